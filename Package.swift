@@ -1,0 +1,64 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "swift-appauth",
+    products: [
+        .library(name: "AppAuth", targets: ["AppAuth"]),
+        .executable(name: "sign-in", targets: ["sign-in"]),
+        .executable(name: "local-provider", targets: ["local-provider"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        // Of the samples alone: a package that depends on the library does not resolve these.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+    ],
+    targets: [
+        // The system's OpenSSL and the headers of its libcurl (opened with dlopen when first used).
+        .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLibcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .target(name: "CShims", dependencies: ["CLibcrypto", "CLibcurl"]),
+
+        // The library, from the bottom up. Each target uses those above it, never one below.
+        .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
+        .target(name: "AppAuthCore", dependencies: ["JOSE", httpTypes, logging], swiftSettings: swift),
+        .target(name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", "CLibcurl"], swiftSettings: swift),
+
+        // The samples.
+        .executableTarget(
+            name: "sign-in",
+            dependencies: [
+                "AppAuth", "JOSE", "CShims", logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/SignIn", swiftSettings: swift),
+        .target(
+            name: "LocalProvider",
+            dependencies: [
+                "JOSE", httpTypes,
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Samples/LocalProvider/Library", swiftSettings: swift),
+        .executableTarget(
+            name: "local-provider",
+            dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Samples/LocalProvider/Executable", swiftSettings: swift),
+
+        .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,24 @@
+public import FoundationEssentials
+public import Logging
+
+/// What the protocol takes from outside: HTTP, the clock, and where its log goes.
+public struct Environment: Sendable {
+    /// The HTTP client.
+    public var transport: any HTTPTransport
+    /// The current time, as the machine believes it.
+    public var now: @Sendable () -> Date
+    /// Where each step is logged, without secrets; silent unless an app sets it.
+    public var logger: Logger
+
+    /// Puts an environment together.
+    public init(
+        transport: any HTTPTransport, now: @escaping @Sendable () -> Date = { Date() }, logger: Logger = .silent
+    ) {
+        (self.transport, self.now, self.logger) = (transport, now, logger)
+    }
+}
+
+extension Logger {
+    /// A logger that writes nothing.
+    public static let silent = Logger(label: "appauth") { _ in SwiftLogNoOpLogHandler() }
+}

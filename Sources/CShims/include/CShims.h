@@ -1,0 +1,1 @@
+#include "libcrypto_shims.h"

@@ -1,0 +1,36 @@
+// What Swift cannot import from libcrypto: keys built by OSSL_PARAM (it keeps pointers to strings until
+// the end, and Swift's bridged strings do not live that long), variadic key generation, and macros.
+#ifndef LIBCRYPTO_SHIMS_H
+#define LIBCRYPTO_SHIMS_H
+
+#include <openssl/evp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A digest by its size in bits (256, 384 or 512), fetched once in a process.
+const EVP_MD *shims_sha2(int bits);
+
+// Public keys. NULL if libcrypto refuses them, for example a point that is not on its curve.
+EVP_PKEY *shims_rsa_public(const uint8_t *n, size_t n_length, const uint8_t *e, size_t e_length);
+EVP_PKEY *shims_ec_public(const char *group, const uint8_t *point, size_t point_length);
+
+// New private keys.
+EVP_PKEY *shims_rsa_generate(size_t bits);
+EVP_PKEY *shims_ec_generate(const char *group);
+EVP_PKEY *shims_ed25519_generate(void);
+
+// The public parts of a key. They return the length, or 0 if `capacity` is too small or the key has none.
+size_t shims_rsa_modulus(const EVP_PKEY *key, uint8_t *out, size_t capacity);
+size_t shims_rsa_exponent(const EVP_PKEY *key, uint8_t *out, size_t capacity);
+size_t shims_ec_point(const EVP_PKEY *key, uint8_t *out, size_t capacity);
+
+// A PEM private key. An encrypted one is refused: without a callback libcrypto would ask on the terminal.
+EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length);
+// PKCS#8 PEM, or 0. Call with NULL for the length.
+size_t shims_private_key_to_pem(const EVP_PKEY *key, char *out, size_t capacity);
+
+// ECDSA signatures between r||s (RFC 7518 section 3.4) and DER. They return the length, or 0.
+size_t shims_ecdsa_to_der(const uint8_t *raw, size_t raw_length, uint8_t *out, size_t capacity);
+size_t shims_ecdsa_from_der(const uint8_t *der, size_t der_length, uint8_t *out, size_t raw_length);
+
+#endif

@@ -1,0 +1,68 @@
+internal import CLibcrypto
+internal import CShims
+
+/// SHA-2 and HMAC by libcrypto.
+package enum Digest: Int, Sendable, Hashable {
+    case sha256 = 256
+    case sha384 = 384
+    case sha512 = 512
+
+    package var byteCount: Int { rawValue / 8 }
+
+    var evp: OpaquePointer? { shims_sha2(Int32(rawValue)) }
+
+    package func hash(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { hash($0) } }
+
+    package func hash(_ text: String) -> [UInt8] {
+        var text = text
+        return text.withUTF8 { hash(UnsafeRawBufferPointer($0)) }
+    }
+
+    func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: byteCount) { out, count in
+            let done = EVP_Digest(bytes.baseAddress, bytes.count, out.baseAddress, nil, evp, nil)
+            precondition(done == 1, "libcrypto always has SHA-2")
+            count = byteCount
+        }
+    }
+
+    package func hmac(key: [UInt8], _ message: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: byteCount) { out, count in
+            let bytes = message.bindMemory(to: UInt8.self)
+            let done = HMAC(evp, key, Int32(key.count), bytes.baseAddress, bytes.count, out.baseAddress, nil)
+            precondition(done != nil, "libcrypto always has HMAC")
+            count = byteCount
+        }
+    }
+
+    package func hmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
+        message.withUnsafeBytes { hmac(key: key, $0) }
+    }
+}
+
+/// Whether two values are equal, in a time that depends on their length alone.
+package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
+}
+
+/// Whether two texts are equal byte for byte, in a time that depends on their length alone.
+package func constantTimeEqual(_ left: String, _ right: String) -> Bool {
+    constantTimeEqual(Array(left.utf8), Array(right.utf8))
+}
+
+/// Random bytes from libcrypto's generator.
+///
+/// - Throws: ``JOSEError`` if the system cannot give any; there is no fallback.
+package func randomBytes(_ count: Int) throws -> [UInt8] {
+    var failed = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { out, written in
+        failed = RAND_bytes(out.baseAddress, Int32(count)) != 1
+        if failed { out.initialize(repeating: 0) }
+        written = count
+    }
+    if failed {
+        ERR_clear_error()
+        throw JOSEError("libcrypto could not give random bytes")
+    }
+    return bytes
+}

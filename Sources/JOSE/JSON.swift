@@ -1,0 +1,158 @@
+/// A JSON value (RFC 8259), as a server sent it.
+///
+/// Numbers keep the text they were written in, so that nothing is lost or rounded before somebody asks for an
+/// integer or a double. The members of an object keep their order.
+///
+/// ```swift
+/// let claims = try JSON(parsing: Array(#"{"sub":"248289761001","age":42}"#.utf8))
+/// claims["sub"]?.string   // "248289761001"
+/// claims["age"]?.int      // 42
+/// ```
+public enum JSON: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    case number(Number)
+    case string(String)
+    case array([JSON])
+    case object(Object)
+}
+
+extension JSON {
+    /// The string, or nil if this is another kind of value.
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+
+    /// The boolean, or nil if this is another kind of value.
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+
+    /// The number as an integer, or nil if it is not a number, has a fraction, or does not fit.
+    public var int: Int? { if case .number(let value) = self { value.int } else { nil } }
+
+    /// The number as a double, or nil if it is not a number or not finite as one (`1e400`).
+    public var double: Double? { if case .number(let value) = self { value.double } else { nil } }
+
+    /// The elements, or nil if this is another kind of value.
+    public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
+
+    /// The members, or nil if this is another kind of value.
+    public var object: Object? { if case .object(let value) = self { value } else { nil } }
+
+    /// The elements as strings, or nil if this is not an array or not all of them are strings.
+    public var strings: [String]? {
+        guard let array else { return nil }
+        let strings = array.compactMap(\.string)
+        return strings.count == array.count ? strings : nil
+    }
+
+    /// The member with this name, or nil if there is none or this is not an object.
+    public subscript(name: String) -> JSON? { object?[name] }
+}
+
+extension JSON {
+    /// A number in the text that it was written in.
+    public struct Number: Hashable, Sendable {
+        /// What stood in the document, for example `1.0` or `1e3`: valid by the grammar of RFC 8259 §6.
+        public let text: String
+
+        package init(validated text: String) { self.text = text }
+
+        /// Makes a number from an integer.
+        public init(_ value: some BinaryInteger) { text = String(value) }
+
+        /// The value as an integer, or nil if it has a fraction or an exponent, or does not fit.
+        public var int: Int? { Int(text) }
+
+        /// The value as a double, or nil if it is too large for one.
+        public var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
+    }
+
+    /// The members of an object, in order, each name once.
+    public struct Object: Hashable, Sendable {
+        /// A name and its value.
+        public struct Member: Hashable, Sendable {
+            /// The member's name.
+            public let name: String
+            /// The member's value.
+            public var value: JSON
+        }
+
+        /// The members, in the order they were written in.
+        public private(set) var members: [Member] = []
+        /// Where each name stands; kept for large objects alone, since a short list is searched faster.
+        private var index: [String: Int]?
+
+        private static let indexedAbove = 16
+
+        /// An object without members.
+        public init() {}
+
+        /// The names, in order.
+        public var names: [String] { members.map(\.name) }
+
+        /// The value of a member; nil where there is none. Setting nil removes it.
+        public subscript(name: String) -> JSON? {
+            get { position(of: name).map { members[$0].value } }
+            set {
+                switch (position(of: name), newValue) {
+                case (let position?, let value?): members[position].value = value
+                case (nil, let value?): append(name, value)
+                case (let position?, nil):
+                    members.remove(at: position)
+                    index = nil
+                    indexIfLarge()
+                case (nil, nil): break
+                }
+            }
+        }
+
+        /// Adds a member that may be new; false if the name is there already.
+        package mutating func insert(_ name: String, _ value: JSON) -> Bool {
+            guard position(of: name) == nil else { return false }
+            append(name, value)
+            return true
+        }
+
+        private mutating func append(_ name: String, _ value: JSON) {
+            index?[name] = members.count
+            members.append(Member(name: name, value: value))
+            indexIfLarge()
+        }
+
+        private mutating func indexIfLarge() {
+            guard index == nil, members.count > Self.indexedAbove else { return }
+            index = Dictionary(uniqueKeysWithValues: members.enumerated().map { ($1.name, $0) })
+        }
+
+        private func position(of name: String) -> Int? {
+            if let index { index[name] } else { members.firstIndex { $0.name == name } }
+        }
+
+        /// Whether the same names have the same values, in whatever order.
+        public static func == (left: Object, right: Object) -> Bool {
+            left.members.count == right.members.count && left.members.allSatisfy { right[$0.name] == $0.value }
+        }
+
+        /// Hashes the members independently of their order.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(members.reduce(into: 0) { $0 ^= $1.hashValue })
+        }
+    }
+}
+
+extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// A string.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// A number.
+    public init(integerLiteral value: Int) { self = .number(Number(value)) }
+    /// A boolean.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// Null.
+    public init(nilLiteral: ()) { self = .null }
+    /// An array.
+    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    /// An object; of members with the same name the last one stays.
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        self = .object(elements.reduce(into: Object()) { $0[$1.0] = $1.1 })
+    }
+}

@@ -1,0 +1,113 @@
+/// A public JSON Web Key (RFC 7517) of a kind that signs: RSA, EC on a NIST curve, or Ed25519.
+package struct JWK: Sendable, Hashable {
+    package enum Material: Sendable, Hashable {
+        /// Modulus and exponent, big endian (RFC 7518 §6.3.1).
+        case rsa(n: [UInt8], e: [UInt8])
+        /// A point in affine coordinates of the curve's length (RFC 7518 §6.2.1).
+        case ec(Curve, x: [UInt8], y: [UInt8])
+        /// An Ed25519 public key (RFC 8037 §2).
+        case ed25519([UInt8])
+    }
+
+    package var material: Material
+    package var kid: String?
+    package var use: String?
+    package var keyOps: [String]?
+    package var alg: String?
+
+    package init(_ material: Material, kid: String? = nil, use: String? = nil, alg: String? = nil) {
+        (self.material, self.kid, self.use, self.alg) = (material, kid, use, alg)
+    }
+
+    /// Reads a key.
+    ///
+    /// - Throws: ``JOSEError`` for a kind of key that is not known here, for a member that is missing or malformed, and
+    ///   for a private key: whoever publishes one has lost it.
+    package init(_ json: JSON) throws(JOSEError) {
+        guard let object = json.object else { throw JOSEError("expected a JWK, found no object") }
+        for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] where object[name] != nil {
+            throw JOSEError("expected a public key, found the private member '\(name)'")
+        }
+        material = try Self.material(of: object)
+        kid = try Self.text("kid", in: object)
+        use = try Self.text("use", in: object)
+        alg = try Self.text("alg", in: object)
+        if let operations = object["key_ops"] {
+            guard let names = operations.strings else { throw JOSEError("expected 'key_ops' to be an array of strings") }
+            keyOps = names
+        }
+    }
+
+    private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
+        let curve = try text("crv", in: object)
+        switch try text("kty", in: object) {
+        case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
+        case "EC":
+            guard let curve = curve.flatMap(Curve.init) else { throw JOSEError("the JWK's curve is not known") }
+            let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
+            // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, zeros in front included.
+            guard x.count == curve.byteCount, y.count == curve.byteCount else {
+                throw JOSEError("expected coordinates of \(curve.byteCount) bytes, found \(x.count) and \(y.count)")
+            }
+            return .ec(curve, x: x, y: y)
+        case "OKP" where curve == "Ed25519":
+            let key = try bytes("x", in: object)
+            guard key.count == 32 else { throw JOSEError("expected an Ed25519 key of 32 bytes, found \(key.count)") }
+            return .ed25519(key)
+        default: throw JOSEError("the JWK's type is not known")
+        }
+    }
+
+    private static func text(_ name: String, in object: JSON.Object) throws(JOSEError) -> String? {
+        guard let value = object[name] else { return nil }
+        guard let text = value.string else { throw JOSEError("expected the JWK's '\(name)' to be a string") }
+        return text
+    }
+
+    private static func bytes(_ name: String, in object: JSON.Object) throws(JOSEError) -> [UInt8] {
+        guard let bytes = try text(name, in: object).flatMap(Base64URL.decode) else {
+            throw JOSEError("expected the JWK's '\(name)' in base64url")
+        }
+        return bytes
+    }
+
+    /// The members that make up the key, as RFC 7638 §3.2 orders them.
+    private var required: JSON {
+        switch material {
+        case .rsa(let n, let e):
+            ["e": .string(Base64URL.encode(e)), "kty": "RSA", "n": .string(Base64URL.encode(n))]
+        case .ec(let curve, let x, let y):
+            [
+                "crv": .string(curve.rawValue), "kty": "EC",
+                "x": .string(Base64URL.encode(x)), "y": .string(Base64URL.encode(y)),
+            ]
+        case .ed25519(let x): ["crv": "Ed25519", "kty": "OKP", "x": .string(Base64URL.encode(x))]
+        }
+    }
+
+    package var json: JSON {
+        guard case .object(var object) = required else { return required }
+        object["kid"] = kid.map(JSON.string)
+        object["use"] = use.map(JSON.string)
+        object["alg"] = alg.map(JSON.string)
+        object["key_ops"] = keyOps.map { .array($0.map(JSON.string)) }
+        return .object(object)
+    }
+
+    /// The SHA-256 thumbprint in base64url (RFC 7638).
+    package var thumbprint: String { Base64URL.encode(Digest.sha256.hash(required.serialized())) }
+
+    /// Whether this key may verify a signature with the algorithm: its type and curve fit, and its `use`, `key_ops` and
+    /// `alg`, where it has them, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
+    package func fits(_ algorithm: SignatureAlgorithm) -> Bool {
+        if let use, use != "sig" { return false }
+        if let keyOps, !keyOps.contains("verify") { return false }
+        // RFC 9864 names EdDSA with this curve 'Ed25519'.
+        if let alg, alg != algorithm.rawValue, !(alg == "Ed25519" && algorithm == .edDSA) { return false }
+        return switch (algorithm.family, material) {
+        case (.rsaPKCS1, .rsa), (.rsaPSS, .rsa), (.edDSA, .ed25519): true
+        case (.ecdsa(let curve), .ec(let found, _, _)): curve == found
+        default: false
+        }
+    }
+}

@@ -1,0 +1,93 @@
+/// A JSON Web Signature in compact form (RFC 7515 §3.1), read but not yet verified.
+package struct JWS: Sendable {
+    package let header: Header
+    package let payload: [UInt8]
+    package let signature: [UInt8]
+    /// The whole token in ASCII, and how much of it is signed: header, dot and payload (RFC 7515 §5.2).
+    private let token: [UInt8]
+    private let signedCount: Int
+
+    /// What counts in a header. Members that bring a key of their own (`jku`, `jwk`, `x5u`, `x5c`) are not read at all
+    /// (RFC 8725 §3.10).
+    package struct Header: Sendable, Hashable {
+        package let alg: String
+        package let kid: String?
+        package let typ: String?
+    }
+
+    package static let maximumCount = 64 * 1024
+
+    /// - Throws: ``JOSEError`` for anything but three parts in base64url with an object as the header, for more than
+    ///   64 KiB, and for a header with `crit`, since no extension is known here (RFC 7515 §4.1.11).
+    package init(compact text: String) throws(JOSEError) {
+        let token = Array(text.utf8)
+        guard token.count <= Self.maximumCount else {
+            throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(token.count)")
+        }
+        let dot = UInt8(ascii: ".")
+        guard let first = token.firstIndex(of: dot), let last = token.lastIndex(of: dot), first != last,
+            !token[(first + 1)..<last].contains(dot)
+        else { throw JOSEError("expected a signed token of three parts") }
+        let parts: [[UInt8]?] = token.withUnsafeBufferPointer { bytes in
+            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map { Base64URL.decode(.init(rebasing: bytes[$0])) }
+        }
+        guard let header = parts[0], let payload = parts[1], let signature = parts[2] else {
+            throw JOSEError("expected a token in base64url without padding")
+        }
+        self.header = try Self.header(from: header)
+        (self.payload, self.signature) = (payload, signature)
+        (self.token, signedCount) = (token, last)
+    }
+
+    private static func header(from bytes: [UInt8]) throws(JOSEError) -> Header {
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token's header is \(error)") }
+        guard let object = json.object, let alg = object["alg"]?.string else {
+            throw JOSEError("expected a header with 'alg'")
+        }
+        guard object["crit"] == nil else { throw JOSEError("the token's header has 'crit', and no extension is known") }
+        func text(_ name: String) throws(JOSEError) -> String? {
+            guard let value = object[name] else { return nil }
+            guard let text = value.string else { throw JOSEError("expected the header's '\(name)' to be a string") }
+            return text
+        }
+        return Header(alg: alg, kid: try text("kid"), typ: try text("typ"))
+    }
+
+    package func isSigned(by key: VerificationKey, algorithm: SignatureAlgorithm) -> Bool {
+        header.alg == algorithm.rawValue
+            && token.withUnsafeBytes { bytes in
+                key.verifies(signature, of: .init(rebasing: bytes[..<signedCount]), algorithm: algorithm)
+            }
+    }
+
+    package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
+        header.alg == algorithm.rawValue
+            && constantTimeEqual(signature, algorithm.digest.hmac(key: secret, Array(token[..<signedCount])))
+    }
+}
+
+extension JWS {
+    /// Signs a payload into compact form. `alg` is set from the key; the rest of the header is the caller's.
+    package static func sign(
+        _ payload: JSON, header: JSON.Object = .init(), with key: SigningKey
+    ) throws(JOSEError) -> String {
+        let input = signingInput(payload, header, key.algorithm.rawValue)
+        return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
+    }
+
+    /// Signs a payload with a shared secret into compact form.
+    package static func sign(
+        _ payload: JSON, header: JSON.Object = .init(), secret: [UInt8], algorithm: MACAlgorithm
+    ) -> String {
+        let input = signingInput(payload, header, algorithm.rawValue)
+        return input + "." + Base64URL.encode(algorithm.digest.hmac(key: secret, Array(input.utf8)))
+    }
+
+    private static func signingInput(_ payload: JSON, _ header: JSON.Object, _ alg: String) -> String {
+        var header = header
+        header["alg"] = .string(alg)
+        return [JSON.object(header), payload].map { Base64URL.encode(Array($0.serialized().utf8)) }
+            .joined(separator: ".")
+    }
+}

@@ -1,0 +1,28 @@
+internal import CLibcrypto
+
+/// Bytes in memory of their own that is wiped before it is given back.
+package final class SecretBytes: Sendable {
+    nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer  // written in init alone
+
+    package init(_ text: String) {
+        var text = text
+        storage = text.withUTF8 { utf8 in
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: utf8.count, alignment: 1)
+            copy.copyMemory(from: UnsafeRawBufferPointer(utf8))
+            return copy
+        }
+    }
+
+    deinit {
+        OPENSSL_cleanse(storage.baseAddress, storage.count)
+        storage.deallocate()
+    }
+
+    package var bytes: [UInt8] { Array(storage) }
+    package var text: String { String(decoding: storage, as: UTF8.self) }
+
+    package static func == (left: SecretBytes, right: SecretBytes) -> Bool {
+        left.storage.count == right.storage.count
+            && CRYPTO_memcmp(left.storage.baseAddress, right.storage.baseAddress, left.storage.count) == 0
+    }
+}

@@ -1,0 +1,68 @@
+/// The signature algorithms of JSON Web Signature with a public key (RFC 7518 §3.1, RFC 8037 §3.1).
+///
+/// There is no `none`: a token that asks for it names an algorithm that does not exist here (RFC 8725 §3.2).
+package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
+    case rs256 = "RS256"
+    case rs384 = "RS384"
+    case rs512 = "RS512"
+    case ps256 = "PS256"
+    case ps384 = "PS384"
+    case ps512 = "PS512"
+    case es256 = "ES256"
+    case es384 = "ES384"
+    case es512 = "ES512"
+    case edDSA = "EdDSA"
+
+    package enum Family: Sendable { case rsaPKCS1, rsaPSS, ecdsa(Curve), edDSA }
+
+    package var family: Family {
+        switch self {
+        case .rs256, .rs384, .rs512: .rsaPKCS1
+        case .ps256, .ps384, .ps512: .rsaPSS
+        case .es256: .ecdsa(.p256)
+        case .es384: .ecdsa(.p384)
+        case .es512: .ecdsa(.p521)
+        case .edDSA: .edDSA
+        }
+    }
+
+    /// The digest that is signed; Ed25519 hashes by itself, with SHA-512 (RFC 8032 §5.1).
+    package var digest: Digest {
+        switch self {
+        case .rs256, .ps256, .es256: .sha256
+        case .rs384, .ps384, .es384: .sha384
+        case .rs512, .ps512, .es512, .edDSA: .sha512
+        }
+    }
+}
+
+/// The algorithms of JSON Web Signature with a shared secret (RFC 7518 §3.2).
+package enum MACAlgorithm: String, Sendable, Hashable, CaseIterable {
+    case hs256 = "HS256"
+    case hs384 = "HS384"
+    case hs512 = "HS512"
+
+    package var digest: Digest {
+        switch self {
+        case .hs256: .sha256
+        case .hs384: .sha384
+        case .hs512: .sha512
+        }
+    }
+}
+
+/// The curves of ECDSA (RFC 7518 §6.2.1.1).
+package enum Curve: String, Sendable, Hashable {
+    case p256 = "P-256"
+    case p384 = "P-384"
+    case p521 = "P-521"
+
+    /// The length of a coordinate, and of each half of a signature.
+    package var byteCount: Int {
+        switch self {
+        case .p256: 32
+        case .p384: 48
+        case .p521: 66
+        }
+    }
+}
