@@ -1,0 +1,59 @@
+internal import JOSE
+
+/// An authorization response that was checked against its request: it can be made in no other way.
+public struct AuthorizationResponse: Sendable {
+    /// The request that it answers.
+    public let request: AuthorizationRequest
+    /// The authorization code: good for one exchange, soon.
+    package let code: Secret
+}
+
+extension AuthorizationRequest {
+    /// Checks the query that the browser came back with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
+    ///
+    /// Nothing of it is looked at before the state has matched, in constant time: not `error`, not `iss`, not `code`.
+    ///
+    /// - Parameter query: The query as it came, without `?`, still encoded.
+    /// - Returns: nil if it does not belong to this request (its state is missing or another one): whatever came, the
+    ///   answer is still to come.
+    /// - Throws: ``AuthError``, which ends this request: ``AuthError/Code/invalidRedirect`` for a repeated parameter, a
+    ///   wrong or missing `iss`, or no code; the provider's own code (``AuthError/Code/accessDenied``, …) if it said no.
+    public func response(fromQuery query: String) throws -> AuthorizationResponse? {
+        guard let parameters = FormParameters(decoding: query) else { return nil }
+        let states = parameters.values("state")
+        guard states.contains(where: { constantTimeEqual($0, state.reveal()) }) else { return nil }
+
+        // RFC 6749 §3.1: parameters are not repeated.
+        if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
+        try checkIssuer(parameters.values("iss").first)
+        if let error = parameters.values("error").first {
+            let server = OAuthError(
+                error: error, errorDescription: parameters.values("error_description").first,
+                errorURI: parameters.values("error_uri").first)
+            throw AuthError(
+                AuthError.Code(rawValue: server.error), .authorization, "the provider answered \(server.summary)",
+                isTemporary: ["temporarily_unavailable", "server_error"].contains(server.error), server: server)
+        }
+        guard let code = parameters.values("code").first, !code.isEmpty else {
+            throw refusal("expected a 'code', found none")
+        }
+        return AuthorizationResponse(request: self, code: Secret(code))
+    }
+
+    /// RFC 9207 §2.4: an `iss` is compared exactly, and missing where the provider promised it the response is refused:
+    /// it may come from another provider that this app uses (RFC 9700 §4.4).
+    private func checkIssuer(_ iss: String?) throws {
+        let expected = client.provider.issuer.string
+        if let iss {
+            guard constantTimeEqual(iss, expected) else {
+                throw refusal("expected 'iss' to be '\(expected)', found '\(iss.prefix(200))'")
+            }
+        } else if client.provider.authorizationResponseIssParameterSupported {
+            throw refusal("expected 'iss', which the provider promises, found none")
+        }
+    }
+
+    private func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidRedirect, .redirect, "the redirect is refused: \(message)")
+    }
+}

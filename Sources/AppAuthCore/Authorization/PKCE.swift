@@ -1,0 +1,30 @@
+internal import JOSE
+
+/// Proof key for code exchange (RFC 7636): a secret that only this app has, and the challenge that announces it.
+///
+/// The method is S256. There is no `plain`, and no way to go without (RFC 7636 §7.2, RFC 9700 §2.1.1).
+public struct PKCE: Sendable, Hashable {
+    /// 43 characters of base64url made of 32 random bytes (RFC 7636 §4.1).
+    public let codeVerifier: Secret
+    /// The SHA-256 of the verifier in base64url (RFC 7636 §4.2).
+    public let codeChallenge: String
+
+    /// Makes a new pair.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the system gives no random bytes.
+    public init() throws { self.init(codeVerifier: try Secret(randomBytes: 32)) }
+
+    package init(codeVerifier: Secret) {
+        self.codeVerifier = codeVerifier
+        codeChallenge = codeVerifier.fingerprint
+    }
+}
+
+extension Secret {
+    /// Random bytes by libcrypto, in base64url.
+    package init(randomBytes count: Int) throws {
+        do { self.init(Base64URL.encode(try JOSE.randomBytes(count))) } catch {
+            throw AuthError(.unavailable, .configuration, "\(error)")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// One scope value (RFC 6749 §3.3).
+public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleByStringLiteral {
+    /// The value as it is sent, for example `profile`.
+    public let rawValue: String
+    /// Names a scope.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// Names a scope.
+    public init(stringLiteral value: String) { rawValue = value }
+
+    /// Asks for an ID token: makes the flow OpenID Connect (Core §3.1.2.1).
+    public static let openID: Scope = "openid"
+    /// Name, picture and the like (Core §5.4).
+    public static let profile: Scope = "profile"
+    /// The e-mail address (Core §5.4).
+    public static let email: Scope = "email"
+    /// The postal address (Core §5.4).
+    public static let address: Scope = "address"
+    /// The telephone number (Core §5.4).
+    public static let phone: Scope = "phone"
+    /// A refresh token, to stay signed in (Core §11). Most providers give one only if the person consents, so that a
+    /// request with this scope and no `prompt` of its own asks with `prompt=consent`.
+    public static let offlineAccess: Scope = "offline_access"
+}
+
+extension [Scope] {
+    /// Splits a list as it stands on the wire, with single spaces.
+    public init(spaceDelimited text: String) {
+        self = text.split(separator: " ").map { Scope(rawValue: String($0)) }
+    }
+
+    /// The list as it is sent; nil if it is empty.
+    public var spaceDelimited: String? { isEmpty ? nil : map(\.rawValue).joined(separator: " ") }
+}

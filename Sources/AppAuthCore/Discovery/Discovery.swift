@@ -1,0 +1,113 @@
+internal import FoundationEssentials
+internal import JOSE
+internal import Logging
+
+/// Finds a provider's metadata from its issuer (OpenID Connect Discovery §4, RFC 8414 §3), and keeps it in memory for as
+/// long as its Cache-Control says, within five minutes and a day.
+///
+/// Safe to share: callers that ask for one issuer at the same time share one request.
+///
+/// ```swift
+/// let provider = try await Discovery(environment: .live).metadata(for: "https://accounts.example.org")
+/// ```
+public final class Discovery: Sendable {
+    private let environment: Environment
+    private let cache = Guarded<[Issuer: Entry]>([:])
+
+    private struct Entry {
+        let flight = SingleFlight<ProviderMetadata>()
+        var metadata: ProviderMetadata?
+        var expires = Date.distantPast
+    }
+
+    /// Makes an empty cache.
+    public init(environment: Environment) { self.environment = environment }
+
+    /// Finds metadata; see ``metadata(for:)-(Issuer)``.
+    public func metadata(for issuer: String) async throws -> ProviderMetadata {
+        try await metadata(for: Issuer(issuer))
+    }
+
+    /// Returns the metadata of an issuer: one GET, or two where the first place has none, or none if it is in memory.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document speaks for another issuer,
+    ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
+    ///   `CancellationError`.
+    public func metadata(for issuer: Issuer) async throws -> ProviderMetadata {
+        let now = environment.now()
+        let entry = cache.withLock { cache in
+            let entry = cache[issuer] ?? Entry()
+            cache[issuer] = entry
+            return entry
+        }
+        if let metadata = entry.metadata, now < entry.expires { return metadata }
+        return try await entry.flight.run { [self] in
+            let (metadata, lifetime) = try await fetch(issuer)
+            cache.withLock { cache in
+                cache[issuer]?.metadata = metadata
+                cache[issuer]?.expires = now + lifetime.seconds
+            }
+            return metadata
+        }
+    }
+
+    /// Adds an endpoint that stands in the RFC 8414 document alone, as some providers have it. That document is asked
+    /// for only if the endpoint is missing, and counts only if it speaks for the same issuer.
+    ///
+    /// - Returns: The metadata with the endpoint, or as it was, if the second document has none or is not there.
+    /// - Throws: `CancellationError`.
+    public func complete(
+        _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint
+    ) async throws -> ProviderMetadata {
+        guard metadata[endpoint] == nil else { return metadata }
+        do {
+            let second = try await fetch(metadata.issuer, at: metadata.issuer.authorizationServerMetadataURL)
+            return metadata.completed(with: endpoint, from: second.metadata)
+        } catch let error as AuthError {
+            environment.logger.info("discovery: no second document: \(error)")
+            return metadata
+        }
+    }
+
+    private typealias Fetched = (metadata: ProviderMetadata, lifetime: Duration)
+
+    private func fetch(_ issuer: Issuer) async throws -> Fetched {
+        do {
+            return try await fetch(issuer, at: issuer.openIDConfigurationURL)
+        } catch let error as AuthError where error.isMissingDocument {
+            // A server of OAuth alone has the second document only (RFC 8414 §3). If it has neither, the first error is
+            // the one that helps.
+            do { return try await fetch(issuer, at: issuer.authorizationServerMetadataURL) } catch let second
+                as AuthError
+                where second.isMissingDocument
+            { throw error }
+        }
+    }
+
+    private func fetch(_ issuer: Issuer, at url: String) async throws -> Fetched {
+        let (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
+        // Discovery §4.3, RFC 8414 §3.3: the issuer is the one asked for, exactly; else nothing of it may be used.
+        guard let found = json["issuer"]?.string else {
+            throw AuthError(.invalidMetadata, .discovery, "expected an object with 'issuer' at \(url)")
+        }
+        guard found == issuer.string, found.utf8.elementsEqual(issuer.string.utf8) else {
+            throw AuthError(
+                .issuerMismatch, .discovery,
+                "expected metadata of '\(issuer)', found metadata of '\(found.prefix(200))'")
+        }
+        return (try ProviderMetadata(document: json), lifetime)
+    }
+}
+
+extension AuthError {
+    fileprivate var isMissingDocument: Bool {
+        code == .invalidResponse && httpStatus.map { (400..<500).contains($0) && $0 != 429 } == true
+    }
+}
+
+extension Duration {
+    /// The duration in seconds.
+    package var seconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}

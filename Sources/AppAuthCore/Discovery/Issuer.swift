@@ -1,0 +1,41 @@
+/// An issuer identifier: an https URL without query and fragment (OpenID Connect Core §1.2, RFC 8414 §2), compared byte
+/// for byte. `http` is taken for loopback hosts alone.
+public struct Issuer: Sendable, Hashable, CustomStringConvertible {
+    /// The identifier as a URL.
+    public let url: SecureURL
+
+    /// Reads and checks an issuer.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
+    public init(_ string: String) throws {
+        url = try SecureURL(string)
+        guard url.query == nil else {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "expected an issuer without a query, found '\(string)'")
+        }
+    }
+
+    /// The identifier as it was written.
+    public var description: String { url.string }
+    /// The identifier as it was written.
+    public var string: String { url.string }
+
+    /// Where OpenID Connect Discovery §4.1 puts the metadata: behind the issuer's path.
+    package var openIDConfigurationURL: String { trimmed + "/.well-known/openid-configuration" }
+
+    /// Where RFC 8414 §3.1 puts the metadata: between the host and the issuer's path.
+    package var authorizationServerMetadataURL: String {
+        let path = url.path == "/" ? "" : url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        return "\(url.scheme)://\(url.authority)/.well-known/oauth-authorization-server\(path)"
+    }
+
+    private var trimmed: String { string.hasSuffix("/") ? String(string.dropLast()) : string }
+}
+
+extension Issuer: Codable {
+    /// Reads and checks a single string.
+    public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
+
+    /// Writes a single string.
+    public func encode(to encoder: any Encoder) throws { try url.encode(to: encoder) }
+}

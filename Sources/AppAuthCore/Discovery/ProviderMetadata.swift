@@ -1,0 +1,159 @@
+/// What a provider says of itself (OpenID Connect Discovery §3, RFC 8414 §2): its issuer, its endpoints and what it
+/// supports.
+///
+/// It comes from ``Discovery``, which has checked that the document speaks for the issuer that was asked, or is made by
+/// hand for a server without discovery:
+///
+/// ```swift
+/// let provider = try ProviderMetadata(
+///     issuer: "https://accounts.example.org",
+///     endpoints: [.authorization: "https://accounts.example.org/auth", .token: "https://accounts.example.org/token"])
+/// ```
+public struct ProviderMetadata: Sendable, Hashable {
+    /// The issuer.
+    public let issuer: Issuer
+    /// The whole document, with the members that have no property here.
+    public private(set) var document: JSON.Object
+
+    /// Reads a document.
+    ///
+    /// - Parameter document: The metadata; its `issuer` decides who it speaks for. Every endpoint in it has to be https
+    ///   (or http on loopback), whether it is going to be used or not.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member.
+    public init(document: JSON) throws {
+        guard let members = document.object, let issuer = members["issuer"]?.string else {
+            throw Self.invalid("expected a JSON object with 'issuer'")
+        }
+        do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
+        self.document = members
+        for endpoint in Endpoint.known where members[endpoint.rawValue] ?? .null != .null {
+            try checkURL(of: endpoint)
+        }
+        for name in Self.listNames where members[name] ?? .null != .null {
+            guard members[name]?.strings != nil else {
+                throw Self.invalid("expected '\(name)' to be an array of strings")
+            }
+        }
+    }
+
+    /// Makes metadata by hand.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer, as the `iss` of its ID tokens has it.
+    ///   - endpoints: The endpoints' URLs.
+    ///   - more: Further members of RFC 8414 §2 and OpenID Connect Discovery §3 by name.
+    /// - Throws: As ``init(document:)``.
+    public init(issuer: String, endpoints: [Endpoint: String], more: JSON.Object = .init()) throws {
+        var members = more
+        members["issuer"] = .string(issuer)
+        for (endpoint, url) in endpoints { members[endpoint.rawValue] = .string(url) }
+        try self.init(document: .object(members))
+    }
+
+    /// The URL of an endpoint, or nil if the provider has none.
+    public subscript(endpoint: Endpoint) -> SecureURL? {
+        document[endpoint.rawValue]?.string.flatMap { try? SecureURL($0) }
+    }
+
+    /// The URL of an endpoint that is needed.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member.
+    public func require(_ endpoint: Endpoint) throws -> SecureURL {
+        guard let url = self[endpoint] else {
+            throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
+        }
+        return url
+    }
+
+    /// The metadata with an endpoint taken from a second document, where this one has none.
+    package func completed(with endpoint: Endpoint, from other: ProviderMetadata) -> ProviderMetadata {
+        guard self[endpoint] == nil else { return self }
+        var metadata = self
+        metadata.document[endpoint.rawValue] = other.document[endpoint.rawValue]
+        return metadata
+    }
+
+    private func checkURL(of endpoint: Endpoint) throws {
+        guard let text = document[endpoint.rawValue]?.string else {
+            throw Self.invalid("expected '\(endpoint.rawValue)' to be a string")
+        }
+        do { _ = try SecureURL(text) } catch let error as AuthError {
+            throw Self.invalid("'\(endpoint.rawValue)': \(error.message)")
+        }
+    }
+
+    private static func invalid(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
+
+    private static let listNames = [
+        "id_token_signing_alg_values_supported", "token_endpoint_auth_methods_supported",
+        "code_challenge_methods_supported", "scopes_supported", "response_types_supported",
+    ]
+}
+
+extension ProviderMetadata {
+    /// An endpoint, by the name of its member in the metadata. Open: any name can be made.
+    public struct Endpoint: RawRepresentable, Hashable, Sendable {
+        /// The member's name, for example `token_endpoint`.
+        public let rawValue: String
+        /// Names an endpoint.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// Where the browser goes to sign in.
+        public static let authorization = Endpoint(rawValue: "authorization_endpoint")
+        /// Where codes and refresh tokens are exchanged.
+        public static let token = Endpoint(rawValue: "token_endpoint")
+        /// The provider's keys.
+        public static let keys = Endpoint(rawValue: "jwks_uri")
+        /// The claims of the person.
+        public static let userInfo = Endpoint(rawValue: "userinfo_endpoint")
+        /// Revocation (RFC 7009).
+        public static let revocation = Endpoint(rawValue: "revocation_endpoint")
+        /// Introspection (RFC 7662).
+        public static let introspection = Endpoint(rawValue: "introspection_endpoint")
+        /// Dynamic registration (RFC 7591).
+        public static let registration = Endpoint(rawValue: "registration_endpoint")
+        /// Where the browser goes to sign out (OpenID Connect RP-Initiated Logout §2.1).
+        public static let endSession = Endpoint(rawValue: "end_session_endpoint")
+        /// Device authorization (RFC 8628).
+        public static let deviceAuthorization = Endpoint(rawValue: "device_authorization_endpoint")
+        /// Pushed authorization requests (RFC 9126).
+        public static let pushedAuthorizationRequest = Endpoint(rawValue: "pushed_authorization_request_endpoint")
+
+        static let known: [Endpoint] = [
+            .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,
+            .deviceAuthorization, .pushedAuthorizationRequest,
+        ]
+    }
+
+    /// The algorithms of its ID tokens; RS256 where it says nothing (OpenID Connect Core §15.1).
+    public var idTokenSigningAlgorithms: [String] { list("id_token_signing_alg_values_supported") ?? ["RS256"] }
+
+    /// The client authentication methods of its token endpoint; nil where it says nothing.
+    public var tokenEndpointAuthMethods: [String]? { list("token_endpoint_auth_methods_supported") }
+
+    /// The PKCE methods that it knows; nil where it says nothing.
+    public var codeChallengeMethods: [String]? { list("code_challenge_methods_supported") }
+
+    /// The scopes that it names; nil where it says nothing.
+    public var scopes: [String]? { list("scopes_supported") }
+
+    /// Whether it promises an `iss` in every authorization response (RFC 9207 §3).
+    public var authorizationResponseIssParameterSupported: Bool {
+        document["authorization_response_iss_parameter_supported"]?.bool ?? false
+    }
+
+    /// Whether it takes pushed authorization requests alone (RFC 9126 §5).
+    public var requiresPushedAuthorizationRequests: Bool {
+        document["require_pushed_authorization_requests"]?.bool ?? false
+    }
+
+    private func list(_ name: String) -> [String]? { document[name]?.strings }
+}
+
+extension ProviderMetadata: Codable {
+    /// Reads and checks a document.
+    public init(from decoder: any Decoder) throws { try self.init(document: JSON(from: decoder)) }
+
+    /// Writes the document.
+    public func encode(to encoder: any Encoder) throws { try JSON.object(document).encode(to: encoder) }
+}

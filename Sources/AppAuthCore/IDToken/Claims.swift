@@ -1,0 +1,78 @@
+public import FoundationEssentials
+
+/// Statements about a person (OpenID Connect Core §5.1), of an ID token or of the userinfo endpoint.
+///
+/// The standard claims have properties; every other one is read by its name. A claim of the wrong JSON type reads as nil.
+///
+/// ```swift
+/// claims.name                  // "Jane Doe"
+/// claims["groups"]?.strings    // ["staff"]
+/// ```
+public struct Claims: Sendable, Hashable, Codable {
+    /// All claims, as the provider sent them.
+    public let members: JSON.Object
+
+    package init(_ members: JSON.Object) { self.members = members }
+
+    /// A claim by its name.
+    public subscript(name: String) -> JSON? { members[name] }
+
+    /// Who it is: unique at the issuer, and never given to somebody else (`sub`). Use it, with the issuer, as the key.
+    public var subject: String? { self["sub"]?.string }
+    /// The whole name.
+    public var name: String? { self["name"]?.string }
+    /// The given names.
+    public var givenName: String? { self["given_name"]?.string }
+    /// The family names.
+    public var familyName: String? { self["family_name"]?.string }
+    /// The middle names.
+    public var middleName: String? { self["middle_name"]?.string }
+    /// The casual name.
+    public var nickname: String? { self["nickname"]?.string }
+    /// The name that the person likes to be called by; neither unique nor lasting.
+    public var preferredUsername: String? { self["preferred_username"]?.string }
+    /// The URL of the profile page.
+    public var profile: String? { self["profile"]?.string }
+    /// The URL of a picture.
+    public var picture: String? { self["picture"]?.string }
+    /// The URL of a web page.
+    public var website: String? { self["website"]?.string }
+    /// The e-mail address; neither unique nor lasting.
+    public var email: String? { self["email"]?.string }
+    /// Whether the provider made sure that the address is the person's.
+    public var isEmailVerified: Bool? { self["email_verified"]?.bool }
+    /// The gender.
+    public var gender: String? { self["gender"]?.string }
+    /// The birthday as `YYYY-MM-DD`, `0000-MM-DD` or `YYYY`.
+    public var birthdate: String? { self["birthdate"]?.string }
+    /// The time zone, for example `Europe/Paris`.
+    public var zoneInfo: String? { self["zoneinfo"]?.string }
+    /// The language, for example `en-US`.
+    public var locale: String? { self["locale"]?.string }
+    /// The telephone number.
+    public var phoneNumber: String? { self["phone_number"]?.string }
+    /// Whether the provider made sure that the number is the person's.
+    public var isPhoneNumberVerified: Bool? { self["phone_number_verified"]?.bool }
+    /// The postal address by its parts: `formatted`, `street_address`, `locality`, `region`, `postal_code`, `country`.
+    public var address: JSON.Object? { self["address"]?.object }
+    /// When the claims were last changed.
+    public var updatedAt: Date? { date("updated_at") }
+
+    /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).
+    func date(_ name: String) -> Date? { self[name]?.double.map(Date.init(timeIntervalSince1970:)) }
+
+    /// The claims as JSON.
+    public var json: JSON { .object(members) }
+
+    /// Reads an object.
+    public init(from decoder: any Decoder) throws {
+        guard case .object(let members) = try JSON(from: decoder) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "expected an object of claims"))
+        }
+        self.init(members)
+    }
+
+    /// Writes an object.
+    public func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
+}

@@ -1,0 +1,51 @@
+internal import FoundationEssentials
+
+extension IDTokenVerifier {
+    // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for an answer that
+    // has just come.
+    func checkTimes(_ claims: Claims) throws {
+        let now = now().timeIntervalSince1970
+        let leeway = leeway.seconds
+        let expiration = try time("exp", of: claims)
+        guard let expiration else { throw refusal("expected 'exp', found none") }
+        guard let issuedAt = try time("iat", of: claims) else { throw refusal("expected 'iat', found none") }
+        guard issuedAt <= now + leeway else {
+            throw skew("it was issued \(Int(issuedAt - now)) s ahead of this machine's clock")
+        }
+        guard now < expiration + leeway else {
+            throw skew("it expired \(Int(now - expiration)) s ago by this machine's clock")
+        }
+        guard now - issuedAt <= maximumAge.seconds + leeway else {
+            throw skew("it was issued \(Int(now - issuedAt)) s ago by this machine's clock, and has just been received")
+        }
+        if let notBefore = try time("nbf", of: claims), notBefore > now + leeway {
+            throw skew("it is valid only in \(Int(notBefore - now)) s by this machine's clock")
+        }
+    }
+
+    // Step 13: with max_age, auth_time is there and not longer ago.
+    func checkAuthenticationTime(_ claims: Claims, _ expected: Expectations) throws {
+        let found = try time("auth_time", of: claims)
+        guard let maxAge = expected.maxAge, expected.previous == nil else { return }
+        guard let found else { throw refusal("expected 'auth_time', since 'max_age' was sent, found none") }
+        let age = now().timeIntervalSince1970 - found
+        guard age <= Double(maxAge) + leeway.seconds else {
+            throw refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
+        }
+    }
+
+    /// A NumericDate (RFC 7519 §2): a JSON number between 1970 and the year 9999.
+    private func time(_ name: String, of claims: Claims) throws -> Double? {
+        guard let value = claims[name] else { return nil }
+        guard let seconds = value.double, (0...253_402_300_799).contains(seconds) else {
+            throw refusal("expected '\(name)' to be a number of seconds since 1970")
+        }
+        return seconds
+    }
+
+    private func skew(_ message: String) -> AuthError {
+        AuthError(
+            .clockSkew, .idToken, "the ID token is refused: \(message); one of the two clocks is wrong",
+            isTemporary: true)
+    }
+}

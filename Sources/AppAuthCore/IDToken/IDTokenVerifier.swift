@@ -1,0 +1,190 @@
+public import FoundationEssentials
+internal import JOSE
+
+/// Verifies ID tokens by OpenID Connect Core §3.1.3.7: every step, in order, each failure with what was expected and
+/// what was found.
+///
+/// A value without state: safe to use from many tasks, as fast as libcrypto, and without I/O. ``AuthState`` uses it; an
+/// app needs it only for tokens that it got by itself.
+///
+/// ```swift
+/// let verifier = IDTokenVerifier(client: client)
+/// let idToken = try verifier.verify(token, keys: keys, expecting: .init(nonce: nonce))
+/// ```
+public struct IDTokenVerifier: Sendable {
+    /// The client that the token must be meant for, and the provider that it must come from.
+    public let client: Client
+    /// How far the two clocks may be apart. 60 seconds by default.
+    public var leeway: Duration = .seconds(60)
+    /// How old a token may be that has just been received. A day by default; `iat` alone decides.
+    public var maximumAge: Duration = .seconds(86_400)
+    /// Audiences beside the client that are fine (Core §3.1.3.7 step 3). None by default.
+    public var trustedAudiences: Set<String> = []
+    /// The current time.
+    public var now: @Sendable () -> Date = { Date() }
+
+    /// Makes a verifier with the default limits.
+    public init(client: Client) { self.client = client }
+
+    /// What a token is checked against, beside the client.
+    public struct Expectations: Sendable {
+        /// The nonce that was sent; nil if none was.
+        public var nonce: Secret?
+        /// The `max_age` that was sent.
+        public var maxAge: Int?
+        /// The `acr_values` that were sent.
+        public var acrValues: [String] = []
+        /// The `acr` values that were asked for as essential (Core §5.5.1.1).
+        public var essentialACRValues: [String]?
+        /// The access token that came with the ID token, for `at_hash`.
+        public var accessToken: Secret?
+        /// The session's first ID token, where this one comes from a refresh (Core §12.2).
+        public var previous: IDToken?
+
+        /// Expects a nonce, or none.
+        public init(nonce: Secret? = nil) { self.nonce = nonce }
+
+        /// Expects what a request asked for.
+        public init(request: AuthorizationRequest) {
+            nonce = request.nonce
+            maxAge = request.options.maxAge
+            acrValues = request.options.acrValues
+            let acr = request.options.claims?["id_token"]?["acr"]
+            if acr?["essential"]?.bool == true {
+                essentialACRValues = acr?["values"]?.strings ?? acr?["value"]?.string.map { [$0] } ?? []
+            }
+        }
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Parameters:
+    ///   - token: The token in compact form.
+    ///   - keys: The provider's keys.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything but
+    ///   a time is right.
+    public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
+        guard let idToken = try verifyIfKeyIsKnown(token, keys: keys, expecting: expected) else {
+            throw refusal("expected a key that fits it in the provider's key set, found none")
+        }
+        return idToken
+    }
+
+    /// As ``verify(_:keys:expecting:)``; nil if the key set has no key for it and may be out of date.
+    package func verifyIfKeyIsKnown(
+        _ token: Secret, keys: KeySet?, expecting expected: Expectations
+    ) throws -> IDToken? {
+        let jws: JWS
+        do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
+        // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
+        if let typ = jws.header.typ, typ.lowercased().hasSuffix("+jwt") {
+            throw refusal("expected an ID token, found a token of type '\(typ.prefix(64))'")
+        }
+        let idToken = try IDToken(rawValue: token, payload: jws.payload)
+        let claims = idToken.claims
+        // Step 1, decryption, does not apply: a token of three parts is not encrypted.
+        try checkIssuer(claims)
+        try checkAudience(claims)
+        guard try checkSignature(jws, keys: keys) else { return nil }
+        try checkSubject(claims)
+        // The times come last, so that an error about them means that all else is right.
+        try checkNonce(claims, expected)
+        try checkAuthenticationContext(claims, expected)
+        try checkAccessTokenHash(claims, expected, algorithm: jws.header.alg)
+        try checkContinuity(idToken, expected)
+        try checkTimes(claims)
+        try checkAuthenticationTime(claims, expected)
+        return idToken
+    }
+
+    func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
+    }
+
+    // Core §3.1.3.7 step 2: the issuer is the provider's, exactly.
+    private func checkIssuer(_ claims: Claims) throws {
+        let issuer = client.provider.issuer.string
+        let found = claims["iss"]?.string
+        guard let found, found.utf8.elementsEqual(issuer.utf8) else {
+            throw refusal("expected 'iss' to be '\(issuer)', found \(found.map { "'\($0.prefix(200))'" } ?? "none")")
+        }
+    }
+
+    // Steps 3 to 5: meant for this client, for nobody else who is not trusted, and issued to this client.
+    private func checkAudience(_ claims: Claims) throws {
+        guard let audience = IDToken.audience(of: claims) else {
+            throw refusal("expected 'aud' to be a string or an array of strings")
+        }
+        guard audience.contains(client.id) else {
+            throw refusal(
+                "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
+        }
+        if let other = audience.first(where: { $0 != client.id && !trustedAudiences.contains($0) }) {
+            throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
+        }
+        if let azp = claims["azp"] {
+            guard azp.string == client.id else { throw refusal("expected 'azp' to be '\(client.id)', found another") }
+        } else if audience.count > 1 {
+            throw refusal("expected 'azp', since there are several audiences, found none")
+        }
+    }
+
+    // Core §2: sub is there, at most 255 ASCII characters.
+    private func checkSubject(_ claims: Claims) throws {
+        guard let subject = claims.subject, (1...255).contains(subject.utf8.count),
+            subject.utf8.allSatisfy({ $0 < 128 })
+        else { throw refusal("expected 'sub' of 1 to 255 ASCII characters") }
+    }
+
+    // Step 11: the nonce is the one that was sent. A token of a refresh may leave it out (Core §12.2).
+    private func checkNonce(_ claims: Claims, _ expected: Expectations) throws {
+        guard expected.previous == nil else { return }
+        let found = claims["nonce"]
+        switch (expected.nonce, found) {
+        case (nil, nil): break
+        case (nil, _): throw refusal("expected no 'nonce', since none was sent, found one")
+        case (let nonce?, _):
+            guard let found = found?.string, Secret(found) == nonce else {
+                throw refusal("expected the 'nonce' that was sent, found \(found == nil ? "none" : "another")")
+            }
+        }
+    }
+
+    // Step 12: an acr that was asked for as essential must be there; one asked for by acr_values is voluntary
+    // (Core §3.1.2.1), so that it may be missing, but may not be another.
+    private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
+        let found = claims["acr"]?.string
+        if let essential = expected.essentialACRValues {
+            guard let found, essential.isEmpty || essential.contains(found) else {
+                throw refusal(
+                    "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(found ?? "none")")
+            }
+        }
+        if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(found) {
+            throw refusal(
+                "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found '\(found)'")
+        }
+    }
+
+    // Core §3.1.3.8: at_hash, where it is there, is the left half of the access token's hash.
+    private func checkAccessTokenHash(_ claims: Claims, _ expected: Expectations, algorithm: String) throws {
+        guard let accessToken = expected.accessToken, let found = claims["at_hash"] else { return }
+        let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
+        guard let hash = digest?.hash(accessToken.bytes), let text = found.string,
+            constantTimeEqual(text, Base64URL.encode(Array(hash.prefix(hash.count / 2))))
+        else { throw refusal("expected 'at_hash' to fit the access token") }
+    }
+
+    // Core §12.2: iss, sub, aud and azp of a refreshed token are those of the first one; the nonce too, if it has one.
+    private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
+        guard let previous = expected.previous else { return }
+        func require(_ name: String, _ isSame: Bool) throws {
+            guard isSame else { throw refusal("expected the same '\(name)' as before the refresh, found another") }
+        }
+        try require("iss", idToken.issuer == previous.issuer)
+        try require("sub", idToken.subject == previous.subject)
+        try require("aud", Set(idToken.audience) == Set(previous.audience))
+        try require("azp", idToken.claims["azp"] == previous.claims["azp"])
+        if let nonce = idToken.claims["nonce"] { try require("nonce", nonce == previous.claims["nonce"]) }
+    }
+}

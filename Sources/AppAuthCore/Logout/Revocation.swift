@@ -1,0 +1,54 @@
+internal import HTTPTypes
+internal import Logging
+
+extension AuthState {
+    /// A token that was, or was not, revoked.
+    public struct Revocation: Sendable {
+        /// `refresh_token` or `access_token` (RFC 7009 §2.1).
+        public let token: String
+        /// Why it was not revoked; nil if the provider confirmed it.
+        public let error: AuthError?
+    }
+
+    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
+    ///
+    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on whatever the provider
+    /// says.
+    ///
+    /// - Returns: One entry for each token that there was; none if the provider has no revocation endpoint.
+    public func revokeTokens() async -> [Revocation] {
+        let record = record
+        guard let url = await revocationEndpoint() else { return [] }
+        let tokens = [
+            record.refreshToken.map { ("refresh_token", $0) }, record.accessToken.map { ("access_token", $0.value) },
+        ]
+        var revocations: [Revocation] = []
+        for (name, token) in tokens.compactMap({ $0 }) {
+            revocations.append(Revocation(token: name, error: await revoke(token, name, record.client, url)))
+        }
+        return revocations
+    }
+
+    /// Several providers name their revocation endpoint in the RFC 8414 document alone.
+    private func revocationEndpoint() async -> SecureURL? {
+        try? await Discovery(environment: environment).complete(record.client.provider, with: .revocation)[.revocation]
+    }
+
+    private func revoke(_ token: Secret, _ hint: String, _ client: Client, _ url: SecureURL) async -> AuthError? {
+        var form = FormParameters()
+        form.append("token", token.reveal())
+        form.append("token_type_hint", hint)
+        do {
+            let answer = try await TokenEndpoint(client: client, environment: environment)
+                .post(form, to: url, stage: .revocation)
+            // RFC 7009 §2.2: 200, also for a token that the server does not know.
+            guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: .revocation) }
+            return nil
+        } catch let error as AuthError {
+            environment.logger.notice("revocation: \(hint): \(error)")
+            return error
+        } catch {
+            return AuthError(.transport, .revocation, "the revocation was cancelled", outcome: .perhapsProcessed)
+        }
+    }
+}

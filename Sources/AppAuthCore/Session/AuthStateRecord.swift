@@ -1,0 +1,122 @@
+public import FoundationEssentials
+internal import JOSE
+
+/// The part of an ``AuthState`` that is stored: a value, with rules of merging that need no I/O.
+///
+/// It holds tokens and may hold the client's secret: it belongs into protected stores alone.
+public struct AuthStateRecord: Codable, Sendable, Hashable {
+    private var format = Self.format
+    private var version = Self.version
+    /// Tells one sign-in from the next: random, and the same until the session ends.
+    public let id: String
+    /// The client, with its provider's metadata.
+    public var client: Client
+    /// What was granted; what was asked for, where the provider did not say (RFC 6749 §5.1).
+    public private(set) var scope: [Scope]
+    /// The current access token; nil after the session has ended.
+    public private(set) var accessToken: AccessToken?
+    /// The current refresh token, if the provider gave one.
+    public private(set) var refreshToken: Secret?
+    /// The latest ID token, as it came; see ``idToken``.
+    private var verifiedIDToken: Secret?
+    /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
+    package private(set) var nonce: Secret?
+    /// The provider's keys, so that a refresh in another process need not fetch them.
+    package var keys: KeySetCache.Entry?
+    /// Why and when the session ended; nil while it lasts.
+    public private(set) var end: End?
+
+    /// The end of a session.
+    public struct End: Codable, Sendable, Hashable {
+        /// What ended it, in one line, without secrets.
+        public let reason: String
+        /// When.
+        public let date: Date
+    }
+
+    /// A session whose tokens an app has from somewhere else, for example from another library's store.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the system gives no random bytes.
+    public init(client: Client, scope: [Scope] = [], accessToken: AccessToken?, refreshToken: Secret?) throws {
+        id = try Secret(randomBytes: 16).reveal()
+        (self.client, self.scope) = (client, scope)
+        (self.accessToken, self.refreshToken) = (accessToken, refreshToken)
+    }
+
+    /// The session that a sign-in begins.
+    init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
+        try self.init(
+            client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
+        nonce = request.nonce
+        self.keys = keys
+        merge(response, idToken: idToken)
+    }
+
+    /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
+    public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
+
+    /// Takes over what the token endpoint answered. What an answer does not repeat stays: refresh token (RFC 6749 §6),
+    /// scope (§5.1) and ID token (OpenID Connect Core §12.2).
+    mutating func merge(_ response: TokenResponse, idToken: IDToken?) {
+        accessToken = AccessToken(
+            value: response.accessToken, type: response.tokenType, issuedAt: response.receivedAt,
+            expiresAt: response.expiresIn.map { response.receivedAt + Double($0) })
+        refreshToken = response.refreshToken ?? refreshToken
+        scope = response.scope ?? scope
+        verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
+    }
+
+    /// Takes over the rotated refresh token alone, from an answer that cannot be used yet.
+    mutating func mergeRefreshToken(_ response: TokenResponse) { refreshToken = response.refreshToken ?? refreshToken }
+
+    /// Ends the session: no token stays, the claims do. A session that has ended stays as it ended.
+    mutating func end(_ reason: String, at date: Date) {
+        guard end == nil else { return }
+        (accessToken, refreshToken, keys) = (nil, nil, nil)
+        end = End(reason: reason.onOneLine, date: date)
+    }
+}
+
+extension AuthStateRecord {
+    private static let format = "swift-appauth session"
+    private static let version = 1
+
+    private struct Header: Decodable {
+        let format: String
+        let version: Int
+    }
+
+    /// The record as JSON, with dates in seconds since 1970.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``.
+    public func encoded() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .secondsSince1970
+        do { return Array(try encoder.encode(self)) } catch {
+            throw AuthError(.store, .store, "the session could not be encoded", outcome: .notSent)
+        }
+    }
+
+    /// Reads a record.
+    ///
+    /// - Parameter place: Where it comes from, for the error.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for anything but a whole record of a version known here.
+    public init(decoding bytes: [UInt8], from place: String) throws {
+        func refusal(_ why: String) -> AuthError {
+            AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
+        }
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .secondsSince1970
+        let data = Data(bytes)
+        guard let header = try? decoder.decode(Header.self, from: data), header.format == Self.format else {
+            throw refusal("is damaged or holds something else than a session")
+        }
+        guard header.version == Self.version else {
+            throw refusal("holds a session of version \(header.version), expected version \(Self.version)")
+        }
+        do { self = try decoder.decode(AuthStateRecord.self, from: data) } catch {
+            throw refusal("holds a damaged session")
+        }
+    }
+}

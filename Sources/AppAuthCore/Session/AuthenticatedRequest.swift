@@ -1,0 +1,38 @@
+internal import HTTPTypes
+
+extension AuthState {
+    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the answer,
+    /// whatever its status.
+    ///
+    /// If the answer is a 401 that says `invalid_token`, the token is refreshed and the request is sent once more, with
+    /// its body. Redirects are not followed, since they could take the token to another host.
+    ///
+    /// - Parameter exchange: A request to an https URL, or to http on loopback. Send a token only to the servers it is
+    ///   meant for.
+    /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:)`` and the transport do;
+    ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
+    public func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        try await send(exchange, stage: .resource)
+    }
+
+    func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
+        let request = exchange.request
+        _ = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
+        let token = try await freshAccessToken()
+        let answer = try await environment.send(exchange.authenticated(by: token), stage: stage)
+        guard answer.saysInvalidToken else { return answer }
+        // Another caller may have had the same answer and refreshed already.
+        let isCurrent = record.accessToken?.value == token.value
+        guard !isCurrent || record.refreshToken != nil else { return answer }
+        let fresh = try await freshAccessToken(forceRefresh: isCurrent)
+        return try await environment.send(exchange.authenticated(by: fresh), stage: stage)
+    }
+}
+
+extension HTTPExchange {
+    func authenticated(by token: AccessToken) -> HTTPExchange {
+        var exchange = self
+        exchange.request.headerFields[.authorization] = token.authorization
+        return exchange
+    }
+}

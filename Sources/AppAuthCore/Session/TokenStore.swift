@@ -1,0 +1,36 @@
+/// Where one session is kept. Three methods, each of which does its work completely or not at all.
+///
+/// A store is called by one ``AuthState`` at a time, in order. Its errors are ``AuthError`` with
+/// ``AuthError/Code/store`` that name the place and the reason.
+public protocol TokenStore: Sendable {
+    /// The place, for messages: `file:/home/jane/.local/state/app/session.json`.
+    var place: String { get }
+
+    /// Reads the session; nil if there is none. Something else at the place, or a damaged record, is an error.
+    func load() async throws -> AuthStateRecord?
+
+    /// Writes the session. When this returns, it is safe: a crash or a power cut brings back this record or a later one.
+    /// Something else at the place is never overwritten.
+    func save(_ record: AuthStateRecord) async throws
+
+    /// Removes the session. No session is no error.
+    func delete() async throws
+}
+
+/// Keeps a session for as long as the process lives.
+public actor MemoryTokenStore: TokenStore {
+    private var record: AuthStateRecord?
+
+    /// Always `memory`.
+    public nonisolated var place: String { "memory" }
+
+    /// Makes a store, with a session in it or empty.
+    public init(_ record: AuthStateRecord? = nil) { self.record = record }
+
+    /// Reads the session.
+    public func load() -> AuthStateRecord? { record }
+    /// Keeps the session.
+    public func save(_ record: AuthStateRecord) { self.record = record }
+    /// Forgets the session.
+    public func delete() { record = nil }
+}

@@ -1,0 +1,86 @@
+/// The parameters of a form body or a query, in `application/x-www-form-urlencoded` (RFC 6749 appendix B), in order.
+package struct FormParameters: Sendable, Hashable {
+    package struct Item: Sendable, Hashable {
+        package let name: String
+        package let value: String
+    }
+
+    package private(set) var items: [Item] = []
+
+    package init() {}
+
+    /// Decodes a query or a form body. Empty pieces between separators are passed over.
+    ///
+    /// - Returns: nil for a `%` without two hexadecimal digits behind it, and for what is not UTF-8.
+    package init?(decoding text: some StringProtocol) {
+        for piece in text.utf8.split(separator: UInt8(ascii: "&")) {
+            let parts = piece.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decode(parts[0]), let value = parts.count > 1 ? Self.decode(parts[1]) : "" else {
+                return nil
+            }
+            items.append(Item(name: name, value: value))
+        }
+    }
+
+    /// Adds a parameter; nil adds nothing.
+    package mutating func append(_ name: String, _ value: String?) {
+        if let value { items.append(Item(name: name, value: value)) }
+    }
+
+    /// All values of a parameter, in order.
+    package func values(_ name: String) -> [String] { items.lazy.filter { $0.name == name }.map(\.value) }
+
+    /// The first name that stands here more than once.
+    package var repeatedName: String? {
+        var seen: Set<String> = []
+        return items.first { !seen.insert($0.name).inserted }?.name
+    }
+
+    package var encoded: String {
+        var text = ""
+        for item in items {
+            if !text.isEmpty { text += "&" }
+            text += Self.encode(item.name) + "=" + Self.encode(item.value)
+        }
+        return text
+    }
+
+    /// Encodes one name or value: letters, digits and `*-._` stand for themselves, a space becomes `+`.
+    package static func encode(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"):
+                bytes.append(byte)
+            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func decode(_ piece: some Collection<UInt8>) -> String? {
+        var bytes: [UInt8] = []
+        var rest = piece.makeIterator()
+        while let byte = rest.next() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+}

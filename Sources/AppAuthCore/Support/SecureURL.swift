@@ -1,0 +1,127 @@
+/// An absolute URL that credentials may be sent to: `https`, or `http` where nothing leaves the machine (`127.0.0.0/8`,
+/// `[::1]` and `localhost`).
+///
+/// It is kept exactly as it was written, since issuers are compared byte for byte. RFC 3986 in its strict form: ASCII
+/// alone, no user information, no fragment.
+public struct SecureURL: Sendable, Hashable {
+    /// The URL as it was written.
+    public let string: String
+    /// `https` or `http`.
+    public let scheme: String
+    /// Host and, where given, port, as they stand in the URL and in a `Host` header.
+    public let authority: String
+    /// The host in lower case; an IPv6 address stands in its brackets.
+    public let host: String
+    /// Path and query, beginning with `/`: what an HTTP request line holds.
+    public let pathAndQuery: String
+
+    /// Reads and checks a URL.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
+    public init(_ string: String) throws {
+        func refuse(_ why: String) -> AuthError {
+            AuthError(
+                .invalidConfiguration, .configuration, "expected an absolute https URL, found '\(string)': \(why)")
+        }
+        guard string.utf8.count <= 8192 else { throw refuse("longer than 8192 bytes") }
+        guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
+            throw refuse("a character that must be percent-encoded")
+        }
+        guard let separator = string.firstRange(of: "://") else { throw refuse("no scheme") }
+        let rest = string[separator.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard let (host, port) = Self.split(authority) else { throw refuse("no proper host and port") }
+        guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else { throw refuse("no port of 1 to 65535") }
+        let tail = rest[authority.endIndex...]
+        self.string = string
+        self.scheme = string[..<separator.lowerBound].lowercased()
+        self.authority = String(authority)
+        self.host = host.lowercased()
+        pathAndQuery = tail.hasPrefix("/") ? String(tail) : "/" + tail
+        switch scheme {
+        case "https": break
+        case "http" where isLoopback: break
+        case "http": throw refuse("http is for loopback hosts alone")
+        default: throw refuse("the scheme is not https")
+        }
+    }
+
+    /// Whether the host is this machine: `127.0.0.0/8`, `[::1]` or `localhost`.
+    public var isLoopback: Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
+        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0).map(String.init) == String($0) }
+    }
+
+    /// Scheme, host and port: what must be equal for two URLs to have the same origin (RFC 6454 §4).
+    public var origin: String {
+        let port = Self.split(authority[...])?.port ?? ""
+        return "\(scheme)://\(host):\(port.isEmpty ? (scheme == "https" ? "443" : "80") : String(port))"
+    }
+
+    /// The path without the query.
+    public var path: String { String(pathAndQuery.prefix { $0 != "?" }) }
+
+    /// The query without its `?`, or nil if there is none.
+    public var query: String? {
+        pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[pathAndQuery.index(after: $0)...]) }
+    }
+
+    /// The URL with parameters added behind the query that it has, which stays as it is (RFC 6749 §3.1).
+    package func appending(_ parameters: FormParameters) -> String {
+        let joint = query == nil ? "?" : query == "" || pathAndQuery.hasSuffix("&") ? "" : "&"
+        return string + joint + parameters.encoded
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~:/?[]@!$&'()*+,;=%".utf8.contains(byte)
+        }
+    }
+
+    private static func escapesAreComplete(_ string: String) -> Bool {
+        string.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { piece in
+            piece.count >= 2 && piece.prefix(2).allSatisfy(\.isHexDigit)
+        }
+    }
+
+    /// Splits `host[:port]`; nil for user information, an empty host, and brackets around what is no IPv6 address.
+    private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[...end]
+            let address = host.dropFirst().dropLast()
+            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
+                return nil
+            }
+        } else {
+            host = authority.prefix { $0 != ":" }
+            guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._~%".contains($0) }) else { return nil }
+        }
+        let rest = authority[host.endIndex...]
+        guard !host.isEmpty, rest.isEmpty || rest.hasPrefix(":"), rest.dropFirst().allSatisfy(\.isNumber) else {
+            return nil
+        }
+        return (host, rest.dropFirst())
+    }
+}
+
+extension SecureURL: CustomStringConvertible {
+    /// The URL as it was written.
+    public var description: String { string }
+}
+
+extension SecureURL: Codable {
+    /// Reads and checks a single string.
+    public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
+
+    /// Writes a single string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(string)
+    }
+}

@@ -1,0 +1,14 @@
+/// A grant type (RFC 6749 §1.3). Open: extension grants are named by their URI (RFC 6749 §4.5).
+public struct GrantType: RawRepresentable, Hashable, Sendable {
+    /// The value as it is sent.
+    public let rawValue: String
+    /// Names a grant type.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// RFC 6749 §4.1.
+    public static let authorizationCode = GrantType(rawValue: "authorization_code")
+    /// RFC 6749 §6.
+    public static let refreshToken = GrantType(rawValue: "refresh_token")
+    /// RFC 6749 §4.4.
+    public static let clientCredentials = GrantType(rawValue: "client_credentials")
+}

@@ -1,0 +1,51 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// The one way in which a client posts to its provider: token requests, and the endpoints that authenticate the same
+/// way (revocation, introspection, pushed authorization requests).
+package struct TokenEndpoint: Sendable {
+    package let client: Client
+    package let environment: Environment
+
+    package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
+
+    /// Sends a token request and reads the answer strictly (RFC 6749 §5.1, §5.2).
+    ///
+    /// One POST, never repeated: what it carries is used up by the first that arrives.
+    ///
+    /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
+    package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
+        let url = try client.provider.require(.token)
+        let answer = try await post(request.form, to: url, stage: stage)
+        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: stage) }
+        return try TokenResponse(answer, receivedAt: environment.now(), stage: stage)
+    }
+
+    /// Posts a form with the client's authentication, and returns whatever the server answers.
+    package func post(_ form: FormParameters, to url: SecureURL, stage: AuthError.Stage) async throws -> HTTPAnswer {
+        var form = form
+        var request = HTTPRequest(method: .post, url: url)
+        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        request.headerFields[.accept] = "application/json"
+        client.authentication.apply(clientID: client.id, to: &form, &request.headerFields)
+        return try await environment.send(HTTPExchange(request, body: Array(form.encoded.utf8)), stage: stage)
+    }
+}
+
+extension HTTPAnswer {
+    /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
+    package func oauthError(from url: SecureURL, stage: AuthError.Stage) -> AuthError {
+        let status = response.status.code
+        guard (400..<600).contains(status), let json = try? JSON(parsing: body), let code = json["error"]?.string,
+            !code.isEmpty
+        else { return unexpectedStatus(from: url, stage: stage) }
+        let server = OAuthError(
+            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string)
+        let isTemporary =
+            status >= 500 || status == 429 || ["temporarily_unavailable", "server_error", "slow_down"].contains(code)
+        return AuthError(
+            AuthError.Code(rawValue: server.error), stage, "the provider answered \(server.summary)",
+            isTemporary: isTemporary, server: server, httpStatus: status, retryAfter: retryAfter)
+    }
+}

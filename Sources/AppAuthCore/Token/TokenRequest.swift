@@ -1,0 +1,26 @@
+/// The parameters of a token request: pure values, sent by ``TokenEndpoint``.
+package struct TokenRequest: Sendable {
+    package let form: FormParameters
+
+    package init(_ grantType: GrantType, _ parameters: [(name: String, value: String?)]) {
+        var form = FormParameters()
+        form.append("grant_type", grantType.rawValue)
+        for parameter in parameters { form.append(parameter.name, parameter.value) }
+        self.form = form
+    }
+
+    /// RFC 6749 §4.1.3 with the verifier of RFC 7636 §4.5.
+    package static func exchange(_ response: AuthorizationResponse) -> TokenRequest {
+        TokenRequest(
+            .authorizationCode,
+            [
+                ("code", response.code.reveal()), ("redirect_uri", response.request.redirectURI),
+                ("code_verifier", response.request.pkce.codeVerifier.reveal()),
+            ] + response.request.options.resources.map { ("resource", $0) })
+    }
+
+    /// RFC 6749 §6. No scope is sent: the answer is for what was granted, and `offline_access` confuses some servers.
+    package static func refresh(_ refreshToken: Secret) -> TokenRequest {
+        TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())])
+    }
+}

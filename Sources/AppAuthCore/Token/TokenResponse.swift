@@ -1,0 +1,84 @@
+package import FoundationEssentials
+internal import HTTPTypes
+
+/// A successful answer of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
+package struct TokenResponse: Sendable {
+    package let accessToken: Secret
+    package let tokenType: TokenType
+    /// Seconds from receipt; nil if the server did not say.
+    package let expiresIn: Int?
+    package let refreshToken: Secret?
+    /// What was granted, if the answer says.
+    package let scope: [Scope]?
+    /// Not verified yet.
+    package let idToken: Secret?
+    package let receivedAt: Date
+
+    /// A hundred years: more is an error of whoever wrote it.
+    private static let longestLifetime = 3_155_760_000
+
+    package init(_ answer: HTTPAnswer, receivedAt: Date, stage: AuthError.Stage) throws {
+        func refusal(_ message: String) -> AuthError {
+            AuthError(
+                .invalidResponse, stage, "the token response is refused: \(message)",
+                httpStatus: answer.response.status.code)
+        }
+        guard answer.mediaType == "application/json" else {
+            throw refusal("expected content of type application/json, found \(answer.mediaType ?? "none")")
+        }
+        let json: JSON
+        do { json = try JSON(parsing: answer.body) } catch { throw refusal("\(error)") }
+        guard let members = json.object else { throw refusal("expected a JSON object") }
+        func text(_ name: String) throws -> String? {
+            guard let value = members[name], value != .null else { return nil }
+            guard let text = value.string else { throw refusal("expected '\(name)' to be a string") }
+            return text
+        }
+        /// RFC 6749 appendix A.12, A.17: visible ASCII, so that no token can break out of a header field.
+        func token(_ name: String) throws -> Secret? {
+            guard let token = try text(name) else { return nil }
+            guard !token.isEmpty, token.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+                throw refusal("expected '\(name)' in visible ASCII characters")
+            }
+            return Secret(token)
+        }
+        guard let accessToken = try token("access_token") else { throw refusal("expected 'access_token', found none") }
+        guard let tokenType = try text("token_type") else { throw refusal("expected 'token_type', found none") }
+        // RFC 6749 §7.1: a token of a type that is not understood must not be used.
+        guard let type = TokenType(wire: tokenType) else {
+            throw refusal("expected the token type Bearer, found '\(tokenType.prefix(64))'")
+        }
+        self.accessToken = accessToken
+        self.tokenType = type
+        refreshToken = try token("refresh_token")
+        idToken = try token("id_token")
+        scope = try text("scope").map([Scope].init(spaceDelimited:))
+        expiresIn = try members["expires_in"].flatMap { value in
+            guard value != .null else { return nil }
+            guard let seconds = Self.seconds(value) else {
+                throw refusal("expected 'expires_in' to be 0 to \(Self.longestLifetime) seconds")
+            }
+            return seconds
+        }
+        self.receivedAt = receivedAt
+    }
+
+    /// A number, or a string that holds one, as several servers send it. A fraction is cut off.
+    private static func seconds(_ value: JSON) -> Int? {
+        let number = value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
+        guard let number, (0...Double(longestLifetime)).contains(number) else { return nil }
+        return Int(number)
+    }
+}
+
+/// How an access token is presented (RFC 6749 §7.1).
+public enum TokenType: String, Sendable, Hashable, Codable {
+    /// Whoever has it may use it (RFC 6750).
+    case bearer = "Bearer"
+
+    /// The type by its name in any case (RFC 6749 §5.1).
+    init?(wire: String) {
+        guard wire.lowercased() == "bearer" else { return nil }
+        self = .bearer
+    }
+}
