@@ -1,1 +1,2 @@
 #include "libcrypto_shims.h"
+#include "socket_shims.h"
