@@ -58,6 +58,7 @@ let package = Package(
             dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
+        .testTarget(name: "AppAuthTests", dependencies: ["AppAuth", "JOSE", "CShims"], swiftSettings: swift),
         .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]

@@ -1,1 +1,3 @@
 #include "libcrypto_shims.h"
+#include "socket_shims.h"
+#include "spawn_shims.h"

@@ -1,0 +1,17 @@
+/// What a connection may take. Tests shorten the times.
+package struct ListenerLimits: Sendable {
+    /// The largest request head in bytes.
+    package var headBytes = 16 << 10
+    /// The time for a head to come, from the connection on; and for an answer to go.
+    package var headTime = Duration.seconds(5)
+    /// The time for the other side to read its answer and close.
+    package var farewellTime = Duration.seconds(1)
+    /// The time for the browser to fetch and read the last page, from its outcome on.
+    package var pageTime = Duration.seconds(1)
+    /// Connections at a time; a new one pushes out the oldest that is of least use.
+    package var connections = 64
+    /// Connections that the kernel keeps until we take them.
+    package var backlog: Int32 = 128
+
+    package init() {}
+}

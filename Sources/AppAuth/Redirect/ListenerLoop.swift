@@ -1,0 +1,141 @@
+internal import CShims
+internal import Glibc
+
+/// The listener's thread: one poll for all its sockets.
+struct ListenerLoop {
+    private typealias Instant = ContinuousClock.Instant
+
+    private let sockets: LoopbackSockets
+    private let state: ListenerState
+    private let limits: ListenerLimits
+    private var connections: [RedirectConnection] = []
+    private var scratch = [UInt8](repeating: 0, count: 16 << 10)
+    private var pageWasRead = false
+    private var pageDeadline: Instant?
+    private var acceptsAgain: Instant?
+
+    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits) {
+        (self.sockets, self.state, self.limits) = (sockets, state, limits)
+    }
+
+    /// Serves until the listener is closed or its last page was read.
+    mutating func run() {
+        while true {
+            let now = ContinuousClock.now
+            let orders = state.orders
+            if orders.isClosing || isDone(orders, now: now) { break }
+            answerWaiting(orders, now: now)
+            let ready = wait(now: now)
+            handle(ready, now: .now)
+        }
+        for connection in connections { close(connection.descriptor) }
+        sockets.close()
+        state.end()
+    }
+
+    /// Whether the outcome was shown, or nobody came for it in time.
+    private mutating func isDone(_ orders: ListenerState.Orders, now: Instant) -> Bool {
+        guard orders.isFinished else { return false }
+        let deadline = pageDeadline ?? now + limits.pageTime
+        pageDeadline = deadline
+        return now >= deadline || pageWasRead && !connections.contains(where: \.carriesPage)
+    }
+
+    /// Looks again at the requests that could not be answered when they came.
+    private mutating func answerWaiting(_ orders: ListenerState.Orders, now: Instant) {
+        for index in connections.indices {
+            switch connections[index].stage {
+            case .parked(let head) where orders.canJudge: answer(index, head, now: now)
+            case .held(let head) where orders.isFinished: answer(index, head, now: now)
+            default: break
+            }
+        }
+    }
+
+    private mutating func answer(_ index: Int, _ head: RequestHead, now: Instant) {
+        switch state.route(head) {
+        case .answer(let answer): connections[index].answer(answer, now: now)
+        case .page(let answer): connections[index].answer(answer, isPage: true, now: now)
+        case .hold: connections[index].hold(head)
+        case .judge(let query):
+            if let answer = state.judge(query, of: head) {
+                connections[index].answer(answer, now: now)
+            } else {
+                connections[index].park(head)
+            }
+        }
+    }
+
+    // MARK: poll
+
+    /// Waits until something can be done. The order of the answer: the wake-up, the listening sockets, the connections.
+    private func wait(now: Instant) -> [pollfd] {
+        let listening = acceptsAgain == nil ? Int16(POLLIN) : 0
+        var polled = [pollfd(fd: state.wakeUp, events: Int16(POLLIN), revents: 0)]
+        polled += sockets.descriptors.map { pollfd(fd: $0, events: listening, revents: 0) }
+        polled += connections.map { pollfd(fd: $0.descriptor, events: $0.events, revents: 0) }
+
+        let deadlines = connections.compactMap(\.deadline) + [pageDeadline, acceptsAgain].compactMap { $0 }
+        let milliseconds = deadlines.min().map { $0 > now ? ($0 - now) / .milliseconds(1) : 0 }
+        let timeout = milliseconds.map { Int32($0.rounded(.up)) } ?? -1
+        if poll(&polled, nfds_t(polled.count), timeout) < 0 {
+            for index in polled.indices { polled[index].revents = 0 }
+        }
+        return polled
+    }
+
+    private mutating func handle(_ ready: [pollfd], now: Instant) {
+        if ready[0].revents != 0 {
+            var count: UInt64 = 0
+            read(state.wakeUp, &count, MemoryLayout.size(ofValue: count))
+        }
+        if let again = acceptsAgain, again <= now { acceptsAgain = nil }
+
+        // Those that are here before those that come: a request that has arrived is not pushed out unread.
+        let first = 1 + sockets.descriptors.count
+        for index in connections.indices where ready[first + index].revents != 0 { proceed(index, now: now) }
+        for index in connections.indices { connections[index].expire(now: now) }
+        removeEnded()
+        for index in 1..<first where ready[index].revents != 0 { accept(ready[index].fd, now: now) }
+        removeEnded()
+    }
+
+    private mutating func proceed(_ index: Int, now: Instant) {
+        if let head = connections[index].proceed(&scratch, now: now) { answer(index, head, now: now) }
+    }
+
+    private mutating func removeEnded() {
+        connections.removeAll { connection in
+            guard connection.isOver else { return false }
+            if connection.carriesPage && connection.wasSeenOff { pageWasRead = true }
+            close(connection.descriptor)
+            return true
+        }
+    }
+
+    // MARK: accept
+
+    /// Takes what waits, at most as many at once as may be open.
+    private mutating func accept(_ listener: Int32, now: Instant) {
+        for _ in 0..<limits.connections {
+            let descriptor = shims_accept(listener)
+            if descriptor == -ECONNABORTED || descriptor == -EINTR { continue }
+            if descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS || descriptor == -ENOMEM {
+                // The process has no descriptor left: make one free, and do not turn in circles until there is one.
+                evict()
+                acceptsAgain = now + .milliseconds(20)
+            }
+            guard descriptor >= 0 else { return }
+            if connections.count >= limits.connections { evict() }
+            connections.append(RedirectConnection(descriptor: descriptor, limits: limits, now: now))
+            // The request has mostly come with the connection.
+            proceed(connections.count - 1, now: now)
+        }
+    }
+
+    /// Closes the connection that is worth least, and of several the oldest.
+    private mutating func evict() {
+        guard let index = connections.indices.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
+        close(connections.remove(at: index).descriptor)
+    }
+}

@@ -1,0 +1,142 @@
+internal import AppAuthCore
+internal import CShims
+internal import Glibc
+internal import JOSE
+
+/// What the callers and the listener's thread share: the rules, who waits, and how to wake the thread.
+final class ListenerState: Sendable {
+    /// Somebody who waits for the redirect.
+    struct Waiter: Sendable {
+        /// Returns nil for a query that is not the awaited one, else what hands the result over.
+        let judge: @Sendable (_ query: String) -> (@Sendable () -> Void)?
+        let fail: @Sendable (any Error) -> Void
+
+        init<Value: Sendable>(
+            _ continuation: CheckedContinuation<Value, any Error>, judge: @escaping @Sendable (String) -> Value?
+        ) {
+            self.judge = { query in
+                guard let value = judge(query) else { return nil }
+                return { continuation.resume(returning: value) }
+            }
+            fail = { continuation.resume(throwing: $0) }
+        }
+    }
+
+    private struct Contents {
+        var routes: RedirectRoutes
+        var waiter: Waiter?
+        var finishers: [CheckedContinuation<Void, Never>] = []
+        var isClosing = false
+        var hasEnded = false
+    }
+
+    private let contents: Guarded<Contents>
+    /// Readable when the thread has to look at this state again. Closed when it has ended.
+    let wakeUp: Int32
+
+    init(_ routes: RedirectRoutes) throws {
+        wakeUp = shims_event()
+        guard wakeUp >= 0 else {
+            throw AuthError(.unavailable, .redirect, "an event could not be made: \(SystemError.text(-wakeUp))")
+        }
+        contents = Guarded(Contents(routes: routes))
+    }
+
+    /// Changes the contents and wakes the thread. The descriptor is written to under the lock, since its number may
+    /// belong to something else once the thread has ended.
+    private func update<Result>(_ body: (inout Contents) -> Result) -> Result {
+        contents.withLock { contents in
+            defer {
+                if !contents.hasEnded {
+                    var one: UInt64 = 1
+                    write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+                }
+            }
+            return body(&contents)
+        }
+    }
+}
+
+/// For the callers.
+extension ListenerState {
+    var redirectURI: String { contents.withLock { $0.routes.redirectURI } }
+    var ignored: Int { contents.withLock { $0.routes.ignored } }
+
+    func oneTimeURL(to target: String, secret: String) -> String {
+        contents.withLock { $0.routes.oneTimeURL(to: target, secret: secret) }
+    }
+
+    func wait(_ waiter: Waiter) {
+        let obstacle: String? = update { contents in
+            if contents.isClosing { return "the listener is closed" }
+            if contents.routes.phase != .open { return "the listener has already received its one redirect" }
+            if contents.waiter != nil { return "somebody already waits for the redirect" }
+            contents.waiter = waiter
+            return nil
+        }
+        if let obstacle { waiter.fail(AuthError(.listener, .redirect, obstacle, outcome: .notSent)) }
+    }
+
+    func finish(with page: CompletionPage, _ finisher: CheckedContinuation<Void, Never>) {
+        let hasEnded = update { contents in
+            contents.routes.finish(with: page)
+            // Without a redirect there is no browser that could come for the page.
+            if contents.routes.phase == .open { contents.isClosing = true }
+            if !contents.hasEnded { contents.finishers.append(finisher) }
+            return contents.hasEnded
+        }
+        if hasEnded { finisher.resume() }
+    }
+
+    func close() { update { $0.isClosing = true } }
+}
+
+/// For the thread.
+extension ListenerState {
+    /// What the thread does next.
+    struct Orders {
+        let isClosing: Bool
+        /// A redirect that nobody had asked for can be looked at now.
+        let canJudge: Bool
+        let isFinished: Bool
+    }
+
+    var orders: Orders {
+        contents.withLock { contents in
+            var isFinished = false
+            if case .finished = contents.routes.phase { isFinished = true }
+            return Orders(
+                isClosing: contents.isClosing, canJudge: contents.waiter != nil || contents.routes.phase != .open,
+                isFinished: isFinished)
+        }
+    }
+
+    func route(_ head: RequestHead) -> RedirectRoutes.Step { contents.withLock { $0.routes.route(head) } }
+
+    /// Has the waiter judge a query, outside of the lock since it is the app's code, and hands the first that it
+    /// recognises over. Nil if nobody waits.
+    func judge(_ query: String, of head: RequestHead) -> RedirectAnswer? {
+        guard let waiter = contents.withLock({ $0.waiter }) else { return nil }
+        let handOver = waiter.judge(query)
+        guard let handOver else { return contents.withLock { $0.routes.ignore(head) } }
+        let answer = contents.withLock { contents in
+            contents.waiter = nil
+            return contents.routes.accept()
+        }
+        handOver()
+        return answer
+    }
+
+    /// The sockets are closed: whoever still waits learns it.
+    func end() {
+        let (waiter, finishers) = contents.withLock { contents in
+            defer { (contents.waiter, contents.finishers) = (nil, []) }
+            (contents.isClosing, contents.hasEnded) = (true, true)
+            Glibc.close(wakeUp)
+            return (contents.waiter, contents.finishers)
+        }
+        waiter?.fail(
+            AuthError(.listener, .redirect, "the listener was closed before the redirect came", outcome: .notSent))
+        for finisher in finishers { finisher.resume() }
+    }
+}

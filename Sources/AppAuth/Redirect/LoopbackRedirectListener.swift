@@ -1,0 +1,161 @@
+internal import AppAuthCore
+internal import JOSE
+
+/// Waits on loopback for the browser to come back (RFC 8252 §7.3).
+///
+/// ```swift
+/// let listener = try LoopbackRedirectListener()
+/// try await Browser.system.open(authorizationURL(redirectURI: listener.redirectURI))
+/// let response = try await listener.redirect { query in request.responseIfOurs(query) }
+/// await listener.finish(with: .signedIn(appName: "Harbour"))
+/// ```
+/// The browser is answered when the outcome is known: an accepted redirect is sent on at once to an address without the
+/// code, and held there until ``finish(with:)``. Everything else that connects gets a short answer or is closed in time,
+/// and changes nothing: other paths, hosts and methods, what is not HTTP, and slow or silent connections. A request head
+/// may have 16 KiB and take 5 s; 64 connections are open at a time, of which the oldest makes way for the next.
+///
+/// One thread serves all of it, from the initializer to ``close()``, which the last reference also calls.
+public final class LoopbackRedirectListener: Sendable {
+    /// Which loopback address to listen on.
+    public enum Host: Sendable, Hashable {
+        /// 127.0.0.1.
+        case ipv4
+        /// [::1].
+        case ipv6
+        /// 127.0.0.1 and [::1] on one port, while the URI says `localhost`: for providers that accept nothing else. RFC
+        /// 8252 §8.3 advises against it, since a resolver or a firewall may send that name elsewhere.
+        case localhost
+
+        /// As it stands in a URI.
+        var name: String {
+            switch self {
+            case .ipv4: "127.0.0.1"
+            case .ipv6: "[::1]"
+            case .localhost: "localhost"
+            }
+        }
+    }
+
+    private let state: ListenerState
+    private let thread: Guarded<SystemThread?>
+    private let key: [UInt8]
+    private let count = Guarded(0)
+
+    /// Binds and listens at once; the port is held from here to ``close()``.
+    ///
+    /// - Parameters:
+    ///   - ports: Tried in order; 0 takes a free one. Providers accept any port for a loopback redirect (RFC 8252 §7.3)
+    ///     or those that were registered.
+    ///   - path: The path of the redirect URI, from its slash on, as RFC 3986 writes it. Compared byte for byte.
+    /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
+    ///   `.invalidConfiguration` for a path that a browser would not send as it is.
+    public convenience init(host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback") throws {
+        try self.init(host: host, ports: ports, path: path, limits: ListenerLimits())
+    }
+
+    package init(host: Host, ports: [UInt16], path: String, limits: ListenerLimits) throws {
+        guard RedirectPath.isValid(path) else {
+            throw AuthError(
+                .invalidConfiguration, .redirect,
+                "expected a redirect path of RFC 3986 that begins with /, without query, fragment and dots, found \(path)",
+                outcome: .notSent)
+        }
+        do { key = try randomBytes(32) } catch {
+            throw AuthError(.unavailable, .redirect, "\(error)", outcome: .notSent)
+        }
+        let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
+        do {
+            let routes = RedirectRoutes(host: host.name, port: sockets.port, path: path, secret: Self.secret(key, 0))
+            let state = try ListenerState(routes)
+            self.state = state
+            do {
+                thread = Guarded(
+                    try SystemThread(named: "redirect-\(sockets.port)") {
+                        var loop = ListenerLoop(sockets, state, limits)
+                        loop.run()
+                    })
+            } catch {
+                state.end()
+                throw error
+            }
+        } catch {
+            sockets.close()
+            throw error
+        }
+    }
+
+    deinit { close() }
+
+    /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
+    public var redirectURI: String { state.redirectURI }
+
+    /// How many redirects came that were not the awaited one.
+    package var ignored: Int { state.ignored }
+
+    /// A URL of our own that sends the first GET on to another address, and no other: what stands in that address (the
+    /// `id_token_hint` of a sign-out) then stands in no argument list that every user of the machine can read.
+    public func oneTimeURL(redirectingTo target: String) -> String {
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        return state.oneTimeURL(to: target, secret: Self.secret(key, number))
+    }
+
+    /// Waits for a redirect that `judge` recognises. Can succeed once; a redirect that came before the call is judged
+    /// as soon as it is made.
+    ///
+    /// - Parameter judge: Gets the query, undecoded and without its `?`, of each GET to the exact path of the redirect
+    ///   URI; empty if there is none. Returns nil for one that is not ours, above all one with another state: the browser
+    ///   is told so, and the wait goes on. Runs on the listener's thread: it must not block.
+    /// - Returns: What `judge` returned first that was not nil. The browser waits for ``finish(with:)`` from then on.
+    /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
+    ///   closed, somebody else waits, or its one redirect has come.
+    public func redirect<Value: Sendable>(
+        judge: @escaping @Sendable (_ query: String) -> Value?
+    ) async throws -> Value {
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    state.wait(ListenerState.Waiter(continuation, judge: judge))
+                }
+            } onCancel: {
+                state.close()
+            }
+        } catch {
+            // Here, not in the handler: that one runs under a lock of the task, and must not wait for the thread.
+            if Task.isCancelled {
+                close()
+                throw CancellationError()
+            }
+            throw error
+        }
+    }
+
+    /// Shows the browser the true outcome, waits until it has read the page, a second at most, and closes everything.
+    ///
+    /// Closes at once if no redirect was accepted, or if the task is cancelled. Further calls wait for the same end.
+    public func finish(with page: CompletionPage) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { state.finish(with: page, $0) }
+        } onCancel: {
+            state.close()
+        }
+        close()
+    }
+
+    /// Closes the port and every connection, and ends the thread. Whoever waits in ``redirect(judge:)`` gets an error.
+    public func close() {
+        state.close()
+        let thread = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        thread?.join()
+    }
+
+    /// A text of 128 bits that nobody can guess, a different one for each number.
+    private static func secret(_ key: [UInt8], _ number: Int) -> String {
+        Base64URL.encode(Array(Digest.sha256.hmac(key: key, Array("\(number)".utf8)).prefix(16)))
+    }
+}

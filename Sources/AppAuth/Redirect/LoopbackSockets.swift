@@ -1,0 +1,82 @@
+internal import AppAuthCore
+internal import CShims
+internal import Glibc
+
+/// The listening sockets of one port, from the bind to the end: the port is never let go of in between.
+struct LoopbackSockets: Sendable {
+    let port: UInt16
+    let descriptors: [Int32]
+
+    /// Takes the first port that is to be had.
+    ///
+    /// - Parameter ports: Tried in order; 0 stands for a free one.
+    init(host: LoopbackRedirectListener.Host, ports: [UInt16], backlog: Int32) throws {
+        var failures: [String] = []
+        for port in ports {
+            switch Self.bind(host, port, backlog) {
+            case .success(let sockets):
+                self = sockets
+                return
+            case .failure(let failure):
+                failures.append("port \(port == 0 ? "of the system's choice" : "\(port)"): \(failure.text)")
+            }
+        }
+        let reasons = failures.isEmpty ? "no port was given" : failures.joined(separator: "; ")
+        throw AuthError(
+            .listener, .redirect, "expected a free port on \(host.name) for the redirect, found \(reasons)",
+            outcome: .notSent, isTemporary: true)
+    }
+
+    private init(port: UInt16, descriptors: [Int32]) { (self.port, self.descriptors) = (port, descriptors) }
+
+    private struct Failure: Error {
+        let number: Int32
+        var text: String { SystemError.text(number) }
+        /// The machine does not have this address family.
+        var isMissingFamily: Bool { number == EAFNOSUPPORT || number == EADDRNOTAVAIL }
+    }
+
+    private static func bind(
+        _ host: LoopbackRedirectListener.Host, _ port: UInt16, _ backlog: Int32
+    ) -> Result<LoopbackSockets, Failure> {
+        switch host {
+        case .ipv4: return single(AF_INET, port, backlog)
+        case .ipv6: return single(AF_INET6, port, backlog)
+        case .localhost:
+            // A free port of one family may be taken in the other: then another one is tried.
+            var result = both(port, backlog)
+            for _ in 0..<32 where port == 0 {
+                guard case .failure(let failure) = result, failure.number == EADDRINUSE else { break }
+                result = both(port, backlog)
+            }
+            return result
+        }
+    }
+
+    private static func single(_ family: Int32, _ port: UInt16, _ backlog: Int32) -> Result<LoopbackSockets, Failure> {
+        var bound: UInt16 = 0
+        let descriptor = shims_listen_loopback(family, port, backlog, &bound)
+        guard descriptor >= 0 else { return .failure(Failure(number: -descriptor)) }
+        return .success(LoopbackSockets(port: bound, descriptors: [descriptor]))
+    }
+
+    /// Both families on one port, since nobody knows which of them a browser takes `localhost` for. A machine without
+    /// one of them has the other.
+    private static func both(_ port: UInt16, _ backlog: Int32) -> Result<LoopbackSockets, Failure> {
+        let first = single(AF_INET, port, backlog)
+        guard case .success(let v4) = first else {
+            if case .failure(let failure) = first, failure.isMissingFamily { return single(AF_INET6, port, backlog) }
+            return first
+        }
+        switch single(AF_INET6, v4.port, backlog) {
+        case .success(let v6):
+            return .success(LoopbackSockets(port: v4.port, descriptors: v4.descriptors + v6.descriptors))
+        case .failure(let failure) where failure.isMissingFamily: return first
+        case .failure(let failure):
+            v4.close()
+            return .failure(failure)
+        }
+    }
+
+    func close() { for descriptor in descriptors { Glibc.close(descriptor) } }
+}

@@ -1,0 +1,145 @@
+internal import Glibc
+
+/// One connection: a request head comes in, its answer goes out whole, and the connection ends.
+struct RedirectConnection {
+    typealias Instant = ContinuousClock.Instant
+
+    enum Stage {
+        case reading(RequestHeadReader)
+        /// A redirect that nobody has asked for yet.
+        case parked(RequestHead)
+        /// The browser that waits for the outcome.
+        case held(RequestHead)
+        case sending([UInt8], from: Int)
+        /// All is sent and our side is closed; what still comes is dropped until the other side closes too. To close
+        /// with input unread would reset the connection, and a browser then loses the page that it has not read yet.
+        case seeingOff
+        case over
+    }
+
+    let descriptor: Int32
+    private let limits: ListenerLimits
+    private(set) var stage: Stage
+    private(set) var deadline: Instant?
+    /// Whether the answer is the last page.
+    private(set) var carriesPage = false
+    /// Whether the other side has closed after all was sent.
+    private(set) var wasSeenOff = false
+
+    init(descriptor: Int32, limits: ListenerLimits, now: Instant) {
+        (self.descriptor, self.limits) = (descriptor, limits)
+        stage = .reading(RequestHeadReader(limit: limits.headBytes))
+        deadline = now + limits.headTime
+    }
+
+    /// What to poll for.
+    var events: Int16 {
+        switch stage {
+        case .reading, .seeingOff: Int16(POLLIN)
+        case .sending: Int16(POLLOUT)
+        case .parked, .held, .over: 0
+        }
+    }
+
+    /// How much would be lost by closing now: where a place is needed, the lowest goes first.
+    var worth: Int {
+        switch stage {
+        case .over: 0
+        case .seeingOff: 1
+        case .reading: 2
+        case .sending: 3
+        case .parked: 4
+        case .held: 5
+        }
+    }
+
+    var isOver: Bool { if case .over = stage { true } else { false } }
+
+    /// Goes on after poll has reported something. Returns a head when one is complete: it wants an answer.
+    mutating func proceed(_ scratch: inout [UInt8], now: Instant) -> RequestHead? {
+        switch stage {
+        case .reading(let reader): return read(reader, &scratch, now: now)
+        case .sending: send(now: now)
+        case .seeingOff: drop(&scratch)
+        // Nothing was asked for, so it is an error or the end of the connection.
+        case .parked, .held: stage = .over
+        case .over: break
+        }
+        return nil
+    }
+
+    private mutating func read(_ reader: RequestHeadReader, _ scratch: inout [UInt8], now: Instant) -> RequestHead? {
+        guard let count = receive(&scratch) else { return nil }
+        guard count > 0 else {
+            stage = .over
+            return nil
+        }
+        var reader = reader
+        stage = .over  // lets go of the reader's storage, so that it is not copied
+        switch reader.read(scratch[..<count]) {
+        case .needsMore: stage = .reading(reader)
+        case .request(let head): return head
+        case .bad(let refusal): answer(.plain(refusal.rawValue), now: now)
+        }
+        return nil
+    }
+
+    private mutating func drop(_ scratch: inout [UInt8]) {
+        guard let count = receive(&scratch) else { return }
+        if count == 0 {
+            wasSeenOff = true
+            stage = .over
+        }
+    }
+
+    /// The number of bytes received, 0 at the end; nil if there is nothing now, or nothing any more.
+    private mutating func receive(_ scratch: inout [UInt8]) -> Int? {
+        let count = recv(descriptor, &scratch, scratch.count, 0)
+        if count < 0 {
+            if errno != EAGAIN && errno != EINTR { stage = .over }
+            return nil
+        }
+        return count
+    }
+
+    mutating func park(_ head: RequestHead) { (stage, deadline) = (.parked(head), nil) }
+
+    mutating func hold(_ head: RequestHead) { (stage, deadline) = (.held(head), nil) }
+
+    /// Sends an answer, as far as the other side takes it at once; the rest follows.
+    mutating func answer(_ answer: RedirectAnswer, isPage: Bool = false, now: Instant) {
+        carriesPage = isPage
+        stage = .sending(answer.bytes, from: 0)
+        deadline = now + limits.headTime
+        send(now: now)
+    }
+
+    private mutating func send(now: Instant) {
+        guard case .sending(let bytes, var position) = stage else { return }
+        while position < bytes.count {
+            let count = bytes.withUnsafeBytes { bytes in
+                Glibc.send(
+                    descriptor, bytes.baseAddress.map { $0 + position }, bytes.count - position, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                stage = errno == EAGAIN ? .sending(bytes, from: position) : .over
+                return
+            }
+            position += count
+        }
+        shutdown(descriptor, Int32(SHUT_WR))
+        (stage, deadline) = (.seeingOff, now + limits.farewellTime)
+    }
+
+    /// Ends what has taken too long.
+    mutating func expire(now: Instant) {
+        guard let deadline, deadline <= now else { return }
+        // RFC 9110 §15.5.9. A connection on which nothing came was opened ahead of need: it is closed without a word.
+        if case .reading(let reader) = stage, !reader.isEmpty {
+            answer(RedirectAnswer.plain(408), now: now)
+        } else {
+            stage = .over
+        }
+    }
+}

@@ -1,0 +1,107 @@
+/// The head of one HTTP/1 request: all that the listener reads of it.
+package struct RequestHead: Sendable, Hashable {
+    /// The method as it was sent.
+    package var method: String
+    /// Host and port that the request is meant for: of the target in absolute form, else of the `Host` field.
+    package var authority: String
+    /// The path of the target, undecoded.
+    package var path: String
+    /// What follows the first `?` of the target, undecoded; empty without one.
+    package var query: String
+    /// The header fields in their order, names in lower case.
+    package var fields: [Field]
+
+    /// A header field.
+    package struct Field: Sendable, Hashable {
+        package var name: String
+        package var value: String
+    }
+
+    /// The first value of a field.
+    package subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
+
+    /// Whether a browser asks ahead of the person, perhaps for nothing.
+    var isPrefetch: Bool {
+        (self["sec-purpose"] ?? self["purpose"])?.lowercased().contains("prefetch") ?? false
+    }
+}
+
+extension RequestHead {
+    /// Parses the lines of a head, without their line ends and without the empty line.
+    ///
+    /// - Throws: ``Refusal`` with the status that says what is wrong.
+    init(lines: [[UInt8]]) throws(Refusal) {
+        guard let first = lines.first else { throw .badRequest }
+        let (method, target) = try Self.requestLine(first)
+        var fields: [Field] = []
+        for line in lines.dropFirst() { fields.append(try Self.field(line)) }
+
+        // RFC 9112 §3.2: a request without exactly one Host field is answered with 400.
+        let hosts = fields.filter { $0.name == "host" }
+        guard hosts.count == 1 else { throw .badRequest }
+
+        // RFC 9112 §3.2.2: the authority of a target in absolute form stands above the Host field.
+        let (authority, local) = Self.splitAbsolute(target) ?? (hosts[0].value, target)
+        let parts = local.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        (self.method, self.authority, self.fields) = (method, authority, fields)
+        path = String(parts[0])
+        query = parts.count > 1 ? String(parts[1]) : ""
+    }
+
+    /// RFC 9112 §3: `method SP request-target SP HTTP-version`, and nothing that a lenient reader would mend.
+    private static func requestLine(_ line: [UInt8]) throws(Refusal) -> (method: String, target: String) {
+        let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(\.isTokenCharacter), !parts[1].isEmpty,
+            parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") })
+        else { throw .badRequest }
+        let version = text(parts[2])
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            throw version.hasPrefix("HTTP/") ? .versionNotSupported : .badRequest
+        }
+        return (text(parts[0]), text(parts[1]))
+    }
+
+    /// RFC 9112 §5: no space before the colon (a refused smuggling trick), and no folded lines.
+    private static func field(_ line: [UInt8]) throws(Refusal) -> Field {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+            line[..<colon].allSatisfy(\.isTokenCharacter)
+        else { throw .badRequest }
+        let value = line[(colon + 1)...].drop(while: \.isBlank)
+        let end = value.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? value.startIndex
+        return Field(name: text(line[..<colon]).lowercased(), value: text(value[..<end]))
+    }
+
+    /// Splits `http://authority/path?query`; nil for a target in another form.
+    private static func splitAbsolute(_ target: String) -> (authority: String, local: String)? {
+        let scheme = "http://"
+        guard target.prefix(scheme.count).lowercased() == scheme else { return nil }
+        let rest = target.dropFirst(scheme.count)
+        guard let end = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return (String(rest), "/") }
+        let local = String(rest[end...])
+        return (String(rest[..<end]), local.hasPrefix("/") ? local : "/" + local)
+    }
+
+    private static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
+
+    /// Why a head is not read further: the status that the sender gets.
+    package enum Refusal: Int, Error, Sendable, Hashable {
+        case badRequest = 400
+        case targetTooLong = 414
+        case headTooLarge = 431
+        case versionNotSupported = 505
+    }
+}
+
+extension UInt8 {
+    /// `tchar` of RFC 9110 §5.6.2.
+    var isTokenCharacter: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+        }
+    }
+
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+}

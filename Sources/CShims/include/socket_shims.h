@@ -1,0 +1,20 @@
+// What Swift cannot import from glibc's sockets: accept4 (a GNU extension), and addresses, whose casts C does in a line.
+#ifndef SOCKET_SHIMS_H
+#define SOCKET_SHIMS_H
+
+#include <stdint.h>
+
+// A listening TCP socket on the loopback address of a family (AF_INET or AF_INET6), non-blocking and closed on exec.
+// Port 0 takes a free one; `bound` says which it is. Returns the descriptor, or -errno.
+int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *bound);
+
+// The next waiting connection, non-blocking and closed on exec. Returns the descriptor, or -errno.
+int shims_accept(int listener);
+
+// An event descriptor that starts at 0, non-blocking and closed on exec. Returns the descriptor, or -errno.
+int shims_event(void);
+
+// Names the calling thread, for debuggers and /proc; cut at 15 bytes.
+void shims_name_thread(const char *name);
+
+#endif

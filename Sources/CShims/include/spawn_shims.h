@@ -1,0 +1,12 @@
+// What Swift cannot import from glibc's posix_spawn: closing inherited descriptors is a GNU extension.
+#ifndef SPAWN_SHIMS_H
+#define SPAWN_SHIMS_H
+
+#include <sys/types.h>
+
+// Starts a program, looked up in PATH and without a shell, that keeps nothing of this process but its environment and
+// working directory: a session of its own, default signals, none of them blocked, /dev/null as its three standard
+// streams, no other descriptor. `arguments` ends with NULL. Returns 0 and the process id, or an error number.
+int shims_spawn_detached(char *const arguments[], pid_t *pid);
+
+#endif

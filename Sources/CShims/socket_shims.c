@@ -1,0 +1,70 @@
+#define _GNU_SOURCE
+#include "socket_shims.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static socklen_t loopback(int family, uint16_t port, union address *address) {
+    memset(address, 0, sizeof *address);
+    if (family == AF_INET6) {
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = htons(port);
+        address->v6.sin6_addr = in6addr_loopback;
+        return sizeof address->v6;
+    }
+    address->v4.sin_family = AF_INET;
+    address->v4.sin_port = htons(port);
+    address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return sizeof address->v4;
+}
+
+static int bind_and_listen(int fd, int family, uint16_t port, int backlog, uint16_t *bound) {
+    union address address;
+    socklen_t length = loopback(family, port, &address);
+    int on = 1;
+    if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) return -1;
+    // A fixed port must be free again at once, although connections of the last sign-in are still in TIME_WAIT. On
+    // Linux this never lets two sockets listen on one port, and a socket that listens cannot be pushed aside by it.
+    if (port != 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return -1;
+    if (bind(fd, &address.any, length) != 0 || listen(fd, backlog) != 0) return -1;
+    if (getsockname(fd, &address.any, &length) != 0) return -1;
+    *bound = ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+    return 0;
+}
+
+int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *bound) {
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    if (bind_and_listen(fd, family, port, backlog, bound) == 0) return fd;
+    int error = errno;
+    close(fd);
+    return -error;
+}
+
+int shims_accept(int listener) {
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int shims_event(void) {
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+void shims_name_thread(const char *name) {
+    char cut[16];
+    strncpy(cut, name, sizeof cut - 1);
+    cut[sizeof cut - 1] = '\0';
+    pthread_setname_np(pthread_self(), cut);
+}

@@ -1,0 +1,41 @@
+import AppAuth
+
+extension LoopbackRedirectListener {
+    /// The port, as the redirect URI tells it.
+    var port: UInt16 { authority.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
+
+    /// Host and port, as the redirect URI tells them.
+    var authority: String { String(redirectURI.dropFirst("http://".count).prefix { $0 != "/" }) }
+
+    /// Waits for a redirect with this state and returns its whole query.
+    func redirect(state: String) async throws -> String {
+        try await redirect { query in query.split(separator: "&").contains("state=\(state)") ? query : nil }
+    }
+
+    /// Asks for a path, with the right `Host`, and reads the answer.
+    func get(_ target: String, fields: [String] = [], v6: Bool = false) async throws -> WireAnswer {
+        let (port, authority) = (port, authority)
+        return try await onThread {
+            let client = try WireClient(port, v6: v6)
+            client.send(request(target, host: authority, fields: fields))
+            return try client.answer()
+        }
+    }
+
+    /// Sends bytes as they are and reads the answer.
+    func send(_ bytes: [UInt8]) async throws -> WireAnswer {
+        let port = port
+        return try await onThread {
+            let client = try WireClient(port)
+            client.send(bytes)
+            return try client.answer()
+        }
+    }
+
+    /// The path of a URL of this listener.
+    func path(of url: String?) -> String? {
+        let origin = "http://" + authority
+        guard let url, url.hasPrefix(origin) else { return nil }
+        return String(url.dropFirst(origin.count))
+    }
+}
