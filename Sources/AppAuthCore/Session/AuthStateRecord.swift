@@ -21,6 +21,8 @@ public struct AuthStateRecord: Codable, Sendable, Hashable {
     private var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
     package private(set) var nonce: Secret?
+    /// Where the provider sent the browser back to: sign-out uses the same place, since it is registered.
+    package private(set) var redirectURI: String?
     /// The provider's keys, so that a refresh in another process need not fetch them.
     package var keys: KeySetCache.Entry?
     /// Why and when the session ended; nil while it lasts.
@@ -47,7 +49,7 @@ public struct AuthStateRecord: Codable, Sendable, Hashable {
     init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
         try self.init(
             client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
-        nonce = request.nonce
+        (nonce, redirectURI) = (request.nonce, request.redirectURI)
         self.keys = keys
         merge(response, idToken: idToken)
     }

@@ -59,6 +59,9 @@ public struct SecureURL: Sendable, Hashable {
         return "\(scheme)://\(host):\(port.isEmpty ? (scheme == "https" ? "443" : "80") : String(port))"
     }
 
+    /// The port, if the URL names one.
+    public var port: UInt16? { Self.split(authority[...]).flatMap { UInt16($0.port) } }
+
     /// The path without the query.
     public var path: String { String(pathAndQuery.prefix { $0 != "?" }) }
 

@@ -1,0 +1,134 @@
+public import AppAuthCore
+internal import FoundationEssentials
+
+/// A whole sign-in in one call: discovery, a loopback redirect, the browser, the exchange, and the page that tells the
+/// person how it went (RFC 8252 §7.3).
+///
+/// ```swift
+/// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
+/// let state = try await signIn.run(store: FileTokenStore(path: path))
+/// let token = try await state.freshAccessToken()
+/// ```
+public struct SignIn: Sendable {
+    /// The provider's issuer.
+    public var issuer: String
+    /// The provider's metadata, for a provider without discovery; nil asks the issuer.
+    public var provider: ProviderMetadata?
+    /// The client id.
+    public var clientID: String
+    /// How the client authenticates; nil means by its secret, if it has one, as the provider supports it.
+    public var authentication: ClientAuthentication?
+    /// The secret of a client that has one.
+    public var clientSecret: Secret?
+    /// What is asked for.
+    public var scope: [Scope]
+    /// What else is asked.
+    public var options = AuthorizationRequest.Options()
+    /// Endpoints that the app is going to need beyond the flow's own: checked before the browser opens.
+    public var requiredEndpoints: [ProviderMetadata.Endpoint] = []
+    /// Where the browser comes back to.
+    public var redirect = Redirect()
+    /// What opens the URL; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    public var browser: Browser? = .system
+    /// The app's name, for the page at the end.
+    public var appName: String
+    /// HTTP, clock and log.
+    public var environment: Environment
+    /// Told about each step, from whatever thread.
+    public var observe: @Sendable (Event) -> Void = { _ in }
+
+    /// The address that is listened on.
+    public struct Redirect: Sendable, Hashable {
+        /// The loopback address.
+        public var host = LoopbackRedirectListener.Host.ipv4
+        /// Ports, tried in order; 0 is any free one.
+        public var ports: [UInt16] = [0]
+        /// The path.
+        public var path = "/callback"
+        /// Any free port of 127.0.0.1.
+        public init() {}
+    }
+
+    /// A step of the sign-in.
+    public enum Event: Sendable {
+        /// The provider's metadata is there.
+        case provider(ProviderMetadata)
+        /// The browser is being sent to this URL. Always show it to the person too: browsers fail in many ways.
+        case authorization(url: String)
+        /// No browser could be started; the wait goes on, since the person may open the URL.
+        case browserFailed(AuthError)
+        /// The browser came back with an answer to this request.
+        case redirected
+        /// The tokens are verified and stored.
+        case signedIn(AuthStateRecord)
+    }
+
+    /// Describes a sign-in.
+    public init(
+        issuer: String, clientID: String, clientSecret: Secret? = nil,
+        scope: [Scope] = [.openID, .profile, .offlineAccess], appName: String, environment: Environment
+    ) {
+        (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
+        (self.scope, self.appName, self.environment) = (scope, appName, environment)
+    }
+
+    /// Signs the person in, and stores the session in place of the one that is there.
+    ///
+    /// Waits for the browser for as long as the task is not cancelled. What the flow will need is checked before the
+    /// browser opens: the store can be read, the metadata is complete, the port is free. On failure the browser shows
+    /// it, nothing is stored, and a session that was stored before stays.
+    ///
+    /// - Throws: ``AuthError``, of every stage up to `store`; `CancellationError`.
+    public func run(store: any TokenStore) async throws -> AuthState {
+        _ = try await store.load()
+        let client = try await client()
+        let listener = try LoopbackRedirectListener(host: redirect.host, ports: redirect.ports, path: redirect.path)
+        defer { listener.close() }
+        let request = try AuthorizationRequest(
+            client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
+        observe(.authorization(url: request.url))
+        do { try await browser?.open(request.url) } catch let error as AuthError { observe(.browserFailed(error)) }
+        let answer = try await listener.redirect { query in request.answer(toQuery: query) }
+        observe(.redirected)
+        do {
+            let state = try await AuthState(exchanging: answer.get(), store: store, environment: environment)
+            await observe(.signedIn(state.record))
+            await listener.finish(with: .signedIn(appName: appName))
+            return state
+        } catch {
+            await listener.finish(with: .failed(appName: appName, reason: (error as? AuthError)?.message))
+            throw error
+        }
+    }
+
+    /// The client, with a provider that has all that the flow needs (OpenID Connect Discovery §3).
+    private func client() async throws -> Client {
+        let found =
+            if let provider { provider } else { try await Discovery(environment: environment).metadata(for: issuer) }
+        var needed: [ProviderMetadata.Endpoint] = [.authorization, .token]
+        if scope.contains(.openID) { needed.append(.keys) }
+        for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
+        // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that names its methods has S256 among them; there is no fallback.
+        if let methods = found.codeChallengeMethods, !methods.contains("S256") {
+            throw Self.unusable("expected the provider to support the PKCE method S256")
+        }
+        if found.requiresPushedAuthorizationRequests {
+            throw Self.unusable("the provider requires pushed authorization requests, which are not supported yet")
+        }
+        observe(.provider(found))
+        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
+        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: found)
+    }
+
+    private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
+}
+
+extension AuthorizationRequest {
+    /// What a query means for the wait: nil goes on.
+    fileprivate func answer(toQuery query: String) -> Result<AuthorizationResponse, AuthError>? {
+        do { return try response(fromQuery: query).map(Result.success) } catch {
+            return .failure(
+                error as? AuthError ?? AuthError(.invalidRedirect, .redirect, "the redirect could not be read"))
+        }
+    }
+}

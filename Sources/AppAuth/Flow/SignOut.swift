@@ -1,0 +1,115 @@
+public import AppAuthCore
+internal import FoundationEssentials
+
+/// A whole sign-out in one call: the tokens are revoked (RFC 7009), the session here is removed, and the browser ends
+/// the session at the provider (OpenID Connect RP-Initiated Logout).
+///
+/// ```swift
+/// let report = try await SignOut(appName: "My App").run(state)
+/// ```
+public struct SignOut: Sendable {
+    /// What opens the end-session URL; nil opens nothing, and whoever gets ``Event/endSession(url:)`` shows it.
+    public var browser: Browser? = .system
+    /// Whether the session in the browser ends too.
+    public var endsBrowserSession = true
+    /// Whether the tokens are revoked.
+    public var revokesTokens = true
+    /// How long to wait for the provider to send the browser back. Not all of them do.
+    public var timeout: Duration = .seconds(300)
+    /// The app's name, for the page at the end.
+    public var appName: String
+    /// Told about each step, from whatever thread.
+    public var observe: @Sendable (Event) -> Void = { _ in }
+
+    /// A step of the sign-out.
+    public enum Event: Sendable {
+        /// The tokens were revoked, or not.
+        case revoked([AuthState.Revocation])
+        /// The session is no longer in the store.
+        case forgotten
+        /// The browser is being sent to the provider.
+        case openingBrowser
+        /// There is no browser: the person may open this URL, which does not hold the ID token.
+        case endSession(url: String)
+    }
+
+    /// What happened.
+    public struct Report: Sendable {
+        /// The tokens that there were, each with the error if it was not revoked.
+        public var revocations: [AuthState.Revocation] = []
+        /// Whether the provider sent the browser back from its end-session endpoint.
+        public var sessionEnded = false
+        /// Why the session at the provider may not have ended; nil if it has, or if that was not asked for.
+        public var endSessionError: AuthError?
+    }
+
+    /// Describes a sign-out.
+    public init(appName: String) { self.appName = appName }
+
+    /// Signs the person out.
+    ///
+    /// The session here is gone once the tokens are revoked, before the browser opens: whatever happens then, this app
+    /// is signed out. What the provider refuses is reported, not thrown.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after everything else
+    ///   was done.
+    public func run(_ state: AuthState) async throws -> Report {
+        var report = Report()
+        let record = await state.record
+        if revokesTokens {
+            report.revocations = await state.revokeTokens()
+            observe(.revoked(report.revocations))
+        }
+        let forgetting: Result<Void, any Error>
+        do {
+            forgetting = .success(try await state.forget())
+            observe(.forgotten)
+        } catch { forgetting = .failure(error) }
+        if endsBrowserSession, record.client.provider[.endSession] != nil {
+            do {
+                try await endSession(record)
+                report.sessionEnded = true
+            } catch let error as AuthError {
+                report.endSessionError = error
+            } catch {
+                report.endSessionError = AuthError(.timeout, .logout, "the wait for the browser was ended")
+            }
+        }
+        try forgetting.get()
+        return report
+    }
+
+    private func endSession(_ record: AuthStateRecord) async throws {
+        let listener = try Self.listener(for: record)
+        defer { listener.close() }
+        let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
+        if let browser {
+            observe(.openingBrowser)
+            // The real URL holds the ID token, and what a program is started with can be read by everybody here.
+            do { try await browser.open(listener.oneTimeURL(redirectingTo: request.url.reveal())) } catch is AuthError {
+                observe(.endSession(url: request.urlWithoutHint))
+            }
+        } else {
+            observe(.endSession(url: request.urlWithoutHint))
+        }
+        _ = try await withTimeout(timeout, .logout, "the provider did not send the browser back") {
+            try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
+        }
+        await listener.finish(with: .signedOut(appName: appName))
+    }
+
+    /// Listens where the sign-in came back to, since providers compare the address with the registered one; on a free
+    /// port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
+    private static func listener(for record: AuthStateRecord) throws -> LoopbackRedirectListener {
+        guard let url = record.redirectURI.flatMap({ try? SecureURL($0) }), url.isLoopback else {
+            return try LoopbackRedirectListener()
+        }
+        let host: LoopbackRedirectListener.Host =
+            switch url.host {
+            case "[::1]": .ipv6
+            case "localhost": .localhost
+            default: .ipv4
+            }
+        return try LoopbackRedirectListener(host: host, ports: [url.port ?? 0, 0], path: url.path)
+    }
+}
