@@ -93,5 +93,3 @@ CURLcode shims_curl_get_long(const struct shims_curl *curl, CURL *easy, CURLINFO
 CURLMcode shims_curl_multi_set_long(const struct shims_curl *curl, CURLM *multi, CURLMoption option, long value) {
     return curl->multi_setopt(multi, option, value);
 }
-
-void shims_curl_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -22,10 +22,13 @@ final class CurlLoop: @unchecked Sendable {
         mailbox = CurlMailbox(library, multi: multi)
     }
 
-    deinit { _ = library.curl.pointee.multi_cleanup(multi) }
+    deinit {
+        shims_curl_enter()
+        _ = library.curl.pointee.multi_cleanup(multi)
+        shims_curl_leave()
+    }
 
     func run() {
-        shims_curl_name_thread("appauth-http")
         shims_curl_enter()
         while turn() {
             shims_curl_leave()

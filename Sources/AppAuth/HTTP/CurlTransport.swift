@@ -89,8 +89,8 @@ public final class CurlTransport: HTTPTransport {
         try await startedWorker().perform(exchange)
     }
 
-    private func startedWorker() throws(AuthError) -> CurlWorker {
-        try worker.withLock { worker throws(AuthError) in
+    private func startedWorker() throws -> CurlWorker {
+        try worker.withLock { worker in
             if let worker { return worker }
             let library = try CurlLibrary.load(names: libraryNames)
             let roots = try TrustRoots.find(configuration, environment: environment, builtIn: library.builtInRoots)

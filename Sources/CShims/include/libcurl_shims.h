@@ -60,9 +60,6 @@ CURLcode shims_curl_get_long(
 CURLMcode shims_curl_multi_set_long(
     const struct shims_curl *_Nonnull curl, CURLM *_Nonnull multi, CURLMoption option, long value);
 
-// Names the calling thread, for debuggers and `top -H`.
-void shims_curl_name_thread(const char *_Nonnull name);
-
 // OpenSSL frees its state when the process exits, whatever other threads do with it. A thread that runs
 // libcurl does so between these two calls; an exiting process waits up to a second for each that is inside,
 // and lets no further one in.
