@@ -34,7 +34,9 @@ let package = Package(
         // The library, from the bottom up. Each target uses those above it, never one below.
         .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
         .target(name: "AppAuthCore", dependencies: ["JOSE", httpTypes, logging], swiftSettings: swift),
-        .target(name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", "CLibcurl"], swiftSettings: swift),
+        .target(
+            name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", "CLibcurl", httpTypes],
+            swiftSettings: swift),
 
         // The samples.
         .executableTarget(
@@ -58,7 +60,9 @@ let package = Package(
             dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
-        .testTarget(name: "AppAuthTests", dependencies: ["AppAuth", "JOSE", "CShims"], swiftSettings: swift),
+        .testTarget(
+            name: "AppAuthTests", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", httpTypes],
+            swiftSettings: swift),
         .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,123 @@
+internal import AppAuthCore
+internal import CLibcurl
+internal import Glibc
+
+/// Why a transfer gave no answer, and what that means for the caller.
+struct CurlFailure: Sendable {
+    /// libcurl's code.
+    var code: CURLcode
+    /// libcurl's words for this very failure; may be empty.
+    var detail: String
+    /// libcurl's words for the code.
+    var meaning: String
+    /// The `errno` of the last failed call, or 0.
+    var systemError: CInt = 0
+    /// Whether anything of the request may have left: false until connected, TLS and proxy included.
+    var requestBegan: Bool
+    /// Which of our own limits ended the transfer, if one did.
+    var exceeded: Limit?
+
+    /// A limit that is kept here.
+    enum Limit { case body, header }
+
+    /// The error for the caller. It names the host, and nothing else of the URL.
+    func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
+        let host = target.host
+        switch (exceeded, code) {
+        case (.body, _), (nil, CURLE_FILESIZE_EXCEEDED):
+            return invalid("the answer from \(host) is larger than \(limits.bodyBytes) bytes")
+        case (.header, _):
+            return invalid("the header of the answer from \(host) is larger than \(limits.headerBytes) bytes")
+        case (nil, CURLE_OUT_OF_MEMORY) where requestBegan, (nil, CurlFailure.tooLarge) where requestBegan:
+            // One line longer than libcurl's own buffer (100 KiB).
+            return invalid("a header line of the answer from \(host) is longer than libcurl takes")
+        case (nil, CURLE_WRITE_ERROR), (nil, CURLE_WEIRD_SERVER_REPLY),
+            (nil, CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
+            return invalid("the answer from \(host) is not HTTP")
+        case (nil, CURLE_BAD_CONTENT_ENCODING):
+            return invalid("the answer from \(host) is in a content encoding that could not be undone")
+        case (nil, CURLE_OPERATION_TIMEDOUT):
+            return timeout(target, limits)
+        case (nil, CURLE_SSL_CACERT_BADFILE):
+            return configuration("the trusted certificates could not be loaded: \(words)")
+        case (nil, CURLE_URL_MALFORMAT):
+            return configuration("the URL for \(host) is not well formed")
+        case (nil, CURLE_UNSUPPORTED_PROTOCOL), (nil, CURLE_NOT_BUILT_IN), (nil, CURLE_UNKNOWN_OPTION):
+            return AuthError(
+                .unavailable, .configuration, "the libcurl of this system lacks what is needed: \(words)",
+                outcome: .notSent)
+        case (nil, CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
+            // Not temporary: it stays until somebody changes the server's certificate or the trusted ones.
+            return transport("certificate of \(host) not trusted: \(words)", isTemporary: false)
+        default:
+            return transport(connection(target))
+        }
+    }
+
+    private func connection(_ target: HTTPTarget) -> String {
+        let (host, peer) = (target.host, target.hostAndPort)
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
+        case CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
+        case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: return "connection to \(peer) refused"
+        case CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
+        case CURLE_GOT_NOTHING: return "\(host) closed the connection without an answer"
+        case CURLE_PARTIAL_FILE: return "the answer from \(host) was cut short"
+        case _ where requestBegan: return "the connection to \(host) broke: \(words)"
+        case CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)"
+        default: return "no connection to \(peer): \(words)"
+        }
+    }
+
+    private func timeout(_ target: HTTPTarget, _ limits: HTTPLimits) -> AuthError {
+        let message =
+            if requestBegan {
+                "no complete answer from \(target.host) within \(limits.total.inWords)"
+            } else if detail.hasPrefix("Resolving") {
+                "could not resolve host '\(target.host)' within \(min(limits.connect, limits.total).inWords)"
+            } else {
+                "no connection to \(target.hostAndPort) within \(min(limits.connect, limits.total).inWords)"
+            }
+        return AuthError(.timeout, .configuration, message, outcome: outcome, isTemporary: true)
+    }
+
+    private func transport(_ message: String, isTemporary: Bool = true) -> AuthError {
+        AuthError(.transport, .configuration, message, outcome: outcome, isTemporary: isTemporary)
+    }
+
+    private func invalid(_ message: String) -> AuthError {
+        AuthError(.invalidResponse, .configuration, message, outcome: .perhapsProcessed)
+    }
+
+    private func configuration(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+    }
+
+    private var outcome: AuthError.Outcome { requestBegan ? .perhapsProcessed : .notSent }
+
+    /// libcurl's words without what our message says already.
+    private var words: String {
+        for prefix in ["SSL certificate problem: ", "SSL: "] where detail.hasPrefix(prefix) {
+            return String(detail.dropFirst(prefix.count))
+        }
+        return detail.isEmpty ? meaning : detail
+    }
+
+    /// `CURLE_TOO_LARGE`, newer than the oldest headers that this builds with.
+    private static let tooLarge = CURLcode(rawValue: 100)
+}
+
+extension Duration {
+    /// Whole milliseconds, at least one: to libcurl, none means no limit.
+    package var wholeMilliseconds: Int {
+        let (seconds, attoseconds) = components
+        guard seconds < 2_000_000 else { return 2_000_000_000 }
+        return max(1, Int(seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000))
+    }
+
+    /// For example `30 s` or `250 ms`.
+    fileprivate var inWords: String {
+        let milliseconds = wholeMilliseconds
+        return milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+    }
+}

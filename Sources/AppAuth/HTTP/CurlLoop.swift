@@ -1,0 +1,94 @@
+internal import AppAuthCore
+internal import CLibcurl
+internal import CShims
+
+/// The body of the worker's thread: owns a `curl_multi` and everything in it. All but the mailbox is the thread's own.
+final class CurlLoop: @unchecked Sendable {
+    let mailbox: CurlMailbox
+    private let library: CurlLibrary
+    private let options: CurlOptions
+    private let multi: UnsafeMutableRawPointer
+    private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
+    private var idle: [CurlHandle] = []
+
+    private static let keptConnections = 64
+    private static let keptHandles = 16
+
+    /// Nil if libcurl is out of memory.
+    init?(_ library: CurlLibrary, _ options: CurlOptions) {
+        guard let multi = library.curl.pointee.multi_init() else { return nil }
+        (self.library, self.options, self.multi) = (library, options, multi)
+        _ = shims_curl_multi_set_long(library.curl, multi, CURLMOPT_MAXCONNECTS, CurlLoop.keptConnections)
+        mailbox = CurlMailbox(library, multi: multi)
+    }
+
+    deinit {
+        shims_curl_enter()
+        _ = library.curl.pointee.multi_cleanup(multi)
+        shims_curl_leave()
+    }
+
+    func run() {
+        shims_curl_enter()
+        while turn() {
+            shims_curl_leave()
+            _ = library.curl.pointee.multi_poll(multi, nil, 0, CInt.max, nil)
+            shims_curl_enter()
+        }
+        mailbox.close()
+        idle.removeAll()
+        shims_curl_leave()
+    }
+
+    /// Does what there is to do. False when that was the last.
+    private func turn() -> Bool {
+        let mail = mailbox.take()
+        for transfer in mail.submitted where !transfer.isCancelled { start(transfer) }
+        for transfer in mail.cancelled { cancel(transfer) }
+        var count: CInt = 0
+        _ = library.curl.pointee.multi_perform(multi, &count)
+        while let message = library.curl.pointee.multi_info_read(multi, &count) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            finish(easy, message.pointee.data.result)
+        }
+        return !(mail.isClosing && running.isEmpty)
+    }
+
+    private func start(_ transfer: CurlTransfer) {
+        guard let handle = idle.popLast() ?? CurlHandle(library) else {
+            return transfer.finish(.failure(unavailable("libcurl is out of memory")))
+        }
+        handle.reset()
+        options.apply(to: handle, transfer)
+        transfer.receive(from: handle)
+        if let refused = handle.refused {
+            let problem = "libcurl \(library.version) does not take option \(refused.option.rawValue)"
+            return transfer.finish(.failure(unavailable("\(problem): \(library.meaning(of: refused.code))")))
+        }
+        running[handle.easy] = (transfer, handle)
+        _ = library.curl.pointee.multi_add_handle(multi, handle.easy)
+    }
+
+    private func finish(_ easy: UnsafeMutableRawPointer, _ code: CURLcode) {
+        guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
+        let result = transfer.result(code: code, handle: handle, library: library)
+        _ = library.curl.pointee.multi_remove_handle(multi, easy)
+        if idle.count < CurlLoop.keptHandles { idle.append(handle) }
+        transfer.finish(result)
+    }
+
+    /// Ends the transfer; its connection is closed, or its HTTP/2 stream reset.
+    private func cancel(_ transfer: CurlTransfer) {
+        transfer.isCancelled = true
+        if let (easy, entry) = running.first(where: { $0.value.transfer === transfer }) {
+            running[easy] = nil
+            _ = library.curl.pointee.multi_remove_handle(multi, easy)
+            idle.append(entry.handle)
+        }
+        transfer.finish(.failure(CancellationError()))
+    }
+
+    private func unavailable(_ message: String) -> AuthError {
+        AuthError(.unavailable, .configuration, message, outcome: .notSent)
+    }
+}

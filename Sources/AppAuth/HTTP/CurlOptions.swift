@@ -1,0 +1,92 @@
+internal import AppAuthCore
+internal import CLibcurl
+internal import HTTPTypes
+
+/// What every transfer of a transport has in common, in libcurl's options.
+struct CurlOptions: Sendable {
+    var configuration: CurlTransport.Configuration
+    var roots: TrustRoots
+
+    /// Sets up a handle that was reset.
+    func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
+        let (exchange, target) = (transfer.exchange, transfer.target)
+        handle.set(CURLOPT_URL, target.url)
+        handle.set(CURLOPT_PATH_AS_IS, true)
+        handle.set(CURLOPT_NOSIGNAL, true)
+        handle.set(CURLOPT_FOLLOWLOCATION, false)
+        // Before 7.85 a mask of bits, deprecated since.
+        if !handle.setIfKnown(CURLoption(rawValue: 10318), "http,https") {
+            handle.set(CURLoption(rawValue: 181), Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+        }
+        // Since 7.87: an abandoned name resolution is not waited for.
+        _ = handle.setIfKnown(CURLoption(rawValue: 322), 1)
+        handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        handle.set(CURLOPT_ACCEPT_ENCODING, "")
+        limit(handle, exchange)
+        secure(handle)
+        route(handle, target)
+        send(handle, exchange.request, body: exchange.body)
+    }
+
+    private func limit(_ handle: CurlHandle, _ exchange: HTTPExchange) {
+        handle.set(CURLOPT_TIMEOUT_MS, exchange.limits.total.wholeMilliseconds)
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, exchange.limits.connect.wholeMilliseconds)
+        // An early end by Content-Length, which says of an answer to HEAD what is not sent.
+        if exchange.request.method != .head { handle.set(CURLOPT_MAXFILESIZE_LARGE, offset: exchange.limits.bodyBytes) }
+    }
+
+    private func secure(_ handle: CurlHandle) {
+        // The same for the server and for a proxy that is spoken to by TLS.
+        for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { handle.set(option, CURL_SSLVERSION_TLSv1_2) }
+        guard case .chosen(let file, let bundle, let directory) = roots else { return }
+        for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { handle.set(option, directory) }
+        for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { handle.set(option, file) }
+        guard let bundle else { return }
+        for option in [CURLOPT_CAINFO_BLOB, CURLOPT_PROXY_CAINFO_BLOB] { handle.setBlob(option, bundle) }
+    }
+
+    private func route(_ handle: CurlHandle, _ target: HTTPTarget) {
+        if target.isLoopback { return handle.set(CURLOPT_PROXY, "") }
+        switch configuration.proxy {
+        case .environment: break
+        case .none: handle.set(CURLOPT_PROXY, "")
+        case .url(let url): handle.set(CURLOPT_PROXY, url)
+        }
+    }
+
+    private func send(_ handle: CurlHandle, _ request: HTTPRequest, body: [UInt8]?) {
+        let method = request.method
+        // These methods say that a body is missing (RFC 9110 §8.6).
+        let body = body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
+        if method == .head {
+            handle.set(CURLOPT_NOBODY, true)
+        } else if let body {
+            handle.set(CURLOPT_POST, true)
+            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: body.count)
+            handle.setBytes(CURLOPT_COPYPOSTFIELDS, body)
+        } else {
+            handle.set(CURLOPT_HTTPGET, true)
+        }
+        if method != .head { handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+        // A connection of its own: on a kept one that the server has just closed, nobody can know whether it acted.
+        if !method.isIdempotent { handle.set(CURLOPT_FRESH_CONNECT, true) }
+        handle.setHeader(lines(request.headerFields, hasBody: body != nil))
+    }
+
+    /// `Name: value` for each field; `Name;` sends an empty one, and `Name:` keeps libcurl from adding its own.
+    private func lines(_ fields: HTTPFields, hasBody: Bool) -> [String] {
+        var lines = ["Expect:"]
+        if hasBody, !fields.contains(.contentType) { lines.append("Content-Type:") }
+        if let userAgent = configuration.userAgent, !fields.contains(.userAgent) {
+            lines.append("User-Agent: \(userAgent.onOneLine)")
+        }
+        for field in fields where !CurlOptions.ownFields.contains(field.name) {
+            lines.append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
+        }
+        return lines
+    }
+
+    /// Fields that frame the message: libcurl's to write.
+    private static let ownFields: Set<HTTPField.Name> = [.contentLength, .transferEncoding, .connection, .expect]
+}

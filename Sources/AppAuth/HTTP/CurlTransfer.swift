@@ -1,0 +1,103 @@
+internal import AppAuthCore
+internal import CLibcurl
+internal import CShims
+internal import HTTPTypes
+
+/// One exchange on its way: what came in so far, and who waits for it.
+///
+/// Made by the caller; from its submission on the worker's thread alone touches it.
+final class CurlTransfer: @unchecked Sendable {
+    let exchange: HTTPExchange
+    let target: HTTPTarget
+    var continuation: CheckedContinuation<HTTPAnswer, any Error>?
+    var isCancelled = false
+
+    private var header: HeaderCollector
+    private var body: [UInt8] = []
+    private var exceeded: CurlFailure.Limit?
+    private var requestBegan = false
+
+    /// - Throws: ``AuthError`` with the code `invalid_configuration` if the request has no usable URL.
+    init(_ exchange: HTTPExchange) throws(AuthError) {
+        self.exchange = exchange
+        target = try HTTPTarget(exchange.request)
+        header = HeaderCollector(limit: exchange.limits.headerBytes)
+    }
+
+    /// Ends the wait, the first time that it is called.
+    func finish(_ result: Result<HTTPAnswer, any Error>) {
+        continuation?.resume(with: result)
+        continuation = nil
+    }
+
+    /// What a transfer that libcurl has ended comes to.
+    func result(code: CURLcode, handle: CurlHandle, library: CurlLibrary) -> Result<HTTPAnswer, any Error> {
+        if code == CURLE_OK, let response = header.response {
+            return .success(HTTPAnswer(response.describing(decoded: exchange.request.method), body: body))
+        }
+        let failure = CurlFailure(
+            code: code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
+            meaning: library.meaning(of: code), systemError: CInt(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO)),
+            requestBegan: requestBegan, exceeded: exceeded)
+        return .failure(failure.error(target: target, limits: exchange.limits))
+    }
+
+    /// Has libcurl report to this transfer, which must outlive it.
+    func receive(from handle: CurlHandle) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        handle.set(CURLOPT_HEADERDATA, context)
+        handle.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+            let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            return transfer.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+        }
+        handle.set(CURLOPT_WRITEDATA, context)
+        handle.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+            let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            return transfer.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+        }
+        handle.set(CURLOPT_PREREQDATA, context)
+        handle.setBeforeRequest { context, _, _, _, _ in
+            let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            return transfer.beginRequest() ? CInt(CURL_PREREQFUNC_OK) : CInt(CURL_PREREQFUNC_ABORT)
+        }
+    }
+
+    private func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard !header.take(line) else { return true }
+        if header.isTooLong { exceeded = .header }
+        return false
+    }
+
+    private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count <= exchange.limits.bodyBytes - body.count else {
+            exceeded = .body
+            return false
+        }
+        body.append(contentsOf: bytes)
+        return true
+    }
+
+    /// libcurl sends a request again where a kept connection gave no answer, whatever the method. What is not idempotent
+    /// may be sent once (RFC 9110 §9.2.2): the server may have acted before the connection broke.
+    private func beginRequest() -> Bool {
+        guard !requestBegan || exchange.request.method.isIdempotent else { return false }
+        requestBegan = true
+        return true
+    }
+}
+
+extension HTTPRequest.Method {
+    /// RFC 9110 §9.2.2.
+    var isIdempotent: Bool { [.get, .head, .options, .trace, .put, .delete].contains(self) }
+}
+
+extension HTTPResponse {
+    /// Without the fields that describe the encoded body, where a body has been decoded.
+    fileprivate func describing(decoded method: HTTPRequest.Method) -> HTTPResponse {
+        guard method != .head, headerFields.contains(.contentEncoding) else { return self }
+        var response = self
+        response.headerFields[.contentEncoding] = nil
+        response.headerFields[.contentLength] = nil
+        return response
+    }
+}

@@ -1,0 +1,36 @@
+internal import AppAuthCore
+
+/// A thread that runs all transfers of a transport. It sleeps in `poll` while there is nothing to do, and ends when the
+/// worker is released and the last transfer is over.
+final class CurlWorker: Sendable {
+    private let mailbox: CurlMailbox
+
+    /// Starts the thread.
+    ///
+    /// - Throws: ``AuthError`` with the code `unavailable` if the system gives no thread.
+    init(_ library: CurlLibrary, _ options: CurlOptions) throws {
+        guard let loop = CurlLoop(library, options) else {
+            throw AuthError(
+                .unavailable, .configuration, "libcurl could not be set up: out of memory", outcome: .notSent)
+        }
+        mailbox = loop.mailbox
+        try SystemThread(named: "appauth-http") { loop.run() }.detach()
+    }
+
+    deinit { mailbox.post { $0.isClosing = true } }
+
+    /// Runs an exchange to its end, or until the task is cancelled.
+    func perform(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        let transfer = try CurlTransfer(exchange)
+        try Task.checkCancellation()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                transfer.continuation = continuation
+                mailbox.post { $0.submitted.append(transfer) }
+            }
+        } onCancel: {
+            // May come before the submission: the loop then finds the transfer cancelled when it gets it.
+            mailbox.post { $0.cancelled.append(transfer) }
+        }
+    }
+}

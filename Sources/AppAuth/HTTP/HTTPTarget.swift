@@ -1,0 +1,60 @@
+package import AppAuthCore
+package import HTTPTypes
+
+/// Where a request goes: its URL, and its host by itself for messages, which name neither path nor query.
+package struct HTTPTarget: Sendable, Hashable {
+    package let url: String
+    /// Without the brackets of an IPv6 address.
+    package let host: String
+    package let port: Int
+
+    /// - Throws: ``AuthError`` with the code `invalid_configuration`.
+    package init(_ request: HTTPRequest) throws(AuthError) {
+        guard let scheme = request.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw HTTPTarget.refused("expected an http or https URL, found the scheme '\(request.scheme ?? "")'")
+        }
+        guard let authority = request.authority, let (host, port) = HTTPTarget.split(authority) else {
+            // Not shown, since it may hold a password.
+            throw HTTPTarget.refused("expected a URL with host[:port] and nothing else before its path")
+        }
+        let path = request.path.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
+        // libcurl would drop a fragment silently.
+        guard path.hasPrefix("/"), path.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "#") }) else {
+            throw HTTPTarget.refused("the path of the URL for \(host) is not one")
+        }
+        (self.host, self.port) = (host, port ?? (scheme == "https" ? 443 : 80))
+        url = "\(scheme)://\(authority)\(path)"
+    }
+
+    /// Host and port as in a URL, for messages.
+    package var hostAndPort: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Whether the host is `localhost`, in 127.0.0.0/8, or `::1` (RFC 8252 §7.3, RFC 6761 §6.3).
+    package var isLoopback: Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name == "::1" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// RFC 3986 §3.2 without user information, which libcurl would send as credentials.
+    private static func split(_ authority: String) -> (host: String, port: Int?)? {
+        guard authority.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && !"@/\\?#".utf8.contains($0) }) else { return nil }
+        var host = authority[...]
+        var port: Int?
+        if let colon = authority.lastIndex(of: ":"), authority[colon...].allSatisfy({ $0 != "]" }) {
+            guard let number = UInt16(authority[authority.index(after: colon)...]) else { return nil }
+            (host, port) = (authority[..<colon], Int(number))
+        }
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        return host.isEmpty ? nil : (String(host), port)
+    }
+
+    private static func refused(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+    }
+}

@@ -1,0 +1,68 @@
+package import HTTPTypes
+
+/// Reads the lines of an answer's header section as they come in: status line, fields, empty line.
+///
+/// Interim answers (RFC 9110 §15.2) are read over. Trailers count towards the limit and are dropped, since a field means
+/// something else there than in front (RFC 9110 §6.5.1). Repeated fields stay apart and in order. A line that is no field
+/// is left out; bytes that no value may have become spaces.
+package struct HeaderCollector: Sendable {
+    /// Status and fields; nil until the final header section is complete.
+    package private(set) var response: HTTPResponse?
+    /// Whether there was more than the limit.
+    package private(set) var isTooLong = false
+
+    private let limit: Int
+    private var byteCount = 0
+    private var status: Int?
+    private var fields = HTTPFields()
+    private var last: (name: HTTPField.Name, value: [UInt8])?
+
+    /// - Parameter limit: The most bytes that all lines together may have.
+    package init(limit: Int) { self.limit = limit }
+
+    /// Takes a line with its end. False if the transfer has to stop: more than the limit, or not HTTP.
+    package mutating func take(_ line: some Collection<UInt8>) -> Bool {
+        byteCount += line.count
+        isTooLong = byteCount > limit
+        guard !isTooLong else { return false }
+        guard response == nil else { return true }  // a trailer
+        let text = Array(line.reversed().drop { $0 == 0x0a || $0 == 0x0d }.reversed())
+        guard let status else { return takeStatus(text) }
+        if text.isEmpty {
+            keepLast()
+            if status >= 200 { response = HTTPResponse(status: .init(code: status), headerFields: fields) }
+            self.status = nil
+            fields = HTTPFields()
+        } else {
+            takeField(text)
+        }
+        return true
+    }
+
+    /// `HTTP/1.1 200 OK` or `HTTP/2 200` (RFC 9112 §4). The reason phrase means nothing.
+    private mutating func takeStatus(_ line: [UInt8]) -> Bool {
+        let parts = line.split(separator: 0x20, maxSplits: 2)
+        guard parts.count >= 2, parts[0].starts(with: "HTTP/".utf8), parts[1].count == 3,
+            let code = Int(String(decoding: parts[1], as: UTF8.self)), 100...599 ~= code
+        else { return false }
+        status = code
+        return true
+    }
+
+    private mutating func takeField(_ line: [UInt8]) {
+        if line[0] == 0x20 || line[0] == 0x09 {  // a folded line (RFC 9112 §5.2)
+            last?.value += line
+            return
+        }
+        keepLast()
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+            let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+        else { return }
+        last = (name, Array(line[(colon + 1)...]))
+    }
+
+    private mutating func keepLast() {
+        if let last { fields.append(HTTPField(name: last.name, value: last.value)) }
+        last = nil
+    }
+}

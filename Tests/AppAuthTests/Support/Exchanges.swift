@@ -1,0 +1,39 @@
+import AppAuthCore
+import HTTPTypes
+
+extension RawServer {
+    /// A GET for this server.
+    func get(_ path: String = "/", limits: HTTPLimits = .default) -> HTTPExchange {
+        HTTPExchange(request(.get, path), limits: limits)
+    }
+
+    /// A form POST to this server.
+    func post(_ path: String = "/", body: String = "a=b", limits: HTTPLimits = .default) -> HTTPExchange {
+        var request = request(.post, path)
+        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        return HTTPExchange(request, body: Array(body.utf8), limits: limits)
+    }
+
+    func request(_ method: HTTPRequest.Method, _ path: String = "/", scheme: String = "http") -> HTTPRequest {
+        HTTPRequest(method: method, scheme: scheme, authority: authority, path: path)
+    }
+}
+
+extension HTTPLimits {
+    /// The default but for what is named.
+    static func with(
+        body: Int = 1 << 20, header: Int = 64 << 10, total: Duration = .seconds(30), connect: Duration = .seconds(5)
+    ) -> HTTPLimits {
+        HTTPLimits(bodyBytes: body, headerBytes: header, total: total, connect: connect)
+    }
+}
+
+/// The error that an operation throws, as an ``AuthError``; nil if it throws none or another.
+func authError<Value>(_ operation: () async throws -> Value) async -> AuthError? {
+    do {
+        _ = try await operation()
+        return nil
+    } catch {
+        return error as? AuthError
+    }
+}

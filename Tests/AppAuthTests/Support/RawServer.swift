@@ -1,0 +1,117 @@
+import Foundation
+import JOSE
+
+/// A TCP server on loopback that follows a script byte by byte: it can answer what no HTTP library would, drip, cut off,
+/// reset and hold. Each connection has a thread of its own. Ends when it is released.
+final class RawServer: Sendable {
+    typealias Script = @Sendable (RawConnection) throws -> Void
+
+    let host: String
+    let port: UInt16
+    /// The requests as they came in, in order.
+    let arrivals: AsyncStream<RawRequest>
+
+    private struct State {
+        var requests: [RawRequest] = []
+        var connections: [RawConnection] = []
+    }
+
+    private let listener: CInt
+    private let state = Guarded(State())
+    private let arrived: AsyncStream<RawRequest>.Continuation
+
+    /// Listens on a free port of 127.0.0.1 or ::1 and runs the script once for each connection.
+    init(host: String = "127.0.0.1", _ script: @escaping Script) throws {
+        (arrivals, arrived) = AsyncStream.makeStream()
+        self.host = host
+        (listener, port) = try RawServer.listen(host)
+        Thread.detachNewThread { [listener, state, arrived] in
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else {
+                    Glibc.close(listener)
+                    return
+                }
+                let number = state.withLock { $0.connections.count }
+                let connection = RawConnection(descriptor, number: number) { request in
+                    state.withLock { $0.requests.append(request) }
+                    arrived.yield(request)
+                }
+                state.withLock { $0.connections.append(connection) }
+                Thread.detachNewThread {
+                    try? script(connection)
+                    connection.close()
+                }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// Takes no more connections and breaks those that are there.
+    func stop() {
+        shutdown(listener, CInt(SHUT_RDWR))
+        for connection in state.withLock({ $0.connections }) { connection.shutDown() }
+        arrived.finish()
+    }
+
+    var requests: [RawRequest] { state.withLock { $0.requests } }
+    var connectionCount: Int { state.withLock { $0.connections.count } }
+    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// A port of 127.0.0.1 on which nobody listens.
+    static func closedPort() throws -> UInt16 {
+        let (descriptor, port) = try listen("127.0.0.1")
+        Glibc.close(descriptor)
+        return port
+    }
+
+    private static func listen(_ host: String) throws -> (CInt, UInt16) {
+        let isV6 = host.contains(":")
+        let descriptor = socket(isV6 ? AF_INET6 : AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        var address = sockaddr_storage()
+        var length = socklen_t(isV6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
+        let port: UInt16? = withUnsafeMutableBytes(of: &address) { bytes in
+            if isV6 {
+                bytes.baseAddress!.assumingMemoryBound(to: sockaddr_in6.self).pointee = sockaddr_in6(
+                    sin6_family: sa_family_t(AF_INET6), sin6_port: 0, sin6_flowinfo: 0, sin6_addr: in6addr_loopback,
+                    sin6_scope_id: 0)
+            } else {
+                bytes.baseAddress!.assumingMemoryBound(to: sockaddr_in.self).pointee = sockaddr_in(
+                    sin_family: sa_family_t(AF_INET), sin_port: 0, sin_addr: in_addr(s_addr: inet_addr(host)),
+                    sin_zero: (0, 0, 0, 0, 0, 0, 0, 0))
+            }
+            let generic = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+            guard bind(descriptor, generic, length) == 0, Glibc.listen(descriptor, 512) == 0,
+                getsockname(descriptor, generic, &length) == 0
+            else { return nil }
+            // The port is at the same place in both.
+            return UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
+        }
+        guard let port else {
+            defer { Glibc.close(descriptor) }
+            throw POSIXError(.init(rawValue: errno) ?? .EIO)
+        }
+        return (descriptor, port)
+    }
+}
+
+/// A request as it came in.
+struct RawRequest: Sendable {
+    /// All up to the empty line.
+    var head: String
+    var body: [UInt8]
+    /// Which of the server's connections it came by, from 0.
+    var connection: Int
+
+    var line: String { String(head.prefix { !$0.isNewline }) }
+
+    /// The values of a field, in order.
+    func values(_ name: String) -> [String] {
+        head.split(whereSeparator: \.isNewline).dropFirst().compactMap { line in
+            guard line.lowercased().hasPrefix(name.lowercased() + ":") else { return nil }
+            return line.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces)
+        }
+    }
+}
