@@ -58,7 +58,8 @@ let package = Package(
             dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
-        .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
+        .testTarget(
+            name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )
