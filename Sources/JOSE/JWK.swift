@@ -33,7 +33,9 @@ package struct JWK: Sendable, Hashable {
         use = try Self.text("use", in: object)
         alg = try Self.text("alg", in: object)
         if let operations = object["key_ops"] {
-            guard let names = operations.strings else { throw JOSEError("expected 'key_ops' to be an array of strings") }
+            guard let names = operations.strings else {
+                throw JOSEError("expected 'key_ops' to be an array of strings")
+            }
             keyOps = names
         }
     }

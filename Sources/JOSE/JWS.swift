@@ -29,7 +29,9 @@ package struct JWS: Sendable {
             !token[(first + 1)..<last].contains(dot)
         else { throw JOSEError("expected a signed token of three parts") }
         let parts: [[UInt8]?] = token.withUnsafeBufferPointer { bytes in
-            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map { Base64URL.decode(.init(rebasing: bytes[$0])) }
+            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map {
+                Base64URL.decode(.init(rebasing: bytes[$0]))
+            }
         }
         guard let header = parts[0], let payload = parts[1], let signature = parts[2] else {
             throw JOSEError("expected a token in base64url without padding")

@@ -41,7 +41,8 @@ package final class VerificationKey: @unchecked Sendable {
         let significant = modulus.drop { $0 == 0 }
         let bits = significant.count * 8 - (significant.first?.leadingZeroBitCount ?? 0)
         guard rsaBits.contains(bits), modulus.last.map({ $0 & 1 == 1 }) == true else {
-            throw JOSEError("expected an odd RSA modulus of \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits, found \(bits)")
+            throw JOSEError(
+                "expected an odd RSA modulus of \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits, found \(bits)")
         }
         let value = exponent.drop { $0 == 0 }
         guard value.count <= 8, let last = value.last, last & 1 == 1, value.count > 1 || last >= 3 else {
@@ -91,7 +92,9 @@ package final class VerificationKey: @unchecked Sendable {
     private func verifiesDigest(
         _ signature: [UInt8], of input: UnsafeRawBufferPointer, _ algorithm: SignatureAlgorithm
     ) -> Bool {
-        guard let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm) else { return false }
+        guard let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm) else {
+            return false
+        }
         defer { idle.withLock { $0[algorithm, default: []].append(context) } }
         let digest = algorithm.digest.hash(input)
         return EVP_PKEY_verify(context, signature, signature.count, digest, digest.count) == 1
