@@ -153,6 +153,15 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
     /// An object; of members with the same name the last one stays.
     public init(dictionaryLiteral elements: (String, JSON)...) {
-        self = .object(elements.reduce(into: Object()) { $0[$1.0] = $1.1 })
+        self = .object(Object(elements))
+    }
+}
+
+extension JSON.Object: ExpressibleByDictionaryLiteral {
+    /// An object; of members with the same name the last one stays.
+    public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
+
+    package init(_ members: some Sequence<(String, JSON)>) {
+        for (name, value) in members { self[name] = value }
     }
 }

@@ -72,7 +72,7 @@ package struct JWS: Sendable {
 extension JWS {
     /// Signs a payload into compact form. `alg` is set from the key; the rest of the header is the caller's.
     package static func sign(
-        _ payload: JSON, header: JSON.Object = .init(), with key: SigningKey
+        _ payload: JSON, header: JSON.Object = [:], with key: SigningKey
     ) throws(JOSEError) -> String {
         let input = signingInput(payload, header, key.algorithm.rawValue)
         return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
@@ -80,7 +80,7 @@ extension JWS {
 
     /// Signs a payload with a shared secret into compact form.
     package static func sign(
-        _ payload: JSON, header: JSON.Object = .init(), secret: [UInt8], algorithm: MACAlgorithm
+        _ payload: JSON, header: JSON.Object = [:], secret: [UInt8], algorithm: MACAlgorithm
     ) -> String {
         let input = signingInput(payload, header, algorithm.rawValue)
         return input + "." + Base64URL.encode(algorithm.digest.hmac(key: secret, Array(input.utf8)))
