@@ -59,7 +59,9 @@ package final class VerificationKey: @unchecked Sendable {
             switch algorithm.family {
             case .edDSA: verifiesEdDSA(signature, of: input)
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
-            case .rsaPKCS1, .rsaPSS: verifiesDigest(signature, of: input, algorithm)
+            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS libcrypto takes a signature without its leading zeros too.
+            case .rsaPKCS1, .rsaPSS:
+                signature.count == EVP_PKEY_get_size(key) && verifiesDigest(signature, of: input, algorithm)
             }
         if !valid { ERR_clear_error() }
         return valid
