@@ -63,8 +63,10 @@ package struct JWS: Sendable {
             }
     }
 
+    /// With an empty secret anyone could sign: it verifies nothing. RFC 7518 §3.2 asks for a secret as long as the digest;
+    /// that is not enforced, since servers do hand out shorter client secrets.
     package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
-        header.alg == algorithm.rawValue
+        header.alg == algorithm.rawValue && !secret.isEmpty
             && constantTimeEqual(signature, algorithm.digest.hmac(key: secret, Array(token[..<signedCount])))
     }
 }
