@@ -63,7 +63,8 @@ let package = Package(
         .testTarget(
             name: "AppAuthTests", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
-        .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
+        .testTarget(
+            name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

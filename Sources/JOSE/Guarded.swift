@@ -1,5 +1,5 @@
 #if canImport(Glibc)
-internal import Glibc
+    internal import Glibc
 #endif
 
 /// A value behind a lock. A pthread mutex, since the thread sanitizer does not see through `Synchronization.Mutex`.

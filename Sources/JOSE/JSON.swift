@@ -15,6 +15,20 @@ public enum JSON: Hashable, Sendable {
     case string(String)
     case array([JSON])
     case object(Object)
+
+    /// Whether two values are the same: strings by their code points, numbers by their text, objects whatever the order
+    /// of their members.
+    public static func == (left: JSON, right: JSON) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): left.isExactly(right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
 }
 
 extension JSON {
@@ -78,7 +92,7 @@ extension JSON {
         /// The members, in the order they were written in.
         public private(set) var members: [Member] = []
         /// Where each name stands; kept for large objects alone, since a short list is searched faster.
-        private var index: [String: Int]?
+        private var index: [ExactText: Int]?
 
         private static let indexedAbove = 16
 
@@ -112,18 +126,18 @@ extension JSON {
         }
 
         private mutating func append(_ name: String, _ value: JSON) {
-            index?[name] = members.count
+            index?[ExactText(name)] = members.count
             members.append(Member(name: name, value: value))
             indexIfLarge()
         }
 
         private mutating func indexIfLarge() {
             guard index == nil, members.count > Self.indexedAbove else { return }
-            index = Dictionary(uniqueKeysWithValues: members.enumerated().map { ($1.name, $0) })
+            index = Dictionary(uniqueKeysWithValues: members.enumerated().map { (ExactText($1.name), $0) })
         }
 
         private func position(of name: String) -> Int? {
-            if let index { index[name] } else { members.firstIndex { $0.name == name } }
+            if let index { index[ExactText(name)] } else { members.firstIndex { $0.name.isExactly(name) } }
         }
 
         /// Whether the same names have the same values, in whatever order.
@@ -153,6 +167,15 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
     /// An object; of members with the same name the last one stays.
     public init(dictionaryLiteral elements: (String, JSON)...) {
-        self = .object(elements.reduce(into: Object()) { $0[$1.0] = $1.1 })
+        self = .object(Object(elements))
+    }
+}
+
+extension JSON.Object: ExpressibleByDictionaryLiteral {
+    /// An object; of members with the same name the last one stays.
+    public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
+
+    package init(_ members: some Sequence<(String, JSON)>) {
+        for (name, value) in members { self[name] = value }
     }
 }

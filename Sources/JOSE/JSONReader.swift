@@ -143,7 +143,8 @@ private struct JSONReader {
             position += 1
             switch byte {
             case UInt8(ascii: "\""): return try utf8(text)
-            case UInt8(ascii: "\\"): text.append(contentsOf: UTF8.encode(try escape()) ?? UTF8.encodedReplacementCharacter)
+            case UInt8(ascii: "\\"):
+                text.append(contentsOf: UTF8.encode(try escape()) ?? UTF8.encodedReplacementCharacter)
             case 0..<0x20: throw error("a control character in a string")
             default: text.append(byte)
             }

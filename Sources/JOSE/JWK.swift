@@ -33,14 +33,18 @@ package struct JWK: Sendable, Hashable {
         use = try Self.text("use", in: object)
         alg = try Self.text("alg", in: object)
         if let operations = object["key_ops"] {
-            guard let names = operations.strings else { throw JOSEError("expected 'key_ops' to be an array of strings") }
+            guard let names = operations.strings else {
+                throw JOSEError("expected 'key_ops' to be an array of strings")
+            }
             keyOps = names
         }
     }
 
     private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
-        let curve = try text("crv", in: object)
-        switch try text("kty", in: object) {
+        let (type, curve) = (try text("kty", in: object), try text("crv", in: object))
+        // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and there is no key type beyond it.
+        guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK's type is not known") }
+        switch type {
         case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
         case "EC":
             guard let curve = curve.flatMap(Curve.init) else { throw JOSEError("the JWK's curve is not known") }

@@ -29,7 +29,9 @@ package struct JWS: Sendable {
             !token[(first + 1)..<last].contains(dot)
         else { throw JOSEError("expected a signed token of three parts") }
         let parts: [[UInt8]?] = token.withUnsafeBufferPointer { bytes in
-            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map { Base64URL.decode(.init(rebasing: bytes[$0])) }
+            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map {
+                Base64URL.decode(.init(rebasing: bytes[$0]))
+            }
         }
         guard let header = parts[0], let payload = parts[1], let signature = parts[2] else {
             throw JOSEError("expected a token in base64url without padding")
@@ -61,8 +63,10 @@ package struct JWS: Sendable {
             }
     }
 
+    /// With an empty secret anyone could sign: it verifies nothing. RFC 7518 §3.2 asks for a secret as long as the digest;
+    /// that is not enforced, since servers do hand out shorter client secrets.
     package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
-        header.alg == algorithm.rawValue
+        header.alg == algorithm.rawValue && !secret.isEmpty
             && constantTimeEqual(signature, algorithm.digest.hmac(key: secret, Array(token[..<signedCount])))
     }
 }
@@ -70,7 +74,7 @@ package struct JWS: Sendable {
 extension JWS {
     /// Signs a payload into compact form. `alg` is set from the key; the rest of the header is the caller's.
     package static func sign(
-        _ payload: JSON, header: JSON.Object = .init(), with key: SigningKey
+        _ payload: JSON, header: JSON.Object = [:], with key: SigningKey
     ) throws(JOSEError) -> String {
         let input = signingInput(payload, header, key.algorithm.rawValue)
         return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
@@ -78,7 +82,7 @@ extension JWS {
 
     /// Signs a payload with a shared secret into compact form.
     package static func sign(
-        _ payload: JSON, header: JSON.Object = .init(), secret: [UInt8], algorithm: MACAlgorithm
+        _ payload: JSON, header: JSON.Object = [:], secret: [UInt8], algorithm: MACAlgorithm
     ) -> String {
         let input = signingInput(payload, header, algorithm.rawValue)
         return input + "." + Base64URL.encode(algorithm.digest.hmac(key: secret, Array(input.utf8)))

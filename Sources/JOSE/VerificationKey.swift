@@ -41,7 +41,8 @@ package final class VerificationKey: @unchecked Sendable {
         let significant = modulus.drop { $0 == 0 }
         let bits = significant.count * 8 - (significant.first?.leadingZeroBitCount ?? 0)
         guard rsaBits.contains(bits), modulus.last.map({ $0 & 1 == 1 }) == true else {
-            throw JOSEError("expected an odd RSA modulus of \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits, found \(bits)")
+            throw JOSEError(
+                "expected an odd RSA modulus of \(rsaBits.lowerBound) to \(rsaBits.upperBound) bits, found \(bits)")
         }
         let value = exponent.drop { $0 == 0 }
         guard value.count <= 8, let last = value.last, last & 1 == 1, value.count > 1 || last >= 3 else {
@@ -58,7 +59,9 @@ package final class VerificationKey: @unchecked Sendable {
             switch algorithm.family {
             case .edDSA: verifiesEdDSA(signature, of: input)
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
-            case .rsaPKCS1, .rsaPSS: verifiesDigest(signature, of: input, algorithm)
+            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS libcrypto takes a signature without its leading zeros too.
+            case .rsaPKCS1, .rsaPSS:
+                signature.count == EVP_PKEY_get_size(key) && verifiesDigest(signature, of: input, algorithm)
             }
         if !valid { ERR_clear_error() }
         return valid
@@ -91,7 +94,9 @@ package final class VerificationKey: @unchecked Sendable {
     private func verifiesDigest(
         _ signature: [UInt8], of input: UnsafeRawBufferPointer, _ algorithm: SignatureAlgorithm
     ) -> Bool {
-        guard let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm) else { return false }
+        guard let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm) else {
+            return false
+        }
         defer { idle.withLock { $0[algorithm, default: []].append(context) } }
         let digest = algorithm.digest.hash(input)
         return EVP_PKEY_verify(context, signature, signature.count, digest, digest.count) == 1

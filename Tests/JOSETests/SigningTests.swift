@@ -1,0 +1,84 @@
+import JOSE
+import Testing
+
+@Suite struct SigningTests {
+    @Test(arguments: SignatureAlgorithm.allCases)
+    func `what a new key signs its public key verifies`(algorithm: SignatureAlgorithm) throws {
+        let signer = try SigningKey.generate(algorithm)
+        let key = try VerificationKey(signer.publicKey)
+        for message in [[], [0], Array("a message".utf8), [UInt8](repeating: 7, count: 100_000)] {
+            let signature = try signer.sign(message)
+            #expect(key.verifies(signature, of: message, algorithm: algorithm))
+            #expect(!key.verifies(signature, of: message + [0], algorithm: algorithm))
+        }
+    }
+
+    @Test(arguments: SignatureAlgorithm.allCases)
+    func `a token comes back with its claims and header`(algorithm: SignatureAlgorithm) throws {
+        let signer = try SigningKey.generate(algorithm)
+        let token = try JWS.sign(
+            ["sub": "ada", "exp": 1_700_000_000], header: ["kid": "1", "typ": "JWT"], with: signer)
+        let jws = try JWS(compact: token)
+        #expect(jws.header.alg == algorithm.rawValue)
+        #expect(jws.header.kid == "1")
+        #expect(jws.header.typ == "JWT")
+        #expect(try JSON(parsing: jws.payload)["sub"] == "ada")
+        #expect(jws.isSigned(by: try VerificationKey(signer.publicKey), algorithm: algorithm))
+        #expect(!jws.isSigned(by: try VerificationKey(SigningKey.generate(algorithm).publicKey), algorithm: algorithm))
+    }
+
+    @Test(arguments: MACAlgorithm.allCases)
+    func `a token with a shared secret comes back`(algorithm: MACAlgorithm) throws {
+        let secret = try randomBytes(64)
+        let jws = try JWS(compact: JWS.sign(["sub": "ada"], secret: secret, algorithm: algorithm))
+        #expect(jws.header.alg == algorithm.rawValue)
+        #expect(jws.signature.count == algorithm.digest.byteCount)
+        #expect(jws.isSigned(bySecret: secret, algorithm: algorithm))
+        #expect(!jws.isSigned(bySecret: secret + [1], algorithm: algorithm))
+        #expect(!jws.isSigned(bySecret: [], algorithm: algorithm))
+    }
+
+    @Test func `the header's algorithm is the key's, whatever the caller writes`() throws {
+        let signer = try SigningKey.generate(.es256)
+        let jws = try JWS(compact: JWS.sign([:], header: ["alg": "none", "typ": "JWT"], with: signer))
+        #expect(jws.header.alg == "ES256")
+        #expect(jws.header.typ == "JWT")
+    }
+
+    @Test(arguments: SignatureAlgorithm.allCases)
+    func `a private key comes back from PEM`(algorithm: SignatureAlgorithm) throws {
+        let signer = try SigningKey.generate(algorithm)
+        #expect(signer.pem.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+        let again = try SigningKey(pem: signer.pem, algorithm: algorithm)
+        #expect(again.publicKey == signer.publicKey)
+        #expect(again.pem == signer.pem)
+        let key = try VerificationKey(signer.publicKey)
+        #expect(key.verifies(try again.sign([1, 2, 3]), of: [1, 2, 3], algorithm: algorithm))
+    }
+
+    @Test func `a private key signs with an algorithm of its own type and curve alone`() throws {
+        let families: [[SignatureAlgorithm]] = [
+            [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA],
+        ]
+        for family in families {
+            let pem = try SigningKey.generate(family[0]).pem
+            for algorithm in SignatureAlgorithm.allCases {
+                let key = try? SigningKey(pem: pem, algorithm: algorithm)
+                #expect((key != nil) == family.contains(algorithm), "\(family[0]) as \(algorithm)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "\n", "no PEM at all", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\n",
+    ])
+    func `a text that is no PEM private key is refused`(pem: String) {
+        #expect(throws: JOSEError.self) { try SigningKey(pem: pem, algorithm: .rs256) }
+    }
+
+    @Test func `a PEM that is cut short is refused`() throws {
+        let pem = try SigningKey.generate(.es256).pem
+        #expect(throws: JOSEError.self) { try SigningKey(pem: String(pem.dropLast(40)), algorithm: .es256) }
+    }
+}
