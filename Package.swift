@@ -42,10 +42,13 @@ let package = Package(
         .executableTarget(
             name: "sign-in",
             dependencies: [
-                "AppAuth", "JOSE", "CShims", logging,
+                "AppAuth", "AppAuthCore", "JOSE", "CShims", "ScriptedBrowser", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
+        .target(
+            name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
+            swiftSettings: swift),
         .target(
             name: "LocalProvider",
             dependencies: [

@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
 #include "spawn_shims.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int set_attributes(posix_spawnattr_t *attributes) {
@@ -18,15 +21,21 @@ static int set_attributes(posix_spawnattr_t *attributes) {
     return error;
 }
 
-static int set_files(posix_spawn_file_actions_t *files) {
+static int silence(posix_spawn_file_actions_t *files) {
     int error = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (error == 0) error = posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (error == 0) error = posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
     return error;
 }
 
-int shims_spawn_detached(char *const arguments[], pid_t *pid) {
+static int connect_to(posix_spawn_file_actions_t *files, int input, int output) {
+    int error = posix_spawn_file_actions_adddup2(files, input, STDIN_FILENO);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(files, output, STDOUT_FILENO);
+    return error;
+}
+
+// Without descriptors (-1) the standard streams are /dev/null.
+static int start(char *const arguments[], int input, int output, pid_t *pid) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     int error = posix_spawnattr_init(&attributes);
@@ -34,10 +43,34 @@ int shims_spawn_detached(char *const arguments[], pid_t *pid) {
     error = posix_spawn_file_actions_init(&files);
     if (error == 0) {
         error = set_attributes(&attributes);
-        if (error == 0) error = set_files(&files);
+        if (error == 0) error = input < 0 ? silence(&files) : connect_to(&files, input, output);
+        if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
         if (error == 0) error = posix_spawnp(pid, arguments[0], &files, &attributes, arguments, environ);
         posix_spawn_file_actions_destroy(&files);
     }
     posix_spawnattr_destroy(&attributes);
     return error;
+}
+
+int shims_spawn_detached(char *const arguments[], pid_t *pid) { return start(arguments, -1, -1, pid); }
+
+int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *pid) {
+    int to[2], from[2];
+    if (pipe2(to, O_CLOEXEC) != 0) return errno;
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        int error = errno;
+        close(to[0]), close(to[1]);
+        return error;
+    }
+    int error = start(arguments, to[0], from[1], pid);
+    close(to[0]), close(from[1]);
+    if (error != 0) close(to[1]), close(from[0]);
+    *input = to[1], *output = from[0];
+    return error;
+}
+
+void shims_forbid_dumps(void) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0);
 }

@@ -66,7 +66,7 @@ public struct SignIn: Sendable {
     /// Describes a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
-        scope: [Scope] = [.openID, .profile, .offlineAccess], appName: String, environment: Environment
+        scope: [Scope] = [.openID, .profile, .offlineAccess], appName: String, environment: Environment = .live
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
         (self.scope, self.appName, self.environment) = (scope, appName, environment)

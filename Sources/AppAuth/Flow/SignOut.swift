@@ -14,7 +14,7 @@ public struct SignOut: Sendable {
     public var endsBrowserSession = true
     /// Whether the tokens are revoked.
     public var revokesTokens = true
-    /// How long to wait for the provider to send the browser back. Not all of them do.
+    /// How long all of it may take. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
     /// The app's name, for the page at the end.
     public var appName: String
@@ -41,6 +41,9 @@ public struct SignOut: Sendable {
         public var sessionEnded = false
         /// Why the session at the provider may not have ended; nil if it has, or if that was not asked for.
         public var endSessionError: AuthError?
+
+        /// Nothing has happened yet.
+        public init() {}
     }
 
     /// Describes a sign-out.
@@ -55,9 +58,10 @@ public struct SignOut: Sendable {
     ///   was done.
     public func run(_ state: AuthState) async throws -> Report {
         var report = Report()
+        let deadline = ContinuousClock.now + timeout
         let record = await state.record
         if revokesTokens {
-            report.revocations = await state.revokeTokens()
+            report.revocations = await state.revokeTokens(before: deadline)
             observe(.revoked(report.revocations))
         }
         let forgetting: Result<Void, any Error>
@@ -67,7 +71,7 @@ public struct SignOut: Sendable {
         } catch { forgetting = .failure(error) }
         if endsBrowserSession, record.client.provider[.endSession] != nil {
             do {
-                try await endSession(record)
+                try await endSession(record, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {
                 report.endSessionError = error
@@ -79,7 +83,7 @@ public struct SignOut: Sendable {
         return report
     }
 
-    private func endSession(_ record: AuthStateRecord) async throws {
+    private func endSession(_ record: AuthStateRecord, before deadline: ContinuousClock.Instant) async throws {
         let listener = try Self.listener(for: record)
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
@@ -92,7 +96,9 @@ public struct SignOut: Sendable {
         } else {
             observe(.endSession(url: request.urlWithoutHint))
         }
-        _ = try await withTimeout(timeout, .logout, "the provider did not send the browser back") {
+        _ = try await withTimeout(
+            ContinuousClock.now.duration(to: deadline), .logout, "the provider did not send the browser back"
+        ) {
             try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
         }
         await listener.finish(with: .signedOut(appName: appName))
@@ -111,5 +117,21 @@ public struct SignOut: Sendable {
             default: .ipv4
             }
         return try LoopbackRedirectListener(host: host, ports: [url.port ?? 0, 0], path: url.path)
+    }
+}
+
+extension AuthState {
+    /// Revokes, and gives up on a server that takes longer than there is time.
+    fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [Revocation] {
+        do {
+            let limit = ContinuousClock.now.duration(to: deadline)
+            return try await withTimeout(limit, .revocation, "the provider did not answer") {
+                await self.revokeTokens()
+            }
+        } catch {
+            let error = error as? AuthError ?? AuthError(.timeout, .revocation, "the revocation was ended")
+            return record.refreshToken == nil && record.accessToken == nil
+                ? [] : [Revocation(token: "refresh_token", error: error)]
+        }
     }
 }

@@ -15,7 +15,7 @@ package func withTimeout<Value: Sendable>(
         // The first to end decides: the operation, by its value or its error, or the clock.
         guard let value = try await group.next() ?? nil else {
             throw AuthError(
-                .timeout, stage, "\(what) within \(limit.components.seconds) s", outcome: .perhapsProcessed,
+                .timeout, stage, "\(what) in time", outcome: .perhapsProcessed,
                 isTemporary: true)
         }
         return value

@@ -3,11 +3,11 @@ internal import CShims
 internal import Glibc
 
 /// A thread of our own. Every signal is blocked on it, so that the app's handlers keep running where they did.
-struct SystemThread: Sendable {
+package struct SystemThread: Sendable {
     private let id: pthread_t
 
     /// Starts a thread that has to be joined once.
-    init(named name: String, _ body: @escaping @Sendable () -> Void) throws {
+    package init(named name: String, _ body: @escaping @Sendable () -> Void) throws {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var everySignal = sigset_t()
         var former = sigset_t()
@@ -33,12 +33,12 @@ struct SystemThread: Sendable {
     }
 
     /// Waits until the thread has ended. On the thread itself, which cannot wait for its own end, it lets go of it.
-    func join() {
+    package func join() {
         if pthread_equal(id, pthread_self()) != 0 { pthread_detach(id) } else { pthread_join(id, nil) }
     }
 
     /// Lets the thread end by itself.
-    func detach() { pthread_detach(id) }
+    package func detach() { pthread_detach(id) }
 
     private final class Start: Sendable {
         let name: String

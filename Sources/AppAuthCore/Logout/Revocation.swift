@@ -8,6 +8,8 @@ extension AuthState {
         public let token: String
         /// Why it was not revoked; nil if the provider confirmed it.
         public let error: AuthError?
+
+        package init(token: String, error: AuthError?) { (self.token, self.error) = (token, error) }
     }
 
     /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.

@@ -9,4 +9,12 @@
 // streams, no other descriptor. `arguments` ends with NULL. Returns 0 and the process id, or an error number.
 int shims_spawn_detached(char *const arguments[], pid_t *pid);
 
+// Starts a program at the other end of two pipes: what is written to `input` it reads, and what it writes can be read
+// from `output`. Its standard error is ours; everything else is as for `shims_spawn_detached`. Returns 0 or an error
+// number.
+int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *pid);
+
+// Turns core dumps, and debuggers that are not root's, away from this process.
+void shims_forbid_dumps(void);
+
 #endif

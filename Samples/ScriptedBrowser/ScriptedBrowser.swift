@@ -1,0 +1,93 @@
+package import AppAuthCore
+internal import HTTPTypes
+
+/// Plays the person's part where there is no display: follows redirects, keeps cookies, fills in forms and submits them.
+package actor ScriptedBrowser {
+    private let transport: any HTTPTransport
+    private let entries: [String: String]
+    private var cookies = CookieJar()
+
+    private static let longestJourney = 30
+
+    /// - Parameter entries: What to enter into a form's fields, by their names.
+    package init(transport: any HTTPTransport, entries: [String: String]) {
+        (self.transport, self.entries) = (transport, entries)
+    }
+
+    /// Goes to a URL and on from there, until a page without a form.
+    ///
+    /// - Returns: The text of the last page.
+    @discardableResult
+    package func visit(_ url: String) async throws -> String {
+        var next = Step(url: try SecureURL(url), form: nil)
+        for _ in 0..<Self.longestJourney {
+            let answer = try await load(next)
+            let status = answer.response.status.code
+            if (300..<400).contains(status), let location = answer.response.headerFields[.location] {
+                next = Step(url: try next.url.resolving(location), form: nil)
+                continue
+            }
+            let page = String(decoding: answer.body, as: UTF8.self)
+            guard let form = HTMLForm(in: page) else { return page }
+            next = try submit(form, on: next.url)
+        }
+        throw AuthError(.browser, .browser, "the scripted browser was sent on and on")
+    }
+
+    private struct Step {
+        let url: SecureURL
+        let form: FormParameters?
+    }
+
+    private func load(_ step: Step) async throws -> HTTPAnswer {
+        var request = HTTPRequest(method: step.form == nil ? .get : .post, url: step.url)
+        request.headerFields[.accept] = "text/html"
+        request.headerFields[.cookie] = cookies.field(for: step.url)
+        if step.form != nil {
+            request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+            request.headerFields[.origin] = "\(step.url.scheme)://\(step.url.authority)"
+        }
+        let answer = try await transport.send(HTTPExchange(request, body: step.form.map { Array($0.encoded.utf8) }))
+        cookies.store(answer.response.headerFields[values: .setCookie], from: step.url)
+        return answer
+    }
+
+    private func submit(_ form: HTMLForm, on url: SecureURL) throws -> Step {
+        var parameters = FormParameters()
+        for field in form.fields { parameters.append(field.name, entries[field.name] ?? field.value) }
+        let target = try form.action.isEmpty ? url : url.resolving(form.action)
+        guard form.isGet else { return Step(url: target, form: parameters) }
+        return Step(url: try SecureURL(target.appending(parameters)), form: nil)
+    }
+}
+
+extension SecureURL {
+    /// A reference from a page at this URL: absolute, or a path of the same server.
+    fileprivate func resolving(_ reference: String) throws -> SecureURL {
+        if reference.contains("://") { return try SecureURL(reference) }
+        let server = "\(scheme)://\(authority)"
+        if reference.hasPrefix("/") { return try SecureURL(server + reference) }
+        if reference.hasPrefix("?") { return try SecureURL(server + path + reference) }
+        return try SecureURL(server + path[...(path.lastIndex(of: "/") ?? path.startIndex)] + reference)
+    }
+}
+
+/// Cookies by the server that set them.
+private struct CookieJar {
+    private var cookies: [String: [String: String]] = [:]
+
+    func field(for url: SecureURL) -> String? {
+        guard let cookies = cookies[url.origin], !cookies.isEmpty else { return nil }
+        return cookies.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
+    }
+
+    mutating func store(_ fields: [String], from url: SecureURL) {
+        for field in fields {
+            let parts = field.split(separator: ";").map { $0.drop { $0 == " " } }
+            let pair = (parts.first ?? "").split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard pair.count == 2 else { continue }
+            let isDeleted = parts.dropFirst().contains { $0.lowercased() == "max-age=0" }
+            cookies[url.origin, default: [:]][String(pair[0])] = isDeleted ? nil : String(pair[1])
+        }
+    }
+}

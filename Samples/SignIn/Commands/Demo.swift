@@ -1,0 +1,108 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import ScriptedBrowser
+
+/// `sign-in demo`
+struct Demo: Command {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows a whole sign-in against a provider on this machine, which it starts and ends.")
+
+    @Flag(help: "Let a scripted browser play the person's part.")
+    var headless = false
+    @OptionGroup var common: CommonOptions
+
+    var defaultTimeout: Duration { .seconds(300) }
+
+    private static let person = (name: "alice", password: "wonderland")
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let isHeadless = headless || (getenv("DISPLAY") == nil && getenv("WAYLAND_DISPLAY") == nil)
+        let story = Story(isSilent: common.json)
+        let provider = try ProviderProcess(user: Self.person)
+        defer { provider.end() }
+        let issuer = try await provider.issuer()
+        story.tell("A provider is listening on this machine: \(issuer)")
+        if isHeadless { story.tell("There is no display (or --headless): a scripted browser plays the person's part.") }
+
+        let result = try await withBrowser(isHeadless, console.environment) { browser in
+            try await journey(issuer, browser, isHeadless, story, console)
+        }
+        if common.json { console.succeed(.object(result), text: "") }
+        return 0
+    }
+
+    private func journey(
+        _ issuer: String, _ browser: Browser, _ isHeadless: Bool, _ story: Story, _ console: Console
+    ) async throws -> JSON.Object {
+        var signIn = SignIn(
+            issuer: issuer, clientID: "demo", scope: [.openID, .profile, .email, .offlineAccess], appName: "the demo",
+            environment: console.environment)
+        signIn.browser = browser
+        signIn.observe = { event in
+            switch event {
+            case .provider: story.tell("Its metadata is fetched and checked: the issuer is the one that was asked for.")
+            case .authorization(let url):
+                story.tell(
+                    "The browser opens the login page: sign in as \(Self.person.name) with the password \(Self.person.password)."
+                )
+                if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
+                story.wait("Waiting for the browser")
+            case .browserFailed(let error): console.say(error.message)
+            case .redirected: story.tell("The browser came back with a code; its state and its issuer are right.")
+            case .signedIn: story.tell("The code is exchanged, and the ID token's signature and claims are verified.")
+            }
+        }
+        let state = try await signIn.run(store: MemoryTokenStore())
+        let signedIn = await state.record
+        story.tell("Signed in: \(signedIn.person)", details: signedIn.idToken?.claims.json.lines ?? [])
+        story.tell("The access token is good until \(signedIn.expiry.string ?? "further notice").")
+
+        let userInfo = try await state.userInfo()
+        story.tell("The userinfo endpoint answers to a fresh token:", details: userInfo.json.lines)
+
+        _ = try await state.freshAccessToken(forceRefresh: true)
+        let refreshed = await state.record
+        let isRotated = refreshed.refreshToken != signedIn.refreshToken
+        story.tell(
+            "Refreshed: a new access token until \(refreshed.expiry.string ?? "further notice"), and the refresh token was \(isRotated ? "rotated" : "kept")."
+        )
+
+        var signOut = SignOut(appName: "the demo")
+        signOut.browser = browser
+        signOut.observe = { event in if case .openingBrowser = event { story.wait("Waiting for the browser") } }
+        let report = try await signOut.run(state)
+        let revoked = report.revocations.filter { $0.error == nil }.map(\.token)
+        story.tell(
+            "Signed out: \(revoked.joined(separator: " and ")) revoked, \(report.sessionEnded ? "the session in the browser ended" : "the session in the browser not ended"), nothing left behind."
+        )
+        var result = signedIn.summary
+        result["userinfo"] = userInfo.json
+        result["refresh_token_rotated"] = .bool(isRotated)
+        result["revoked"] = .array(revoked.map(JSON.string))
+        result["session_ended"] = .bool(report.sessionEnded)
+        return result
+    }
+
+    /// Runs the journey with the desktop's browser, or with a scripted one whose failure ends the journey.
+    private func withBrowser(
+        _ isHeadless: Bool, _ environment: Environment,
+        _ journey: @escaping @Sendable (Browser) async throws -> JSON.Object
+    ) async throws -> JSON.Object {
+        guard isHeadless else { return try await journey(.system) }
+        let (visits, visit) = AsyncStream.makeStream(of: String.self)
+        return try await withThrowingTaskGroup(of: JSON.Object?.self) { group in
+            group.addTask { try await journey(Browser { url in visit.yield(url) }) }
+            group.addTask {
+                let browser = ScriptedBrowser(
+                    transport: environment.transport,
+                    entries: ["username": Self.person.name, "password": Self.person.password])
+                for await url in visits { try await browser.visit(url) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next().flatMap { $0 } ?? [:]
+        }
+    }
+}

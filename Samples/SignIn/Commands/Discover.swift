@@ -1,0 +1,18 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in discover`
+struct Discover: Command {
+    static let configuration = CommandConfiguration(abstract: "Prints a provider's metadata, after checking it.")
+
+    @Argument(help: "The issuer URL.")
+    var issuer: String
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let metadata = JSON.object(
+            try await Discovery(environment: console.environment).metadata(for: issuer).document)
+        console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
+        return 0
+    }
+}

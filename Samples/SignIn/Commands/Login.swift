@@ -1,0 +1,205 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `sign-in login`
+struct Login: Command {
+    static let configuration = CommandConfiguration(abstract: "Signs in with the browser, and stores the session.")
+
+    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    var issuer: String
+    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
+    var clientID: String
+    @OptionGroup var client: ClientOptions
+    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    var scope = "openid profile offline_access"
+    @OptionGroup var redirect: RedirectOptions
+    @OptionGroup var asked: RequestOptions
+    @Flag(help: "Fetch the claims of the userinfo endpoint too.")
+    var userinfo = false
+    @Flag(name: .customLong("no-browser"), help: "Show the URL, and start no browser.")
+    var noBrowser = false
+    @Option(parsing: .unconditional, help: "Where to store the session: file:PATH or memory.")
+    var store: StoreChoice?
+    @OptionGroup var later: LaterOptions
+    @OptionGroup var common: CommonOptions
+
+    var defaultTimeout: Duration { .seconds(300) }
+
+    func validate() throws {
+        try later.validate()
+        try client.validate()
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        var signIn = SignIn(
+            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
+            scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
+        signIn.authentication = try client.authentication()
+        signIn.options = asked.options
+        signIn.redirect = redirect.redirect
+        signIn.requiredEndpoints = userinfo ? [.userInfo] : []
+        signIn.browser = noBrowser ? nil : .system
+        signIn.observe = { event in Self.show(event, noBrowser, console) }
+        let store = try self.store?.store ?? StateFolder().store(issuer: Issuer(issuer), clientID: clientID)
+        let state = try await signIn.run(store: store)
+        let record = await state.record
+        var result = record.summary
+        if userinfo { result["userinfo"] = try await state.userInfo().json }
+        console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
+        return 0
+    }
+
+    private static func show(_ event: SignIn.Event, _ noBrowser: Bool, _ console: Console) {
+        switch event {
+        case .authorization(let url):
+            console.say(
+                noBrowser
+                    ? "Open this URL in a browser on this machine to sign in:"
+                    : "Sign in with the browser. If none opens, open this URL:")
+            console.say("  \(url)")
+        case .browserFailed(let error):
+            console.say("No browser could be started (\(error.message)). Open the URL above.")
+        case .provider, .redirected, .signedIn: break
+        }
+    }
+
+    private static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
+        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.person)."]
+        if let date = record.accessToken?.expiresAt {
+            lines.append("The access token is good until \(date.ISO8601Format()).")
+        }
+        lines.append(
+            record.refreshToken == nil ? "There is no refresh token." : "The session is refreshed when needed.")
+        if let userinfo { lines += userinfo.lines }
+        return lines.map(\.onOneLine).joined(separator: "\n")
+    }
+}
+
+/// How the client authenticates.
+struct ClientOptions: ParsableArguments, Sendable {
+    enum Method: String, ExpressibleByArgument, CaseIterable, Sendable {
+        case basic, post, none, client_secret_jwt, private_key_jwt
+    }
+
+    @Option(
+        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file that holds the client secret.")
+    var secretFile: String?
+    @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
+    var method: Method?
+
+    func validate() throws {
+        switch method {
+        case .basic, .post:
+            if secretFile == nil { throw ValidationError("--client-auth needs --client-secret-file") }
+        case .some(.none):
+            if secretFile != nil { throw ValidationError("--client-auth none takes no --client-secret-file") }
+        case .client_secret_jwt, .private_key_jwt:
+            throw ValidationError("--client-auth \(method?.rawValue ?? "") is not available in this version")
+        case nil: break
+        }
+    }
+
+    func secret() throws -> Secret? { try secretFile.map { try SecretFile.read($0) } }
+
+    /// nil leaves the choice to the provider's metadata.
+    func authentication() throws -> ClientAuthentication? {
+        guard let method, let secret = try secret() else { return method == nil ? nil : ClientAuthentication.none }
+        return method == .post ? .clientSecretPost(secret) : .clientSecretBasic(secret)
+    }
+}
+
+/// Where the browser comes back to.
+struct RedirectOptions: ParsableArguments, Sendable {
+    @Option(
+        name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
+        help: "A port to listen on; several are tried in order.")
+    var ports: [UInt16] = []
+    @Option(name: .customLong("redirect-host"), parsing: .unconditional, help: "127.0.0.1, [::1] or localhost.")
+    var host = LoopbackRedirectListener.Host.ipv4
+    @Option(name: .customLong("redirect-path"), parsing: .unconditional, help: "The path of the redirect URI.")
+    var path = "/callback"
+
+    var redirect: SignIn.Redirect {
+        var redirect = SignIn.Redirect()
+        (redirect.host, redirect.path) = (host, path)
+        if !ports.isEmpty { redirect.ports = ports }
+        return redirect
+    }
+
+    func validate() throws {
+        guard path.hasPrefix("/") else { throw ValidationError("--redirect-path: expected a path that begins with /") }
+    }
+}
+
+/// What is asked of the provider beyond the scope.
+struct RequestOptions: ParsableArguments, Sendable {
+    @Option(parsing: .unconditional, help: "What the provider should ask the person, for example login or consent.")
+    var prompt: String?
+    @Option(name: .customLong("login-hint"), parsing: .unconditional, help: "Who is going to sign in.")
+    var loginHint: String?
+    @Option(
+        name: .customLong("max-age"), parsing: .unconditional, help: "Seconds since the last sign-in at the provider.")
+    var maxAge: UInt32?
+    @Option(
+        name: .customLong("acr-values"), parsing: .unconditional, help: "Authentication contexts, separated by spaces.")
+    var acrValues: String?
+    @Option(name: .customLong("ui-locales"), parsing: .unconditional, help: "Languages, separated by spaces.")
+    var uiLocales: String?
+    @Option(parsing: .unconditionalSingleValue, help: "Where the access token is meant for (RFC 8707).")
+    var resource: [String] = []
+    @Option(
+        name: .customLong("param"), parsing: .unconditionalSingleValue, help: "Any further parameter, as name=value.")
+    var parameters: [String] = []
+
+    var options: AuthorizationRequest.Options {
+        func list(_ text: String?) -> [String] { text?.split(separator: " ").map(String.init) ?? [] }
+        var options = AuthorizationRequest.Options()
+        options.prompt = prompt.map { list($0).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        options.loginHint = loginHint
+        options.maxAge = maxAge.map(Int.init)
+        options.acrValues = list(acrValues)
+        options.uiLocales = list(uiLocales)
+        options.resources = resource
+        options.additionalParameters = pairs.map { .init($0.name, $0.value) }
+        return options
+    }
+
+    private var pairs: [(name: String, value: String)] {
+        parameters.map { text in
+            let name = text.prefix { $0 != "=" }
+            return (String(name), String(text.dropFirst(name.count + 1)))
+        }
+    }
+
+    func validate() throws {
+        for parameter in parameters where !parameter.contains("=") || parameter.hasPrefix("=") {
+            throw ValidationError("--param: expected name=value, found '\(parameter)'")
+        }
+        let own = [
+            prompt.map { _ in "prompt" }, loginHint.map { _ in "login_hint" }, maxAge.map { _ in "max_age" },
+            acrValues.map { _ in "acr_values" }, uiLocales.map { _ in "ui_locales" },
+        ].compactMap { $0 }
+        var seen = Set(own)
+        for (name, _) in pairs {
+            guard !AuthorizationRequest.Options.reservedParameters.contains(name) else {
+                throw ValidationError("--param: '\(name)' is set by sign-in itself")
+            }
+            guard seen.insert(name).inserted || name == "resource" else {
+                throw ValidationError("--param: '\(name)' is given twice")
+            }
+        }
+    }
+}
+
+/// Options of the contract that come later: known, and refused.
+struct LaterOptions: ParsableArguments, Sendable {
+    @Flag(help: .hidden) var par = false
+    @Flag(help: .hidden) var dpop = false
+    @Option(name: .customLong("client-key"), parsing: .unconditional, help: .hidden) var clientKey: String?
+
+    func validate() throws {
+        let asked = [(par, "--par"), (dpop, "--dpop"), (clientKey != nil, "--client-key")].first { $0.0 }
+        if let asked { throw ValidationError("\(asked.1) is not available in this version") }
+    }
+}

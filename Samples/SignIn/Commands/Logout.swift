@@ -1,0 +1,60 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in logout`
+struct Logout: Command {
+    static let configuration = CommandConfiguration(
+        abstract: "Revokes the tokens, ends the session and removes it here.")
+
+    @Flag(name: .customLong("revoke-only"), help: "Revoke the tokens, and leave the browser alone.")
+    var revokeOnly = false
+    @Flag(help: "Remove the session here, and tell nobody.")
+    var local = false
+    @Flag(name: .customLong("no-browser"), help: "Show a URL that ends the session, and start no browser.")
+    var noBrowser = false
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    var defaultTimeout: Duration { .seconds(300) }
+    /// The session has to go even where the provider never answers.
+    var endsInTime: Bool { false }
+
+    func validate() throws {
+        guard !revokeOnly || !local else { throw ValidationError("--revoke-only and --local exclude each other") }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        var signOut = SignOut(appName: "sign-in")
+        signOut.timeout = limit
+        signOut.revokesTokens = !local
+        signOut.endsBrowserSession = !local && !revokeOnly
+        if noBrowser { signOut.browser = nil }
+        signOut.observe = { event in
+            switch event {
+            case .openingBrowser: console.say("Ending the session in the browser…")
+            case .endSession(let url):
+                console.say("Open this URL in a browser on this machine to end the session there too:")
+                console.say("  \(url)")
+            case .revoked, .forgotten: break
+            }
+        }
+        var report = SignOut.Report()
+        if let store = try await session.find(),
+            let state = try await AuthState(restoring: store, environment: console.environment)
+        {
+            report = try await signOut.run(state)
+        }
+        let revoked = report.revocations.filter { $0.error == nil }.map { JSON.string($0.token) }
+        for revocation in report.revocations {
+            if let error = revocation.error {
+                console.note("the \(revocation.token) was not revoked: \(error.message)")
+            }
+        }
+        if let error = report.endSessionError {
+            console.note("the provider did not confirm the sign-out: \(error.message)")
+        }
+        console.succeed(
+            ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)], text: "Signed out.")
+        return 0
+    }
+}

@@ -1,0 +1,92 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// `sign-in request`
+struct Request: Command {
+    static let configuration = CommandConfiguration(abstract: "Sends an HTTP request with a valid access token.")
+
+    @Argument(help: "The method, for example GET.")
+    var method: String
+    @Argument(help: "The URL: https, or http on loopback.")
+    var url: String
+    @Option(parsing: .unconditionalSingleValue, help: "A header field, as 'Name: value'.")
+    var header: [String] = []
+    @Option(parsing: .unconditional, help: "The body.")
+    var data: String?
+    @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file that holds the body.")
+    var dataFile: String?
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard HTTPRequest.Method(method) != nil else {
+            throw ValidationError("expected an HTTP method, found '\(method)'")
+        }
+        guard data == nil || dataFile == nil else { throw ValidationError("--data and --data-file exclude each other") }
+        for line in header {
+            let field = Self.field(line)
+            guard let field else { throw ValidationError("--header: expected 'Name: value', found '\(line)'") }
+            guard field.name != .authorization else {
+                throw ValidationError("--header: the access token goes into Authorization")
+            }
+        }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let target = try SecureURL(url)
+        guard let method = HTTPRequest.Method(method) else { throw WrongUsage("expected an HTTP method") }
+        var request = HTTPRequest(method: method, url: target)
+        for field in header.compactMap(Self.field) { request.headerFields.append(field) }
+        let body = try body()
+        if body != nil, request.headerFields[.contentType] == nil {
+            request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        }
+        let state = try await session.state(console.environment)
+        let answer = try await state.send(HTTPExchange(request, body: body))
+        let status = answer.response.status
+        if common.json {
+            console.succeed(Self.json(answer), text: "")
+        } else {
+            Console.write(Self.printable(answer.body), to: .output)
+        }
+        if !common.json || status.code >= 400 { console.say("\(status.code) \(status.reasonPhrase)") }
+        return status.code < 400 ? 0 : 1
+    }
+
+    private static func field(_ line: String) -> HTTPField? {
+        guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {
+            return nil
+        }
+        let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        guard HTTPField.isValidValue(String(value)) else { return nil }
+        return HTTPField(name: name, value: String(value))
+    }
+
+    private func body() throws -> [UInt8]? {
+        if let data { return Array(data.utf8) }
+        guard let dataFile else { return nil }
+        guard let contents = FileManager.default.contents(atPath: dataFile) else {
+            throw AuthError(.invalidConfiguration, .configuration, "\(dataFile): cannot be read", outcome: .notSent)
+        }
+        return Array(contents)
+    }
+
+    private static func json(_ answer: HTTPAnswer) -> JSON {
+        var headers = JSON.Object()
+        for field in answer.response.headerFields {
+            let name = field.name.canonicalName
+            headers[name] = .string(headers[name]?.string.map { "\($0), \(field.value)" } ?? field.value)
+        }
+        let body = (try? JSON(parsing: answer.body)) ?? .string(String(decoding: answer.body, as: UTF8.self))
+        return ["status": .number(.init(answer.response.status.code)), "headers": .object(headers), "body": body]
+    }
+
+    /// The body as it is for a pipe or a file; for a terminal without what could control it.
+    private static func printable(_ body: [UInt8]) -> [UInt8] {
+        guard Console.isTerminal(.output) else { return body }
+        let lines = String(decoding: body, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        return Array((lines.map { String($0).onOneLine }.joined(separator: "\n") + "\n").utf8)
+    }
+}

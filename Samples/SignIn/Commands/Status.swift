@@ -1,0 +1,61 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in status`
+struct Status: Command {
+    static let configuration = CommandConfiguration(abstract: "Lists what is stored, without tokens.")
+
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        var sessions: [JSON] = []
+        var unreadable: [JSON] = []
+        for (place, record) in try await stored() {
+            switch record {
+            case .success(let record):
+                guard (session.issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
+                    (session.clientID ?? record.client.id) == record.client.id
+                else { continue }
+                sessions.append(Self.entry(record, place))
+            case .failure(let error):
+                console.note(error.message)
+                unreadable.append(["store": .string(place), "reason": .string(error.message)])
+            }
+        }
+        var result: JSON.Object = ["sessions": .array(sessions)]
+        if !unreadable.isEmpty { result["unreadable"] = .array(unreadable) }
+        console.succeed(.object(result), text: Self.text(sessions))
+        return 0
+    }
+
+    private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
+        guard let choice = session.store else {
+            return try await StateFolder().entries().map { ($0.store.place, $0.record) }
+        }
+        let store = choice.store
+        do { return try await store.load().map { [(store.place, .success($0))] } ?? [] } catch let error as AuthError {
+            return [(store.place, .failure(error))]
+        }
+    }
+
+    private static func entry(_ record: AuthStateRecord, _ place: String) -> JSON {
+        [
+            "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
+            "sub": record.idToken.map { .string($0.subject) } ?? .null, "store": .string(place),
+            "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
+            "state": record.end == nil ? "signed_in" : "ended",
+            "reason": record.end.map { .string($0.reason) } ?? .null,
+        ]
+    }
+
+    private static func text(_ sessions: [JSON]) -> String {
+        guard !sessions.isEmpty else { return "No session is stored." }
+        return sessions.map { entry in
+            func text(_ name: String) -> String { entry[name]?.string ?? "–" }
+            let end = entry["reason"]?.string.map { ": \($0)" } ?? ""
+            return "\(text("issuer"))  \(text("client_id"))  \(text("sub"))  \(text("state"))\(end)  \(text("store"))"
+                .onOneLine
+        }.joined(separator: "\n")
+    }
+}

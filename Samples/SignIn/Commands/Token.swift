@@ -1,0 +1,28 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in token`
+struct Token: Command {
+    static let configuration = CommandConfiguration(abstract: "Prints a valid access token, refreshed if needed.")
+
+    @Option(
+        name: .customLong("min-validity"), parsing: .unconditional, help: "Seconds that the token must be good for.")
+    var minimumValidity: UInt32?
+    @Flag(name: .customLong("force-refresh"), help: "Refresh even if the token is good.")
+    var forceRefresh = false
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let state = try await session.state(console.environment)
+        let token = try await state.freshAccessToken(
+            minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
+        let record = await state.record
+        let result: JSON = [
+            "access_token": .string(token.value.reveal()), "token_type": .string(token.type.rawValue),
+            "expires_at": record.expiry, "scope": .string(record.scope.spaceDelimited ?? ""),
+        ]
+        console.succeed(result, text: token.value.reveal())
+        return 0
+    }
+}

@@ -1,0 +1,17 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in userinfo`
+struct UserInfo: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "userinfo", abstract: "Prints the person's claims from the userinfo endpoint.")
+
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let claims = try await session.state(console.environment).userInfo().json
+        console.succeed(claims, text: claims.lines.joined(separator: "\n"))
+        return 0
+    }
+}

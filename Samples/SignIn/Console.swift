@@ -1,0 +1,76 @@
+internal import AppAuth
+internal import Glibc
+internal import Logging
+
+/// Where results, errors and progress go.
+struct Console: Sendable {
+    enum Stream: Int32 { case output = 1, error = 2 }
+
+    let json: Bool
+    /// HTTP, clock and log for the command.
+    let environment: Environment
+
+    init(options: CommonOptions) {
+        json = options.json
+        var configuration = CurlTransport.Configuration()
+        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
+        let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
+        environment = Environment(transport: CurlTransport(configuration), logger: logger)
+    }
+
+    init(json: Bool) {
+        self.json = json
+        environment = .live
+    }
+
+    /// Prints a result: JSON for programs, or text for people.
+    func succeed(_ result: JSON, text: @autoclosure () -> String) {
+        Self.write((json ? result.serialized() : text()) + "\n", to: .output)
+    }
+
+    /// Prints an error: one line on standard error, and JSON on standard output where that was asked for.
+    func fail(code: String, _ message: String) {
+        let line = message.onOneLine
+        if json {
+            Self.write(
+                JSON.object(["error": ["code": .string(code), "message": .string(line)]]).serialized() + "\n",
+                to: .output)
+        }
+        note(line)
+    }
+
+    /// Prints a line on standard error.
+    func note(_ line: String) { Self.write("sign-in: \(line.onOneLine)\n", to: .error) }
+
+    /// Prints a line for the person, on standard error, since standard output is for the result.
+    func say(_ line: String) { Self.write(line.onOneLine + "\n", to: .error) }
+
+    static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
+
+    static func write(_ text: String, to stream: Stream) { write(Array(text.utf8), to: stream) }
+
+    static func write(_ bytes: [UInt8], to stream: Stream) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(stream.rawValue, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+}
+
+/// Writes log lines to standard error.
+private struct ConsoleLog: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.debug
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        Console.write("sign-in: \(event.level): \(event.message.description.onOneLine)\n", to: .error)
+    }
+}

@@ -1,0 +1,60 @@
+internal import AppAuth
+internal import Glibc
+internal import JOSE
+
+/// Turns the signals that end a program into the cancellation of its work, so that nothing is left behind. A second
+/// signal ends it at once.
+struct Interrupts: Sendable {
+    private struct State {
+        var signal: Int32 = 0
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Guarded(State())
+
+    /// Takes the signals over. Has to come before the process has other threads.
+    init() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let (state, awaited) = (state, signals)
+        let thread = try? SystemThread(named: "signals") {
+            var signals = awaited
+            while true {
+                var signal: Int32 = 0
+                guard sigwait(&signals, &signal) == 0 else { continue }
+                let cancel = state.withLock { state in
+                    if state.signal != 0 { _exit(128 + signal) }
+                    state.signal = signal
+                    return state.cancel
+                }
+                cancel?()
+            }
+        }
+        thread?.detach()
+    }
+
+    /// Runs the work until it ends or a signal comes.
+    func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let task = Task { try await work() }
+        state.withLock { $0.cancel = { task.cancel() } }
+        if state.withLock({ $0.signal }) != 0 { task.cancel() }
+        return try await task.value
+    }
+
+    /// Says what ended the work, and returns the exit status.
+    func status(_ console: Console) -> Int32 {
+        switch state.withLock({ $0.signal }) {
+        case SIGINT:
+            console.fail(code: "interrupted", "interrupted")
+            return 130
+        case 0:
+            console.fail(code: "cancelled", "the command was cancelled")
+            return 1
+        default:
+            console.fail(code: "terminated", "terminated")
+            return 1
+        }
+    }
+}

@@ -1,0 +1,67 @@
+public import AppAuth
+public import ArgumentParser
+
+/// What every command takes. Values may begin with a dash.
+struct CommonOptions: ParsableArguments, Sendable {
+    @Flag(help: "Print one JSON object on standard output, and nothing else there.")
+    var json = false
+    @Flag(help: "Log each step to standard error, without secrets.")
+    var verbose = false
+    @Option(parsing: .unconditional, help: "Seconds that the whole command may take.")
+    var timeout: Seconds?
+    @Option(name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file of further root certificates.")
+    var caFile: String?
+}
+
+/// Which stored session.
+struct SessionOptions: ParsableArguments, Sendable {
+    @Option(parsing: .unconditional, help: "The issuer of the session; needed where several are stored.")
+    var issuer: String?
+    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
+    var clientID: String?
+    @Option(parsing: .unconditional, help: "Where it is stored: file:PATH or memory.")
+    var store: StoreChoice?
+}
+
+/// A positive number of seconds.
+struct Seconds: ExpressibleByArgument, Sendable {
+    let duration: Duration
+
+    init?(argument: String) {
+        guard let seconds = Double(argument), seconds > 0, seconds <= 1_000_000 else { return nil }
+        duration = .milliseconds(Int64((seconds * 1000).rounded(.up)))
+    }
+}
+
+/// `file:PATH` or `memory`.
+enum StoreChoice: ExpressibleByArgument, Sendable {
+    case file(String)
+    case memory
+
+    init?(argument: String) {
+        switch argument {
+        case "memory": self = .memory
+        case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
+            self = .file(String(argument.dropFirst("file:".count)))
+        default: return nil
+        }
+    }
+
+    var store: any TokenStore {
+        switch self {
+        case .file(let path): FileTokenStore(path: path)
+        case .memory: MemoryTokenStore()
+        }
+    }
+}
+
+extension LoopbackRedirectListener.Host: ExpressibleByArgument {
+    public init?(argument: String) {
+        switch argument {
+        case "127.0.0.1": self = .ipv4
+        case "[::1]": self = .ipv6
+        case "localhost": self = .localhost
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,79 @@
+internal import AppAuth
+internal import CShims
+internal import FoundationEssentials
+internal import Glibc
+internal import JOSE
+
+/// The executable `local-provider` beside this one, running for as long as this value is used.
+///
+/// It ends when its standard input does, so that it goes too if this process is killed.
+final class ProviderProcess: Sendable {
+    private let process: pid_t
+    private let input: Int32
+    private let output: Int32
+    private let hasEnded = Guarded(false)
+
+    init(user: (name: String, password: String)) throws {
+        let program = try Self.program()
+        let arguments = [program, "--exit-with-stdin", "--user", "\(user.name):\(user.password)"]
+        var copies = arguments.map { strdup($0) } + [nil]
+        defer { for copy in copies { free(copy) } }
+        var process: pid_t = 0
+        var input: Int32 = 0
+        var output: Int32 = 0
+        let error = shims_spawn_child(&copies, &input, &output, &process)
+        guard error == 0 else { throw Self.failure(error) }
+        (self.process, self.input, self.output) = (process, input, output)
+    }
+
+    private static func program() throws -> String {
+        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let program = path[..<(path.lastIndex(of: "/") ?? path.startIndex)] + "/local-provider"
+        guard access(String(program), X_OK) == 0 else {
+            throw AuthError(
+                .unavailable, .configuration,
+                "expected the program local-provider beside sign-in, found none: swift build --product local-provider",
+                outcome: .notSent)
+        }
+        return String(program)
+    }
+
+    private static func failure(_ error: Int32) -> AuthError {
+        AuthError(
+            .unavailable, .configuration, "local-provider could not be started: \(String(cString: strerror(error)))",
+            outcome: .notSent)
+    }
+
+    /// Waits for the line that it prints when it listens.
+    func issuer() async throws -> String {
+        let output = output
+        return try await withCheckedThrowingContinuation { continuation in
+            let thread = try? SystemThread(named: "provider-output") {
+                var line: [UInt8] = []
+                var byte: UInt8 = 0
+                while read(output, &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
+                continuation.resume(
+                    with: line.isEmpty
+                        ? .failure(AuthError(.unavailable, .configuration, "local-provider ended before it was ready"))
+                        : .success(String(decoding: line, as: UTF8.self)))
+            }
+            if let thread { thread.detach() } else { continuation.resume(throwing: Self.failure(EAGAIN)) }
+        }
+    }
+
+    /// Ends the process and waits until it is gone.
+    func end() {
+        guard
+            hasEnded.withLock({ hasEnded in
+                defer { hasEnded = true }
+                return !hasEnded
+            })
+        else { return }
+        close(input)
+        kill(process, SIGTERM)
+        while waitpid(process, nil, 0) < 0, errno == EINTR {}
+        close(output)
+    }
+
+    deinit { end() }
+}

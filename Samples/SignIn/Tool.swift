@@ -1,0 +1,94 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command line: which commands there are, and what becomes of errors and signals.
+struct Tool: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
+        subcommands: [
+            Login.self, Token.self, UserInfo.self, Request.self, Logout.self, Status.self, Discover.self, Demo.self,
+        ])
+
+    /// Runs a command.
+    ///
+    /// - Returns: The exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    static func run(_ arguments: [String]) async -> Int32 {
+        let command: any ParsableCommand
+        do {
+            // The most frequent command does not wait until the parsers of all the others are built.
+            command =
+                arguments.first == "token"
+                ? try Token.parse(Array(arguments.dropFirst())) : try parseAsRoot(arguments)
+        } catch {
+            return refuse(error, arguments)
+        }
+        if let command = command as? any Command { return await run(command) }
+        if command is Tool { return refuse(ValidationError("a command is missing; see 'sign-in --help'"), arguments) }
+        do {
+            var help = command
+            try help.run()
+            return 0
+        } catch {
+            return refuse(error, arguments)
+        }
+    }
+
+    private static func run(_ command: any Command) async -> Int32 {
+        let console = Console(options: command.common)
+        let interrupts = Interrupts()
+        do {
+            let limit = command.common.timeout?.duration ?? command.defaultTimeout
+            return try await interrupts.run {
+                guard command.endsInTime else { return try await command.run(console, limit: limit) }
+                return try await withTimeout(limit, .configuration, "the command did not finish") {
+                    try await command.run(console, limit: limit)
+                }
+            }
+        } catch let error as WrongUsage {
+            console.fail(code: "usage", error.message)
+            return 2
+        } catch let error as AuthError {
+            console.fail(code: error.code.rawValue, error.message)
+            return 1
+        } catch {
+            return interrupts.status(console)
+        }
+    }
+
+    /// Wrong usage in one line, or the help that was asked for.
+    private static func refuse(_ error: any Error, _ arguments: [String]) -> Int32 {
+        let text = fullMessage(for: error)
+        guard exitCode(for: error) != .success else {
+            Console.write(text + "\n", to: .output)
+            return 0
+        }
+        let line = text.split(separator: "\n").first.map(String.init) ?? "wrong usage"
+        let message = line.hasPrefix("Error: ") ? String(line.dropFirst("Error: ".count)) : line
+        Console(json: arguments.contains("--json")).fail(code: "usage", message)
+        return 2
+    }
+}
+
+/// One command.
+protocol Command: ParsableCommand, Sendable {
+    var common: CommonOptions { get }
+    /// How long it may take unless `--timeout` says otherwise.
+    var defaultTimeout: Duration { get }
+    /// Whether it keeps to its limit by itself.
+    var endsInTime: Bool { get }
+    /// Does the work.
+    ///
+    /// - Returns: The exit status.
+    func run(_ console: Console, limit: Duration) async throws -> Int32
+}
+
+extension Command {
+    var defaultTimeout: Duration { .seconds(30) }
+    var endsInTime: Bool { true }
+}
+
+/// A combination of arguments that makes no sense: exit status 2.
+struct WrongUsage: Error {
+    let message: String
+    init(_ message: String) { self.message = message }
+}
