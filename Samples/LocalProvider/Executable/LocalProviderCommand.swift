@@ -1,0 +1,85 @@
+internal import ArgumentParser
+internal import LocalProvider
+
+@main
+struct LocalProviderCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "local-provider",
+        abstract: "An OpenID provider for this computer: prints its issuer and serves until it is told to end.",
+        discussion: """
+            The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
+            sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
+            """)
+
+    @Option(help: "The port; 0 for a free one.")
+    var port: UInt16 = 0
+
+    @Option(help: "The address: 127.0.0.1, ::1 or localhost.")
+    var host = "127.0.0.1"
+
+    @Option(help: ArgumentHelp("The issuer's path, for example /tenant.", valueName: "path"))
+    var issuerPath = ""
+
+    @Option(help: ArgumentHelp("How long access tokens are good.", valueName: "seconds"))
+    var accessTokenLifetime: Int?
+
+    @Flag(help: "Keep the refresh token at a refresh.")
+    var noRotation = false
+
+    @Option(help: ArgumentHelp("Somebody who can sign in, instead of alice.", valueName: "name:password"))
+    var user: [UserArgument] = []
+
+    @Option(
+        help: ArgumentHelp("A client with any loopback redirect, beside the demo clients.", valueName: "id[:secret]"))
+    var client: [ClientArgument] = []
+
+    @Flag(help: "End when standard input does, and so with a parent that holds it.")
+    var exitWithStdin = false
+
+    @Flag(name: .shortAndLong, help: "A line for each request on standard error, without values.")
+    var verbose = false
+
+    func validate() throws {
+        if let accessTokenLifetime, accessTokenLifetime < 1 {
+            throw ValidationError("expected an access token lifetime of a second or more, found \(accessTokenLifetime)")
+        }
+    }
+
+    func run() async throws {
+        // Before the first line is out: whoever reads it may send a signal at once.
+        let end = EndOfService(withStandardInput: exitWithStdin)
+        let provider = try await LocalProvider.start(providerConfiguration, host: host, port: Int(port))
+        Output.line(provider.issuer)
+        await end.wait()
+        await provider.stop()
+    }
+
+    private var providerConfiguration: LocalProvider.Configuration {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.issuerPath = issuerPath
+        if let accessTokenLifetime { configuration.accessTokenLifetime = accessTokenLifetime }
+        configuration.rotatesRefreshTokens = !noRotation
+        if !user.isEmpty { configuration.users = user.map(\.user) }
+        configuration.clients += client.map(\.client)
+        if verbose { configuration.observer = { Output.errorLine($0.redacted) } }
+        return configuration
+    }
+
+    /// As the parser's own entry point, with 2 for wrong usage instead of its 64.
+    static func main() async {
+        do {
+            let command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                var command = command
+                try command.run()
+            }
+        } catch {
+            let code = exitCode(for: error)
+            let text = fullMessage(for: error)
+            if code.isSuccess { Output.text(text) } else { Output.errorLine(text) }
+            Output.exit(code == .validationFailure ? 2 : code.rawValue)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+internal import JOSE
+internal import FoundationEssentials
+
+/// Sends the browser back to the client.
+struct AuthorizationAnswer {
+    let context: Context
+
+    /// With a code (RFC 6749 §4.1.2).
+    func grant(_ request: AuthorizationRequest, to signIn: Browser.SignIn) throws -> Reply {
+        let (code, now) = (try OpaqueToken.make(), context.now)
+        let grant = Grant(
+            id: try OpaqueToken.make(), clientID: request.client.id, subject: signIn.subject, scopes: request.scopes,
+            authTime: signIn.time, nonce: request.nonce, claims: request.claims, resources: request.resources)
+        context.store.withLock { records in
+            records.prune(now)
+            records.codes[code] = AuthorizationCode(
+                grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,
+                expiresAt: now.adding(context.configuration.codeLifetime))
+        }
+        return back(request.wayBack, [("code", code)])
+    }
+
+    /// With an error (RFC 6749 §4.1.2.1).
+    func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String) -> Reply {
+        back(wayBack, [("error", error), ("error_description", description)])
+    }
+
+    private func back(_ wayBack: AuthorizationReturn, _ parameters: [(name: String, value: String)]) -> Reply {
+        var parameters = parameters
+        if let state = wayBack.state { parameters.append(("state", state)) }
+        // RFC 9207 §2: in every answer, errors included.
+        if context.configuration.sendsIssuerParameter { parameters.append(("iss", context.issuer.identifier)) }
+        return .redirect(to: wayBack.redirectURI.appending(parameters))
+    }
+}

@@ -1,0 +1,115 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// The checks of an authorization request whose client and redirect URI are known to be good.
+struct AuthorizationChecks {
+    let parameters: Parameters
+    let client: RegisteredClient
+    let context: Context
+
+    /// What concerns the form of the request.
+    func form() throws(OAuthFailure) {
+        // RFC 6749 §3.1: request parameters MUST NOT be included more than once.
+        if let name = parameters.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
+        // Core §6: request objects are an option that this provider does not have; Core §3.1.2.6 has the codes.
+        for name in ["request", "request_uri", "registration"] where parameters[name] != nil {
+            throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
+        }
+        guard let type = parameters["response_type"] else { throw .invalidRequest("expected a response_type") }
+        guard type == "code" else {
+            throw OAuthFailure("unsupported_response_type", "expected the response_type code")
+        }
+        guard client.grantTypes.contains("authorization_code") else {
+            throw OAuthFailure("unauthorized_client", "the client may not use authorization codes")
+        }
+        if let mode = parameters["response_mode"], mode != "query" {
+            throw .invalidRequest("expected the response_mode query")
+        }
+        // Core §3.1.2.1: state is RECOMMENDED; asked for here, so that a client that forgets it is found out.
+        if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }
+        if let display = parameters["display"], !Metadata.displayValues.contains(display) {
+            throw .invalidRequest("the display is not one that is supported")
+        }
+    }
+
+    /// Core §3.1.2.1: `none` stands alone.
+    func prompts() throws(OAuthFailure) -> Set<String> {
+        let prompts = Set(words("prompt"))
+        guard prompts.isSubset(of: Metadata.promptValues) else {
+            throw .invalidRequest("expected a prompt of \(Metadata.promptValues.joined(separator: ", "))")
+        }
+        guard !prompts.contains("none") || prompts.count == 1 else {
+            throw .invalidRequest("prompt none cannot stand with another value")
+        }
+        return prompts
+    }
+
+    /// Core §3.1.2.1: scopes that are not known are ignored. Core §11: offline_access is ignored unless the request also
+    /// asks for consent, and without a client that can refresh it means nothing.
+    func scopes(_ prompts: Set<String>) throws(OAuthFailure) -> [String] {
+        let requested = words("scope")
+        guard !requested.isEmpty else { throw OAuthFailure("invalid_scope", "expected a scope") }
+        let mayStayOnline = prompts.contains("consent") && client.grantTypes.contains("refresh_token")
+        return Metadata.scopes.filter { scope in
+            requested.contains(scope) && (scope != "offline_access" || mayStayOnline)
+        }
+    }
+
+    /// RFC 7636 §4.3 and §4.4.1; RFC 9700 §2.1.1: public clients must use PKCE, and plain is no option.
+    func codeChallenge() throws(OAuthFailure) -> String? {
+        let method = parameters["code_challenge_method"]
+        guard let challenge = parameters["code_challenge"] else {
+            guard !client.isPublic else { throw .invalidRequest("expected a code_challenge (PKCE is required)") }
+            guard method == nil else { throw .invalidRequest("a code_challenge_method without a code_challenge") }
+            return nil
+        }
+        guard method == "S256" else { throw .invalidRequest("expected the code_challenge_method S256") }
+        guard challenge.utf8.count == 43, Base64URL.decode(challenge)?.count == 32 else {
+            throw .invalidRequest("expected a code_challenge of 43 characters in base64url")
+        }
+        return challenge
+    }
+
+    func maxAge() throws(OAuthFailure) -> Int? {
+        guard let text = parameters["max_age"] else { return nil }
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let seconds = Int(text)
+        else { throw .invalidRequest("expected a max_age in seconds") }
+        return seconds
+    }
+
+    /// Core §5.5.1.1: an essential acr that cannot be had is an error; acr_values are only a wish.
+    func claims() throws(OAuthFailure) -> ClaimsRequest {
+        guard let text = parameters["claims"] else { return .none }
+        guard let claims = ClaimsRequest(text) else {
+            throw .invalidRequest("expected the claims parameter to be a JSON object of objects")
+        }
+        guard claims.essentialACRs.isEmpty || claims.essentialACRs.contains(Metadata.acr) else {
+            throw OAuthFailure("unmet_authentication_requirements", "expected the acr \(Metadata.acr)")
+        }
+        return claims
+    }
+
+    func resources() throws(OAuthFailure) -> [String] {
+        try ResourceIndicators.check(parameters, context)
+    }
+
+    /// Core §3.1.2.1: whom the client takes for signed in.
+    func hintedSubject() throws(OAuthFailure) -> String? {
+        guard let hint = parameters["id_token_hint"] else { return nil }
+        guard let token = IDTokenHint(hint, context), token.audience.contains(client.id) else {
+            throw .invalidRequest("expected an id_token_hint of this provider for this client")
+        }
+        return token.subject
+    }
+
+    private func words(_ name: String) -> [String] {
+        (parameters[name] ?? "").split(separator: " ").map(String.init)
+    }
+}
+
+extension String {
+    /// A name from a request as RFC 6749 §5.2 lets it stand in a description.
+    var forDescription: String {
+        String(decoding: utf8.filter { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }.prefix(80), as: UTF8.self)
+    }
+}

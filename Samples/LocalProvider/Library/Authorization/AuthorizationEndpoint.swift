@@ -1,0 +1,80 @@
+internal import JOSE
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// The authorization endpoint (RFC 6749 §3.1): GET and POST (OpenID Connect Core §3.1.2.1).
+struct AuthorizationEndpoint {
+    let context: Context
+
+    func answer(to request: Request) throws -> Reply {
+        let parameters: Parameters
+        switch request.method {
+        case .get: parameters = request.query
+        case .post:
+            guard let form = request.form else {
+                return Pages(context: context).error("Expected the parameters as a form in the body.", .badRequest)
+            }
+            parameters = form
+        default: return .notAllowed("GET, POST")
+        }
+        do {
+            return try begin(AuthorizationRequest(parameters, context), request)
+        } catch let refusal as AuthorizationRefusal {
+            switch refusal {
+            case .page(let reason): return Pages(context: context).refusal(reason)
+            case .redirect(let wayBack, let error, let description):
+                return AuthorizationAnswer(context: context).refuse(wayBack, error, description)
+            }
+        }
+    }
+
+    private func begin(_ authorization: AuthorizationRequest, _ request: Request) throws -> Reply {
+        let cookie = BrowserCookie(context.issuer)
+        let known = cookie.id(in: request).flatMap { id in context.store.withLock { $0.browser(id, context.now) } }
+        let browser = try known ?? Browser(id: OpaqueToken.make(), expiresAt: lifetimeEnd)
+        let interaction = Interaction(
+            id: try OpaqueToken.make(), request: authorization, expiresAt: context.now.adding(Interaction.lifetime),
+            browserID: browser.id)
+        let answer = AuthorizationAnswer(context: context)
+        switch context.step(of: interaction, browser) {
+        case .finish(let signIn): return try answer.grant(authorization, to: signIn)
+        case .fail(let error, let description): return answer.refuse(authorization.wayBack, error, description)
+        case .signIn, .chooseAccount, .consent:
+            context.store.withLock { records in
+                records.browsers[browser.id] = browser
+                records.interactions[interaction.id] = interaction
+            }
+            // The pages have an address of their own, so that the request is in no history and a reload is harmless.
+            var reply = Reply.redirect(to: context.issuer.url(.interaction) + "/" + interaction.id)
+            if known == nil { reply.headers[.setCookie] = cookie.set(browser.id) }
+            return reply
+        }
+    }
+
+    private var lifetimeEnd: Date { context.now.adding(context.configuration.sessionLifetime) }
+}
+
+extension Context {
+    func step(of interaction: Interaction, _ browser: Browser) -> Interaction.Step {
+        let consented = store.withLock { records in
+            browser.signIn.flatMap {
+                records.consents[.init(subject: $0.subject, clientID: interaction.request.client.id)]
+            }
+        }
+        return interaction.step(browser.signIn, consented: consented ?? [], self)
+    }
+}
+
+extension Records {
+    /// The browser with this cookie, if it is not too old.
+    func browser(_ id: String, _ now: Date) -> Browser? { browsers[id].flatMap { $0.expiresAt > now ? $0 : nil } }
+}
+
+extension Reply {
+    /// RFC 9110 §15.5.6.
+    static func notAllowed(_ methods: String) -> Reply {
+        var reply = Reply(.methodNotAllowed, type: "text/plain; charset=utf-8", "Expected \(methods).\n")
+        reply.headers[.allow] = methods
+        return reply
+    }
+}

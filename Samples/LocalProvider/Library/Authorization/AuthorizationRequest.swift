@@ -1,0 +1,89 @@
+internal import JOSE
+
+/// An authorization request that passed every check (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
+struct AuthorizationRequest: Sendable {
+    let client: RegisteredClient
+    let redirectURI: String
+    let state: String?
+    let nonce: String?
+    /// What is asked for and can be granted to this client.
+    let scopes: [String]
+    let codeChallenge: String?
+    let prompts: Set<String>
+    let maxAge: Int?
+    let loginHint: String?
+    let language: Language
+    let claims: ClaimsRequest
+    let resources: [String]
+    /// The subject of the `id_token_hint`: only this person may sign in.
+    let hintedSubject: String?
+}
+
+/// Why an authorization request is refused, and where the refusal is shown.
+enum AuthorizationRefusal: Error {
+    /// On a page of the provider: the redirect URI cannot be trusted (RFC 6749 §4.1.2.1).
+    case page(String)
+    /// At the client.
+    case redirect(AuthorizationReturn, error: String, description: String)
+}
+
+/// The way back to the client.
+struct AuthorizationReturn: Sendable {
+    let redirectURI: String
+    let state: String?
+}
+
+extension AuthorizationRequest {
+    var wayBack: AuthorizationReturn { AuthorizationReturn(redirectURI: redirectURI, state: state) }
+
+    init(_ parameters: Parameters, _ context: Context) throws(AuthorizationRefusal) {
+        let client = try Self.client(parameters, context)
+        let redirectURI = try Self.redirectURI(parameters, client)
+        let states = parameters.values("state")
+        let wayBack = AuthorizationReturn(
+            redirectURI: redirectURI, state: states.count == 1 ? parameters["state"] : nil)
+        do {
+            let checks = AuthorizationChecks(parameters: parameters, client: client, context: context)
+            try checks.form()
+            self.client = client
+            self.redirectURI = redirectURI
+            state = parameters["state"]
+            nonce = parameters["nonce"]
+            prompts = try checks.prompts()
+            scopes = try checks.scopes(prompts)
+            codeChallenge = try checks.codeChallenge()
+            maxAge = try checks.maxAge()
+            loginHint = parameters["login_hint"]
+            language = Language(uiLocales: parameters["ui_locales"])
+            claims = try checks.claims()
+            resources = try checks.resources()
+            hintedSubject = try checks.hintedSubject()
+        } catch {
+            throw .redirect(wayBack, error: error.code, description: error.description)
+        }
+    }
+
+    private static func client(_ parameters: Parameters, _ context: Context) throws(AuthorizationRefusal)
+        -> RegisteredClient
+    {
+        let ids = parameters.values("client_id")
+        guard ids.count == 1, let id = parameters["client_id"] else {
+            throw .page("expected one client_id, found \(ids.count)")
+        }
+        guard let client = context.client(id) else { throw .page("no client is registered under this client_id") }
+        return client
+    }
+
+    private static func redirectURI(_ parameters: Parameters, _ client: RegisteredClient) throws(AuthorizationRefusal)
+        -> String
+    {
+        let uris = parameters.values("redirect_uri")
+        guard uris.count == 1, let uri = parameters["redirect_uri"] else {
+            throw .page("expected one redirect_uri, found \(uris.count)")
+        }
+        guard client.redirectURIs.contains(where: { $0.matches(uri) }) else {
+            throw .page("the redirect_uri is none that the client \(client.id) has registered")
+        }
+        return uri
+    }
+}

@@ -1,0 +1,18 @@
+/// The cookie that tells browsers apart. Its name holds the port, since cookies do not know ports: two providers on
+/// one host would take each other's away.
+struct BrowserCookie {
+    private let name: String
+    private let path: String
+
+    init(_ issuer: Issuer) {
+        name = "local_provider_" + (issuer.origin.split(separator: ":").last.map(String.init) ?? "")
+        path = issuer.path.isEmpty ? "/" : issuer.path
+    }
+
+    func id(in request: Request) -> String? { request.cookie(name) }
+
+    /// Not `Secure`, since loopback is http.
+    func set(_ id: String) -> String { "\(name)=\(id); Path=\(path); HttpOnly; SameSite=Lax" }
+
+    var clear: String { "\(name)=; Path=\(path); Max-Age=0; HttpOnly; SameSite=Lax" }
+}

@@ -1,0 +1,59 @@
+internal import FoundationEssentials
+
+/// What stands between an authorization request and its answer: pages that a person works through.
+struct Interaction: Sendable {
+    let id: String
+    let request: AuthorizationRequest
+    let expiresAt: Date
+    /// The browser that began it; no other may go on with it.
+    var browserID: String
+    var hasSignedIn = false
+    var hasChosenAccount = false
+    var hasConsented = false
+
+    static let lifetime = 600
+}
+
+extension Interaction {
+    /// What is to be done next.
+    enum Step {
+        case signIn
+        case chooseAccount(Browser.SignIn)
+        case consent(Browser.SignIn)
+        case finish(Browser.SignIn)
+        case fail(error: String, description: String)
+    }
+
+    /// - Parameter consented: The scopes that the person has agreed to before, for this client.
+    func step(_ signIn: Browser.SignIn?, consented: Set<String>, _ context: Context) -> Step {
+        let next = interactiveStep(signIn, consented: consented, context)
+        guard request.prompts.contains("none") else { return next }
+        // Core §3.1.2.6: nothing may be shown, so each page that would be has its error.
+        return switch next {
+        case .signIn: .fail(error: "login_required", description: "nobody has signed in who would do")
+        case .chooseAccount: .fail(error: "account_selection_required", description: "an account has to be chosen")
+        case .consent: .fail(error: "consent_required", description: "the person has not agreed yet")
+        case .finish, .fail: next
+        }
+    }
+
+    private func interactiveStep(_ signIn: Browser.SignIn?, consented: Set<String>, _ context: Context) -> Step {
+        guard let signIn else { return .signIn }
+        if !hasSignedIn {
+            if request.prompts.contains("login") || isTooOld(signIn, context.now) { return .signIn }
+            if let subject = request.hintedSubject, subject != signIn.subject { return .signIn }
+            if request.prompts.contains("select_account"), !hasChosenAccount { return .chooseAccount(signIn) }
+        } else if let subject = request.hintedSubject, subject != signIn.subject {
+            // Core §3.1.2.1, id_token_hint: anybody else is an error.
+            return .fail(error: "login_required", description: "another person than the hinted one has signed in")
+        }
+        let asks = request.prompts.contains("consent")
+        let isNew = context.configuration.requiresConsent && !consented.isSuperset(of: request.scopes)
+        return (asks || isNew) && !hasConsented ? .consent(signIn) : .finish(signIn)
+    }
+
+    /// Core §3.1.2.1, max_age: older than that, and the person signs in again; 0 is the same as `prompt=login`.
+    private func isTooOld(_ signIn: Browser.SignIn, _ now: Date) -> Bool {
+        request.maxAge.map { $0 == 0 || now.timeIntervalSince(signIn.time) > Double($0) } ?? false
+    }
+}

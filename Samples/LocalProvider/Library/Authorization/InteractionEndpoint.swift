@@ -1,0 +1,112 @@
+internal import JOSE
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// The pages between an authorization request and its answer, and the forms on them.
+struct InteractionEndpoint {
+    let context: Context
+    private var pages: Pages { Pages(context: context) }
+
+    func answer(to request: Request) throws -> Reply {
+        let id = String(request.path.dropFirst(context.issuer.path(of: .interaction).count + 1))
+        let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
+        let found = context.store.withLock { records in
+            (records.interactions[id], cookie.flatMap { records.browser($0, now) })
+        }
+        guard let interaction = found.0, interaction.expiresAt > now else {
+            return over
+        }
+        // Another browser has no business here: that is how a person is made to finish somebody else's sign-in.
+        guard let browser = found.1, browser.id == interaction.browserID else {
+            return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
+        }
+        switch request.method {
+        case .get: return try show(interaction, browser)
+        case .post:
+            guard let form = request.form, form.repeated == nil,
+                FormToken(context: context, browserID: browser.id, purpose: id).matches(form)
+            else { return pages.error("This form is not from here, or it is too old.", .forbidden) }
+            return try act(form, interaction, browser)
+        default: return .notAllowed("GET, POST")
+        }
+    }
+
+    private func show(_ interaction: Interaction, _ browser: Browser) throws -> Reply {
+        switch context.step(of: interaction, browser) {
+        case .signIn: return pages.signIn(interaction)
+        case .chooseAccount(let signIn): return pages.chooseAccount(interaction, signIn)
+        case .consent(let signIn): return pages.consent(interaction, signIn)
+        case .finish(let signIn):
+            guard end(interaction) else { return over }
+            return try AuthorizationAnswer(context: context).grant(interaction.request, to: signIn)
+        case .fail(let error, let description):
+            guard end(interaction) else { return over }
+            return AuthorizationAnswer(context: context).refuse(interaction.request.wayBack, error, description)
+        }
+    }
+
+    private func act(_ form: Parameters, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
+        var (interaction, browser) = (interaction, browser)
+        let step = context.step(of: interaction, browser)
+        switch (form["action"], step) {
+        case ("deny", _):
+            guard end(interaction) else { return over }
+            return AuthorizationAnswer(context: context)
+                .refuse(interaction.request.wayBack, "access_denied", "the person said no")
+        case ("sign-in", .signIn):
+            let (name, password) = (form["username"] ?? "", form["password"] ?? "")
+            guard let user = context.user(name: name, password: password) else {
+                return pages.signIn(interaction, failedName: name)
+            }
+            return try signIn(user, &interaction, browser)
+        case ("continue", .chooseAccount): interaction.hasChosenAccount = true
+        case ("switch", .chooseAccount), ("switch", .consent):
+            browser.signIn = nil
+            interaction.hasSignedIn = false
+        case ("allow", .consent(let signIn)):
+            interaction.hasConsented = true
+            let key = Records.ConsentKey(subject: signIn.subject, clientID: interaction.request.client.id)
+            context.store.withLock { $0.consents[key, default: []].formUnion(interaction.request.scopes) }
+        // A form that was sent twice, or from a page that is behind: show where things stand.
+        default: return .redirect(to: url(interaction))
+        }
+        context.store.withLock { records in
+            records.interactions[interaction.id] = interaction
+            records.browsers[browser.id] = browser
+        }
+        return .redirect(to: url(interaction))
+    }
+
+    /// Gives the browser a new cookie, so that one planted before is worth nothing (session fixation).
+    private func signIn(_ user: User, _ interaction: inout Interaction, _ browser: Browser) throws -> Reply {
+        let now = context.now
+        let renewed = Browser(
+            id: try OpaqueToken.make(), expiresAt: now.adding(context.configuration.sessionLifetime),
+            signIn: .init(userName: user.name, subject: user.subject, time: now))
+        interaction.hasSignedIn = true
+        let changed = interaction
+        context.store.withLock { records in
+            records.interactions[changed.id] = changed
+            records.browsers[browser.id] = nil
+            records.browsers[renewed.id] = renewed
+            // Sign-ins in other tabs go on under the new cookie.
+            for (id, other) in records.interactions where other.browserID == browser.id {
+                records.interactions[id]?.browserID = renewed.id
+            }
+        }
+        var reply = Reply.redirect(to: url(interaction))
+        reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)
+        return reply
+    }
+
+    private var over: Reply {
+        pages.error("This sign-in is over. Please go back to the app and start again.", .notFound)
+    }
+
+    /// False if somebody else was faster: an interaction gives one answer.
+    private func end(_ interaction: Interaction) -> Bool {
+        context.store.withLock { $0.interactions.removeValue(forKey: interaction.id) != nil }
+    }
+
+    private func url(_ interaction: Interaction) -> String { context.issuer.url(.interaction) + "/" + interaction.id }
+}

@@ -1,0 +1,97 @@
+package import FoundationEssentials
+package import JOSE
+
+extension LocalProvider {
+    /// How the provider behaves. Lifetimes are in seconds.
+    package struct Configuration: Sendable {
+        package var clients: [RegisteredClient]
+        package var users: [User]
+        /// Empty, or for example `/tenant`.
+        package var issuerPath = ""
+
+        package var accessTokenLifetime = 3600
+        /// Counted from the last use.
+        package var refreshTokenLifetime = 90 * 86_400
+        package var idTokenLifetime = 600
+        package var codeLifetime = 60
+        /// How long a browser stays signed in.
+        package var sessionLifetime = 8 * 3600
+
+        /// A new refresh token at each refresh; the old one, used again, ends the whole family (RFC 9700 §4.14.2).
+        package var rotatesRefreshTokens = true
+        /// How long an old refresh token is still good after a rotation.
+        package var refreshTokenGracePeriod = 0
+
+        package var idTokenAlgorithm = SignatureAlgorithm.rs256
+        package var sendsIDTokenOnRefresh = true
+        /// The claims of the scopes in the ID token too, and not at the userinfo endpoint alone.
+        package var putsUserClaimsInIDToken = true
+        /// `azp` also where `aud` is the client alone.
+        package var namesAuthorizedParty = false
+
+        /// Asks the person once for each client and scope. Off, only `prompt=consent` asks.
+        package var requiresConsent = true
+        package var requiresState = true
+        /// `iss` in authorization answers (RFC 9207).
+        package var sendsIssuerParameter = true
+        /// The OpenID document leaves out revocation and introspection, and the RFC 8414 document has them.
+        package var namesRevocationInOAuthMetadataOnly = false
+        /// What `resource` may name beside the demo resource (RFC 8707).
+        package var resources: [String] = []
+
+        package var metadataCacheControl: String? = "public, max-age=3600"
+        package var keysCacheControl: String? = "public, max-age=3600"
+
+        /// The time that each answer of an endpoint takes at least.
+        package var latency: [Endpoint: Duration] = [:]
+        package var limits = Limits()
+        package var clock: @Sendable () -> Date = { Date() }
+        /// Called with each request when its answer is ready.
+        package var observer: (@Sendable (LoggedRequest) -> Void)?
+
+        package init(clients: [RegisteredClient], users: [User]) { (self.clients, self.users) = (clients, users) }
+    }
+}
+
+extension LocalProvider.Configuration {
+    /// The public client `demo`, the confidential client `demo-confidential`, and alice.
+    package static var demo: LocalProvider.Configuration {
+        .init(clients: [.demo, .demoConfidential, .demoService], users: [.alice])
+    }
+}
+
+extension RegisteredClient {
+    /// A native app: public, with any loopback redirect.
+    package static var demo: RegisteredClient {
+        RegisteredClient(id: "demo", name: "Demo App", redirectURIs: [.anyLoopback])
+    }
+
+    /// As ``demo`` with a secret that needs the form encoding of RFC 6749 §2.3.1, and every grant.
+    package static var demoConfidential: RegisteredClient {
+        RegisteredClient(
+            id: "demo-confidential", secret: "s3cret: 100% äß+/=", name: "Demo Server", redirectURIs: [.anyLoopback],
+            grantTypes: ["authorization_code", "refresh_token", "client_credentials", "password"])
+    }
+
+    /// A program that acts for itself.
+    package static var demoService: RegisteredClient {
+        RegisteredClient(
+            id: "demo-service", secret: "service-secret", name: "Demo Service", grantTypes: ["client_credentials"])
+    }
+}
+
+extension User {
+    /// The demo user.
+    package static var alice: User {
+        User(
+            name: "alice", password: "looking-glass", subject: "248289761001",
+            claims: [
+                "name": "Alice Liddell", "given_name": "Alice", "family_name": "Liddell",
+                "preferred_username": "alice", "locale": "en-GB", "zoneinfo": "Europe/London",
+                "email": "alice@example.com", "email_verified": true,
+                "phone_number": "+44 1865 000000", "phone_number_verified": false,
+                "address": ["locality": "Oxford", "country": "United Kingdom"],
+                "updated_at": 1_735_689_600,
+            ])
+    }
+}

@@ -1,0 +1,40 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// What an endpoint needs to answer one request.
+struct Context: Sendable {
+    let configuration: LocalProvider.Configuration
+    let issuer: Issuer
+    let keys: KeyRing
+    let store: Store
+    /// Keys the tokens in forms against forgery.
+    let formSecret: [UInt8]
+    /// The faults of this request.
+    var faults: [Fault] = []
+
+    var now: Date { configuration.clock() }
+
+    func client(_ id: String) -> RegisteredClient? { configuration.clients.first { $0.id == id } }
+
+    func user(subject: String) -> User? { configuration.users.first { $0.subject == subject } }
+
+    /// The user with this name and password. Compares in constant time, also when the name is unknown.
+    func user(name: String, password: String) -> User? {
+        let user = configuration.users.first { $0.name == name }
+        return constantTimeEqual(user?.password ?? "", password) && !password.isEmpty ? user : nil
+    }
+
+    /// The document after this request's faults.
+    func edited(_ document: JSON) -> JSON {
+        guard var object = document.object else { return document }
+        for case .editDocument(let edit) in faults { edit(&object) }
+        return .object(object)
+    }
+}
+
+extension Date {
+    /// Seconds since 1970, as tokens carry them.
+    var seconds: Int { Int(timeIntervalSince1970.rounded(.down)) }
+
+    func adding(_ seconds: Int) -> Date { addingTimeInterval(Double(seconds)) }
+}

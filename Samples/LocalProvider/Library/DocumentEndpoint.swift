@@ -1,0 +1,14 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// The documents that anybody may read: metadata at both places, and the keys.
+struct DocumentEndpoint {
+    let context: Context
+
+    func answer(to request: Request, _ document: JSON, cacheControl: String?) -> Reply {
+        guard request.method == .get || request.method == .head else { return .notAllowed("GET, HEAD") }
+        var reply = Reply.json(context.edited(document))
+        reply.headers[.cacheControl] = cacheControl
+        return reply
+    }
+}

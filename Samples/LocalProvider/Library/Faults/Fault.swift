@@ -1,0 +1,61 @@
+package import HTTPTypes
+package import JOSE
+
+/// Something that goes wrong when a test asks for it.
+package enum Fault: Sendable {
+    /// Answers later.
+    case delay(Duration)
+    /// Answers byte by byte, with a pause after each.
+    case drip(every: Duration = .zero)
+    /// Ends the connection after so many bytes of the answer, head included.
+    case cutOff(after: Int)
+    /// Resets the connection after so many bytes of the answer.
+    case reset(after: Int = 0)
+    /// Does what was asked, and closes the connection without a word.
+    case lostAnswer
+    /// Does nothing, and answers this.
+    case answer(Reply)
+    /// Does what was asked, and answers this.
+    case answerAfterwards(Reply)
+    /// Pads the body with spaces to this size; a JSON document stays valid.
+    case oversize(bytes: Int)
+    /// Sends a body that does not end.
+    case endless
+    /// Changes the JSON document of the answer (metadata, keys, tokens, claims), also before userinfo is signed.
+    case editDocument(@Sendable (inout JSON.Object) -> Void)
+    /// Changes the ID token before it is signed, or how it is signed.
+    case editIDToken(@Sendable (inout IDTokenDraft) -> Void)
+    /// Changes the answer in any way.
+    case editReply(@Sendable (inout Reply) -> Void)
+    /// Several at once.
+    case all([Fault])
+}
+
+extension Fault {
+    /// Does nothing, and answers with a status: a short text, or an OAuth error where the body says so.
+    package static func status(
+        _ status: HTTPResponse.Status, _ headers: HTTPFields = [:], json: JSON? = nil
+    ) -> Fault {
+        var reply = json.map { Reply.json($0, status) } ?? .init(status, type: "text/plain", "\(status)\n")
+        for field in headers { reply.headers[field.name] = field.value }
+        return .answer(reply)
+    }
+
+    /// What an overloaded server says (RFC 9110 §10.2.3).
+    package static func unavailable(retryAfter seconds: Int) -> Fault {
+        .status(.serviceUnavailable, [.retryAfter: String(seconds)])
+    }
+
+    package static func tooManyRequests(retryAfter seconds: Int) -> Fault {
+        .status(.tooManyRequests, [.retryAfter: String(seconds)])
+    }
+
+    /// A page where JSON is expected, as proxies and captive portals send it.
+    package static let htmlPage = Fault.answer(
+        Reply(.ok, type: "text/html; charset=utf-8", "<!doctype html><title>Welcome</title><p>Please log on."))
+
+    /// Sends the client elsewhere, keeping the method (RFC 9110 §15.4.8).
+    package static func redirect(to location: String) -> Fault { .status(.temporaryRedirect, [.location: location]) }
+
+    var flattened: [Fault] { if case .all(let faults) = self { faults.flatMap(\.flattened) } else { [self] } }
+}

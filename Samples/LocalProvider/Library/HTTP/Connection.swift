@@ -1,0 +1,95 @@
+#if canImport(Glibc)
+    internal import Glibc
+#endif
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One connection: reads a request, has it answered, writes the answer as told, and goes on while both sides want to.
+struct Connection: Sendable {
+    typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
+    typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
+
+    let channel: Channel
+    let limits: Limits
+    let answer: @Sendable (Request) async throws -> (Reply, Delivery)
+
+    func serve() async {
+        // What ends a connection early is the client's doing or a fault that was asked for: nobody to tell.
+        try? await channel.executeThenClose { inbound, outbound in
+            var parts = inbound.makeAsyncIterator()
+            let reader = RequestReader(limits: limits)
+            do {
+                while let incoming = try await beforeDeadline({
+                    try await reader.next(&parts) { try await write("HTTP/1.1 100 Continue\r\n\r\n".utf8, outbound) }
+                }) {
+                    let (reply, delivery) = try await answer(incoming.request)
+                    let bytes = reply.wireBytes(for: incoming.request.method, keepAlive: incoming.keepAlive)
+                    guard try await deliver(reply, bytes, delivery, outbound), incoming.keepAlive else { return }
+                }
+            } catch let refusal as RequestReader.Refusal {
+                try await write(refusal.reply.wireBytes(for: .get, keepAlive: false), outbound)
+                await drain(&parts)
+            }
+        }
+    }
+
+    /// Whether the connection can go on.
+    private func deliver(_ reply: Reply, _ bytes: [UInt8], _ delivery: Delivery, _ outbound: Writer) async throws
+        -> Bool
+    {
+        switch delivery {
+        case .whole:
+            try await write(bytes, outbound)
+            return true
+        case .drip(let pause):
+            for byte in bytes {
+                try await write([byte], outbound)
+                try await Task.sleep(for: pause)
+            }
+            return true
+        case .cutOff(let count):
+            try await write(bytes.prefix(count), outbound)
+        case .reset(let count):
+            try await write(bytes.prefix(count), outbound)
+            try await reset()
+        case .endless:
+            try await write(reply.endlessHead + reply.body, outbound)
+            let filler = [UInt8](repeating: UInt8(ascii: " "), count: 16 << 10)
+            while true { try await write(filler, outbound) }
+        }
+        return false
+    }
+
+    private func write(_ bytes: some Sequence<UInt8> & Sendable, _ outbound: Writer) async throws {
+        var buffer = ByteBuffer()
+        buffer.writeBytes(bytes)
+        guard buffer.readableBytes > 0 else { return }
+        try await outbound.write(buffer)
+    }
+
+    /// A lingering time of zero makes the kernel answer a close with RST.
+    private func reset() async throws {
+        try await (channel.channel as? any SocketOptionProvider)?
+            .setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        try await channel.channel.close()
+    }
+
+    /// Closes the connection if the body takes longer than a request may.
+    private func beforeDeadline<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let channel = channel.channel
+        let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(limits.requestTime)) {
+            channel.close(promise: nil)
+        }
+        defer { deadline.cancel() }
+        return try await body()
+    }
+
+    /// Reads on for a second, since a close with unread input sends a reset, and the client would lose the answer.
+    private func drain(_ parts: inout RequestReader.Parts) async {
+        let channel = channel.channel
+        let deadline = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+        defer { deadline.cancel() }
+        while (try? await parts.next()) != nil {}
+    }
+}

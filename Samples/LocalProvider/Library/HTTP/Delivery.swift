@@ -1,0 +1,12 @@
+/// How the bytes of an answer go out.
+enum Delivery: Sendable {
+    case whole
+    /// Byte by byte, with a pause after each.
+    case drip(every: Duration)
+    /// The first bytes, head included, then the end of the connection.
+    case cutOff(after: Int)
+    /// The first bytes, then a TCP reset.
+    case reset(after: Int)
+    /// The head, then a body without an end.
+    case endless
+}

@@ -1,0 +1,27 @@
+/// The parameters of a query or a form, in the order they were sent.
+package struct Parameters: Sendable, Hashable {
+    package struct Entry: Sendable, Hashable {
+        package let name: String
+        package let value: String
+    }
+
+    package let entries: [Entry]
+
+    package init(_ entries: [Entry] = []) { self.entries = entries }
+
+    package var names: [String] { entries.map(\.name) }
+
+    /// Every value of a parameter, empty ones included.
+    package func values(_ name: String) -> [String] { entries.filter { $0.name == name }.map(\.value) }
+
+    /// The value of a parameter; nil if it is missing or empty, which is the same (RFC 6749 §3.1, §3.2).
+    package subscript(name: String) -> String? {
+        entries.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
+    }
+
+    /// The first name that stands more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for `resource`.
+    package var repeated: String? {
+        var seen: Set<String> = ["resource"]
+        return names.first { $0 != "resource" && !seen.insert($0).inserted }
+    }
+}

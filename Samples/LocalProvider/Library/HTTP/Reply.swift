@@ -1,0 +1,45 @@
+package import HTTPTypes
+package import JOSE
+
+/// An answer before it is written to the wire.
+package struct Reply: Sendable {
+    package var status: HTTPResponse.Status
+    package var headers: HTTPFields
+    package var body: [UInt8]
+
+    package init(_ status: HTTPResponse.Status, _ headers: HTTPFields = [:], body: [UInt8] = []) {
+        (self.status, self.headers, self.body) = (status, headers, body)
+    }
+
+    package init(_ status: HTTPResponse.Status, type: String, _ body: String) {
+        self.init(status, [.contentType: type], body: Array(body.utf8))
+    }
+
+    package static func json(_ document: JSON, _ status: HTTPResponse.Status = .ok) -> Reply {
+        Reply(status, type: "application/json", document.serialized())
+    }
+
+    /// 303, so that a POST becomes a GET and a password is never sent on (RFC 9700 §4.12).
+    static func redirect(to location: String) -> Reply {
+        Reply(.seeOther, [.location: location, .cacheControl: "no-store", .referrerPolicy: "no-referrer"])
+    }
+
+    /// RFC 6749 §5.1: answers with tokens are not stored.
+    var notStored: Reply {
+        var reply = self
+        reply.headers[.cacheControl] = "no-store"
+        reply.headers[.pragma] = "no-cache"
+        return reply
+    }
+}
+
+extension HTTPField.Name {
+    private static func known(_ name: String) -> HTTPField.Name {
+        guard let field = HTTPField.Name(name) else { preconditionFailure("\(name) is a valid field name") }
+        return field
+    }
+
+    static let referrerPolicy = known("Referrer-Policy")
+    static let pragma = known("Pragma")
+    static let frameOptions = known("X-Frame-Options")
+}

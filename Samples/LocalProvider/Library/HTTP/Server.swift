@@ -1,0 +1,74 @@
+internal import JOSE
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// A listening socket on loopback, and the connections that it took.
+struct Server: Sendable {
+    private let listener: NIOAsyncChannel<Connection.Channel, Never>
+    private let limits: Limits
+    let port: Int
+
+    /// Binds and listens; connections are taken once ``run(answer:)`` is called.
+    ///
+    /// - Throws: ``ProviderError`` if the host is not loopback or the port cannot be bound.
+    static func listen(host: String, port: Int, limits: Limits) async throws -> Server {
+        guard let address = try? SocketAddress(ipAddress: host, port: port), address.isLoopback else {
+            throw ProviderError("expected 127.0.0.1 or ::1 as the host, found '\(host)'")
+        }
+        do {
+            let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .serverChannelOption(.backlog, value: 256)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .bind(to: address) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let limit = HeadLimit(maximum: limits.headBytes)
+                        try channel.pipeline.syncOperations.addHandlers([
+                            limit, ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
+                            HeadLimit.Mark(limit),
+                        ])
+                        return try Connection.Channel(wrappingChannelSynchronously: channel)
+                    }
+                }
+            return Server(listener: listener, limits: limits, port: listener.channel.localAddress?.port ?? port)
+        } catch {
+            throw ProviderError("could not listen on \(host) port \(port): \(error)")
+        }
+    }
+
+    /// Serves until the task is cancelled; then every connection is closed.
+    func run(answer: @escaping @Sendable (Request) async throws -> (Reply, Delivery)) async {
+        let open = Guarded(0)
+        try? await withThrowingDiscardingTaskGroup { group in
+            try await listener.executeThenClose { connections in
+                for try await channel in connections {
+                    group.addTask {
+                        let isAllowed = open.withLock { open in
+                            open += 1
+                            return open <= limits.connections
+                        }
+                        defer { open.withLock { $0 -= 1 } }
+                        guard isAllowed else { return await Connection.refuse(channel) }
+                        await Connection(channel: channel, limits: limits, answer: answer).serve()
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// Closes a connection at once.
+    static func refuse(_ channel: Channel) async { try? await channel.executeThenClose { _, _ in } }
+}
+
+extension SocketAddress {
+    fileprivate var isLoopback: Bool {
+        switch self {
+        case .v4: ipAddress?.hasPrefix("127.") == true
+        case .v6: ipAddress == "::1"
+        case .unixDomainSocket: false
+        }
+    }
+}

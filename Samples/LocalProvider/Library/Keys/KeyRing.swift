@@ -1,0 +1,116 @@
+internal import JOSE
+
+/// The provider's signing keys: for each algorithm one that signs, those that signed before, and one announced.
+final class KeyRing: Sendable {
+    private struct Entry {
+        let key: SigningKey
+        let kid: String
+        var isPublished = true
+
+        init(_ key: SigningKey) { (self.key, kid) = (key, String(key.publicKey.thumbprint.prefix(16))) }
+
+        var jwk: JWK {
+            var jwk = key.publicKey
+            jwk.kid = kid
+            return jwk
+        }
+    }
+
+    /// The keys of one algorithm, oldest first. The one at `current` signs.
+    private struct Line {
+        var entries: [Entry]
+        var current: Int { entries.count - 1 - (isNextAnnounced ? 1 : 0) }
+        var isNextAnnounced = false
+    }
+
+    private static let usual: Set<SignatureAlgorithm> = [.rs256, .ps256, .es256, .edDSA]
+
+    let algorithms: [SignatureAlgorithm]
+    private let lines: Guarded<[SignatureAlgorithm: Line]>
+
+    /// Makes keys for RS256, PS256, ES256 and EdDSA, and for what else is named.
+    init(_ more: some Sequence<SignatureAlgorithm>) throws {
+        let wanted = Self.usual.union(more)
+        algorithms = SignatureAlgorithm.allCases.filter(wanted.contains)
+        var lines: [SignatureAlgorithm: Line] = [:]
+        for algorithm in algorithms {
+            lines[algorithm] = Line(entries: [Entry(try FirstKeys.key(for: algorithm))])
+        }
+        self.lines = Guarded(lines)
+    }
+
+    /// The key that signs with the algorithm, and its id.
+    func signing(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
+        let entry = lines.withLock { lines in lines[algorithm].map { $0.entries[$0.current] } }
+        guard let entry else { throw ProviderError("there is no key for \(algorithm.rawValue)") }
+        return (entry.key, entry.kid)
+    }
+
+    /// The JWK Set (RFC 7517 §5).
+    var document: JSON {
+        let keys = lines.withLock { lines in
+            algorithms.flatMap { lines[$0]?.entries ?? [] }.filter(\.isPublished).map(\.jwk.json)
+        }
+        return ["keys": .array(keys)]
+    }
+
+    /// Publishes the next key of each algorithm, before it signs.
+    func announce() throws {
+        try update { line, algorithm in
+            guard !line.isNextAnnounced else { return }
+            line.entries.append(Entry(try SigningKey.generate(algorithm)))
+            line.isNextAnnounced = true
+        }
+    }
+
+    /// Signs with the next keys from now on: the announced ones, or new ones. The old ones stay published.
+    func rotate() throws {
+        try announce()
+        try update { line, _ in line.isNextAnnounced = false }
+    }
+
+    /// Takes the keys that no longer sign out of the set.
+    func withdrawOldKeys() throws {
+        try update { line, _ in
+            for index in line.entries.indices where index < line.current { line.entries[index].isPublished = false }
+        }
+    }
+
+    /// Whether one of the provider's keys made the signature, a withdrawn one included: for ID token hints, which may
+    /// be old (OpenID Connect RP-Initiated Logout §4).
+    func verifies(_ token: JWS) -> Bool {
+        let entries = lines.withLock { $0.values.flatMap(\.entries) }
+        return entries.contains { entry in
+            guard entry.kid == token.header.kid, let key = try? VerificationKey(entry.jwk) else { return false }
+            return token.isSigned(by: key, algorithm: entry.key.algorithm)
+        }
+    }
+
+    private func update(_ body: (inout Line, SignatureAlgorithm) throws -> Void) throws {
+        try lines.withLock { lines in
+            for algorithm in lines.keys {
+                guard var line = lines[algorithm] else { continue }
+                try body(&line, algorithm)
+                lines[algorithm] = line
+            }
+        }
+    }
+}
+
+/// The keys that a provider begins with. An RSA key takes a tenth of a second to make, so the providers of one process
+/// begin with the same ones; the keys of a rotation are always new.
+private enum FirstKeys {
+    private static let made = Guarded<[SignatureAlgorithm: SigningKey]>([:])
+
+    static func key(for algorithm: SignatureAlgorithm) throws -> SigningKey {
+        switch algorithm.family {
+        case .ecdsa, .edDSA: return try SigningKey.generate(algorithm)
+        case .rsaPKCS1, .rsaPSS:
+            return try made.withLock { made in
+                let key = try made[algorithm] ?? SigningKey.generate(algorithm)
+                made[algorithm] = key
+                return key
+            }
+        }
+    }
+}

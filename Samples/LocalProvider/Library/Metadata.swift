@@ -1,0 +1,70 @@
+internal import JOSE
+
+/// The provider's metadata (OpenID Connect Discovery §3, RFC 8414 §2).
+enum Metadata {
+    static let scopes = ["openid", "profile", "email", "phone", "address", "offline_access", "api"]
+    static let promptValues = ["none", "login", "consent", "select_account"]
+    static let displayValues = ["page", "popup", "touch", "wap"]
+    /// Signed in with a password.
+    static let acr = "urn:local-provider:password"
+
+    static func openID(_ context: Context) -> JSON {
+        var document = common(context)
+        if !context.configuration.namesRevocationInOAuthMetadataOnly { addRevocation(to: &document, context) }
+        return .object(document)
+    }
+
+    static func oauth(_ context: Context) -> JSON {
+        var document = common(context)
+        addRevocation(to: &document, context)
+        return .object(document)
+    }
+
+    private static func common(_ context: Context) -> JSON.Object {
+        let issuer = context.issuer
+        let idTokenAlgorithms = context.keys.algorithms.map { JSON.string($0.rawValue) }
+        let document: JSON = [
+            "issuer": .string(issuer.identifier),
+            "authorization_endpoint": .string(issuer.url(.authorization)),
+            "token_endpoint": .string(issuer.url(.token)),
+            "userinfo_endpoint": .string(issuer.url(.userInfo)),
+            "jwks_uri": .string(issuer.url(.keys)),
+            "end_session_endpoint": .string(issuer.url(.endSession)),
+            "scopes_supported": .array(scopes.map(JSON.string)),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials", "password"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
+            "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),
+            "token_endpoint_auth_methods_supported": authentication,
+            "code_challenge_methods_supported": ["S256"],
+            "prompt_values_supported": .array(promptValues.map(JSON.string)),
+            "display_values_supported": .array(displayValues.map(JSON.string)),
+            "acr_values_supported": [.string(acr)],
+            "ui_locales_supported": .array(Language.allCases.map { .string($0.rawValue) }),
+            "claim_types_supported": ["normal"],
+            "claims_supported": .array(claims.map(JSON.string)),
+            "claims_parameter_supported": true,
+            "request_parameter_supported": false,
+            // Discovery §3: the default is true.
+            "request_uri_parameter_supported": false,
+            "authorization_response_iss_parameter_supported": .bool(context.configuration.sendsIssuerParameter),
+        ]
+        return document.object ?? .init()
+    }
+
+    private static func addRevocation(to document: inout JSON.Object, _ context: Context) {
+        document["revocation_endpoint"] = .string(context.issuer.url(.revocation))
+        document["revocation_endpoint_auth_methods_supported"] = authentication
+        document["introspection_endpoint"] = .string(context.issuer.url(.introspection))
+        // RFC 7662 §2.1: a client has to be authorized to ask.
+        document["introspection_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
+    }
+
+    private static let authentication: JSON = ["none", "client_secret_basic", "client_secret_post"]
+
+    private static let claims =
+        ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash"]
+        + scopes.flatMap { User.claimsOfScope[$0] ?? [] }
+}

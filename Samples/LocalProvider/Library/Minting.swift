@@ -1,0 +1,51 @@
+internal import JOSE
+internal import FoundationEssentials
+
+extension LocalProvider {
+    /// Gives out the tokens of a sign-in that nobody had to go through, as the token endpoint would.
+    ///
+    /// - Parameters:
+    ///   - clientID: A registered client.
+    ///   - userName: Who has signed in; nil for the first user.
+    ///   - scope: Names with spaces between. With `offline_access` there is a refresh token.
+    ///   - nonce: Stands in the ID token.
+    package func mintSession(
+        client clientID: String = "demo", user userName: String? = nil,
+        scope: String = "openid profile email offline_access", nonce: String? = nil
+    ) throws -> TokenAnswer {
+        let context = context
+        guard let client = context.client(clientID) else {
+            throw ProviderError("no client is registered as '\(clientID)'")
+        }
+        let users = context.configuration.users
+        guard let user = userName.map({ name in users.first { $0.name == name } }) ?? users.first else {
+            throw ProviderError("there is no such user")
+        }
+        let grant = Grant(
+            id: try OpaqueToken.make(), clientID: client.id, subject: user.subject,
+            scopes: scope.split(separator: " ").map(String.init), authTime: context.now, nonce: nonce, claims: .none,
+            resources: [])
+        let issuer = TokenIssuer(context: context)
+        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+    }
+
+    /// Ends the grant that a token belongs to, as a provider does when an administrator throws somebody out.
+    package func revokeGrant(of token: String) {
+        context.store.withLock { records in
+            guard let id = records.refreshTokens[token]?.grantID ?? records.accessTokens[token]?.grantID else { return }
+            records.revoke(grant: id)
+        }
+    }
+
+    /// Whether an access token or a refresh token is good for anything now.
+    package func isAlive(_ token: String) -> Bool {
+        let now = context.now
+        return context.store.withLock { records in
+            if records.access(token, now) != nil { return true }
+            guard let refresh = records.refreshTokens[token], records.grants[refresh.grantID] != nil else {
+                return false
+            }
+            return refresh.rotatedAt == nil && refresh.expiresAt > now
+        }
+    }
+}

@@ -1,0 +1,31 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// An OAuth error (RFC 6749 §4.1.2.1, §5.2). The description is ASCII without quotes and backslashes, as the RFC asks,
+/// and names what was expected, never a secret.
+struct OAuthFailure: Error {
+    let code: String
+    let description: String
+    var status = HTTPResponse.Status.badRequest
+    /// The `WWW-Authenticate` field of the answer.
+    var challenge: String?
+
+    init(_ code: String, _ description: String) { (self.code, self.description) = (code, description) }
+
+    static func invalidRequest(_ description: String) -> OAuthFailure { OAuthFailure("invalid_request", description) }
+    static func invalidGrant(_ description: String) -> OAuthFailure { OAuthFailure("invalid_grant", description) }
+
+    /// RFC 6749 §5.2: 401, with a challenge for the scheme that the client can use.
+    static func invalidClient(_ description: String) -> OAuthFailure {
+        var failure = OAuthFailure("invalid_client", description)
+        failure.status = .unauthorized
+        failure.challenge = #"Basic realm="local-provider", charset="UTF-8""#
+        return failure
+    }
+
+    var reply: Reply {
+        var reply = Reply.json(["error": .string(code), "error_description": .string(description)], status).notStored
+        if let challenge { reply.headers[.wwwAuthenticate] = challenge }
+        return reply
+    }
+}

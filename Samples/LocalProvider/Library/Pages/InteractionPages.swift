@@ -1,0 +1,79 @@
+internal import HTTPTypes
+
+/// The pages of a sign-in.
+extension Pages {
+    /// - Parameter failedName: The name that was just tried with a wrong password.
+    func signIn(_ interaction: Interaction, failedName: String? = nil) -> Reply {
+        let (request, words) = (interaction.request, Phrases(interaction.request.language))
+        let name = failedName ?? request.loginHint ?? ""
+        let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
+        let focusName: HTML = name.isEmpty ? " autofocus" : ""
+        let focusPassword: HTML = name.isEmpty ? "" : " autofocus"
+        let accounts = HTML(
+            joining: context.configuration.users.map { user in
+                "<br><code>\(user.name)</code> · <code>\(user.password)</code>"
+            })
+        let content: HTML = """
+            <p class="soft">\(words.toContinue(to: request.client.name))</p>
+            \(failure)
+            <p class="box">\(words.demoAccounts)
+            \(accounts)</p>
+            <form method="post" action="\(action(interaction))">
+            \(token(interaction))
+            <label for="username">\(words.name)</label>
+            <input id="username" name="username" type="text" value="\(name)" autocomplete="username" \
+            autocapitalize="none" spellcheck="false" required\(focusName)>
+            <label for="password">\(words.password)</label>
+            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)>
+            <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
+            <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
+            </form>
+            """
+        return page(
+            words.signIn, content, language: request.language, target: request.redirectURI,
+            failedName == nil ? .ok : .unprocessableContent)
+    }
+
+    func chooseAccount(_ interaction: Interaction, _ signIn: Browser.SignIn) -> Reply {
+        let (request, words) = (interaction.request, Phrases(interaction.request.language))
+        let content: HTML = """
+            <p class="soft">\(words.toContinue(to: request.client.name))</p>
+            <form method="post" action="\(action(interaction))">
+            \(token(interaction))
+            <button class="main" type="submit" name="action" value="continue">\(words.continueAs(signIn.userName))</button>
+            <button type="submit" name="action" value="switch">\(words.anotherAccount)</button>
+            <button class="link" type="submit" name="action" value="deny">\(words.cancel)</button>
+            </form>
+            """
+        return page(words.chooseAccount, content, language: request.language, target: request.redirectURI)
+    }
+
+    func consent(_ interaction: Interaction, _ signIn: Browser.SignIn) -> Reply {
+        let (request, words) = (interaction.request, Phrases(interaction.request.language))
+        let scopes = HTML(joining: request.scopes.map { "<li>\(words.scope($0))</li>" })
+        let content: HTML = """
+            <p class="soft">\(words.signedIn(as: signIn.userName))</p>
+            <p>\(words.wants(request.client.name))</p>
+            <ul>
+            \(scopes)
+            </ul>
+            <form method="post" action="\(action(interaction))">
+            \(token(interaction))
+            <button class="main" type="submit" name="action" value="allow">\(words.allow)</button>
+            <button type="submit" name="action" value="deny">\(words.deny)</button>
+            <button class="link" type="submit" name="action" value="switch">\(words.anotherAccount)</button>
+            </form>
+            """
+        return page(
+            words.consentTitle(request.client.name), content, language: request.language, target: request.redirectURI)
+    }
+
+    private func action(_ interaction: Interaction) -> String {
+        context.issuer.url(.interaction) + "/" + interaction.id
+    }
+
+    private func token(_ interaction: Interaction) -> HTML {
+        let token = FormToken(context: context, browserID: interaction.browserID, purpose: interaction.id)
+        return #"<input type="hidden" name="csrf" value="\#(token.value)">"#
+    }
+}

@@ -1,0 +1,56 @@
+/// What the pages say, in the person's language.
+struct Phrases {
+    private let language: Language
+
+    init(_ language: Language) { self.language = language }
+
+    private func say(_ english: String, _ german: String) -> String {
+        switch language {
+        case .en: english
+        case .de: german
+        }
+    }
+
+    var footer: String {
+        say(
+            "Local provider: for trying things out on this computer.",
+            "Local provider: zum Ausprobieren auf diesem Rechner.")
+    }
+    var signIn: String { say("Sign in", "Anmelden") }
+    var cancel: String { say("Cancel", "Abbrechen") }
+    var name: String { say("Name", "Name") }
+    var password: String { say("Password", "Passwort") }
+    var wrongPassword: String {
+        say("This name and password do not belong together.", "Name und Passwort gehören nicht zusammen.")
+    }
+    var demoAccounts: String { say("Demo name and password:", "Name und Passwort zum Ausprobieren:") }
+    var chooseAccount: String { say("Choose an account", "Konto wählen") }
+    var anotherAccount: String { say("Use another account", "Anderes Konto verwenden") }
+    var allow: String { say("Allow", "Erlauben") }
+    var deny: String { say("Deny", "Ablehnen") }
+    var signOut: String { say("Sign out", "Abmelden") }
+    var stay: String { say("Stay signed in", "Angemeldet bleiben") }
+    var signOutQuestion: String { say("Do you want to sign out?", "Möchten Sie sich abmelden?") }
+    var signedOut: String { say("You are signed out", "Sie sind abgemeldet") }
+    var stillSignedIn: String { say("You are still signed in", "Sie bleiben angemeldet") }
+    var mayClose: String { say("You may close this page.", "Sie können diese Seite schließen.") }
+
+    func toContinue(to client: String) -> String { say("to continue to \(client)", "um mit \(client) fortzufahren") }
+    func continueAs(_ name: String) -> String { say("Continue as \(name)", "Weiter als \(name)") }
+    func signedIn(as name: String) -> String { say("Signed in as \(name)", "Angemeldet als \(name)") }
+    func consentTitle(_ client: String) -> String { say("Allow \(client)?", "\(client) erlauben?") }
+    func wants(_ client: String) -> String { say("\(client) would like to", "\(client) möchte") }
+
+    func scope(_ scope: String) -> String {
+        switch scope {
+        case "openid": say("know who you are", "wissen, wer Sie sind")
+        case "profile": say("see your name and profile", "Ihren Namen und Ihr Profil sehen")
+        case "email": say("see your email address", "Ihre E-Mail-Adresse sehen")
+        case "phone": say("see your phone number", "Ihre Telefonnummer sehen")
+        case "address": say("see your postal address", "Ihre Anschrift sehen")
+        case "offline_access": say("stay signed in when you are away", "angemeldet bleiben, wenn Sie nicht da sind")
+        case "api": say("use the echo service for you", "den Echo-Dienst für Sie verwenden")
+        default: scope
+        }
+    }
+}

@@ -1,0 +1,52 @@
+internal import FoundationEssentials
+
+/// A redirect URI as a client registered it.
+package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
+    /// The same text, character by character (RFC 9700 §2.1); with a loopback IP literal, any port (RFC 8252 §7.3).
+    case exact(String)
+    /// Any port and path on 127.0.0.1, [::1] or localhost, over http: for a demo client whose redirects nobody knows yet.
+    case anyLoopback
+
+    package init(stringLiteral value: String) { self = .exact(value) }
+
+    package func matches(_ uri: String) -> Bool {
+        // RFC 6749 §3.1.2: absolute, no fragment. Nor user information, which hides the host from a person.
+        guard let url = URLComponents(string: uri), url.scheme != nil, !uri.contains("#"), url.user == nil else {
+            return false
+        }
+        return switch self {
+        case .exact(let registered):
+            uri == registered || Self.withoutPort(uri).map { $0 == Self.withoutPort(registered) } == true
+        case .anyLoopback: (Self.loopbackPrefixes + ["http://localhost"]).contains { Self.splits(uri, $0) != nil }
+        }
+    }
+
+    private static let loopbackPrefixes = ["http://127.0.0.1", "http://[::1]"]
+
+    /// Without the port, where the host is a loopback IP literal; nil elsewhere.
+    private static func withoutPort(_ uri: String) -> String? {
+        loopbackPrefixes.lazy.compactMap { prefix in splits(uri, prefix).map { prefix + $0 } }.first
+    }
+
+    /// What follows the host and a port; nil if the host goes on.
+    private static func splits(_ uri: String, _ prefix: String) -> Substring? {
+        guard uri.hasPrefix(prefix) else { return nil }
+        var rest = uri.dropFirst(prefix.count)
+        if rest.first == ":" {
+            let port = rest.dropFirst().prefix { $0 != "/" && $0 != "?" }
+            guard let number = UInt16(port), number > 0, port.utf8.allSatisfy({ $0 != UInt8(ascii: "+") }) else {
+                return nil
+            }
+            rest = rest.dropFirst(1 + port.count)
+        }
+        return rest.isEmpty || rest.first == "/" || rest.first == "?" ? rest : nil
+    }
+}
+
+extension String {
+    /// The URI with parameters added to the query that it may have.
+    func appending(_ parameters: [(name: String, value: String)]) -> String {
+        guard !parameters.isEmpty else { return self }
+        return self + (contains("?") ? "&" : "?") + FormCoding.encode(parameters)
+    }
+}

@@ -1,0 +1,38 @@
+package import JOSE
+
+/// A client as the provider knows it (RFC 7591 §2 names the members).
+package struct RegisteredClient: Sendable {
+    package enum Authentication: String, Sendable, Hashable {
+        case none
+        case basic = "client_secret_basic"
+        case post = "client_secret_post"
+    }
+
+    package var id: String
+    /// nil for a public client.
+    package var secret: String?
+    /// What the consent page calls it.
+    package var name: String
+    package var redirectURIs: [RedirectURI]
+    package var postLogoutRedirectURIs: [RedirectURI]
+    package var grantTypes: Set<String>
+    /// How it may authenticate; a public client only by `none`.
+    package var authentication: Set<Authentication>
+    /// Signs its ID tokens; nil for the provider's default.
+    package var idTokenAlgorithm: SignatureAlgorithm?
+    /// Signs its userinfo answers; nil for plain JSON (`userinfo_signed_response_alg`).
+    package var userInfoAlgorithm: SignatureAlgorithm?
+
+    package init(
+        id: String, secret: String? = nil, name: String? = nil, redirectURIs: [RedirectURI] = [],
+        postLogoutRedirectURIs: [RedirectURI]? = nil,
+        grantTypes: Set<String> = ["authorization_code", "refresh_token"], authentication: Set<Authentication>? = nil
+    ) {
+        (self.id, self.secret, self.name) = (id, secret, name ?? id)
+        (self.redirectURIs, self.grantTypes) = (redirectURIs, grantTypes)
+        self.postLogoutRedirectURIs = postLogoutRedirectURIs ?? redirectURIs
+        self.authentication = authentication ?? (secret == nil ? [.none] : [.basic, .post])
+    }
+
+    var isPublic: Bool { secret == nil }
+}

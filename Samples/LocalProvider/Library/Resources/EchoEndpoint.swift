@@ -1,0 +1,30 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// The demo resource `/api/echo`: tells a client with a good access token what it sent and who it is.
+struct EchoEndpoint {
+    let context: Context
+
+    func answer(to request: Request) -> Reply {
+        do throws(BearerToken.Refusal) {
+            let (token, grant) = try BearerToken(context: context).access(request, resource: context.issuer.url(.api))
+            return .json(context.edited(echo(request, token, grant))).notStored
+        } catch {
+            return error.reply
+        }
+    }
+
+    private func echo(_ request: Request, _ token: AccessToken, _ grant: Grant) -> JSON {
+        var query = JSON.Object()
+        for entry in request.query.entries { query[entry.name] = .string(entry.value) }
+        var document = JSON.Object()
+        document["method"] = .string(request.method.rawValue)
+        document["path"] = .string(request.path)
+        document["query"] = .object(query)
+        document["body"] = .string(String(decoding: request.body, as: UTF8.self))
+        document["client_id"] = .string(grant.clientID)
+        document["sub"] = grant.subject.map(JSON.string)
+        document["scope"] = .string(token.scopes.joined(separator: " "))
+        return .object(document)
+    }
+}

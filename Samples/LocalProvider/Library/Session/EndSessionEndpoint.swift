@@ -1,0 +1,54 @@
+internal import JOSE
+internal import HTTPTypes
+
+/// The end-session endpoint (OpenID Connect RP-Initiated Logout §2): GET and POST, and the form of its question.
+struct EndSessionEndpoint {
+    let context: Context
+    private var pages: Pages { Pages(context: context) }
+
+    func answer(to request: Request) -> Reply {
+        let parameters: Parameters
+        switch request.method {
+        case .get: parameters = request.query
+        case .post:
+            guard let form = request.form else {
+                return pages.error("Expected the parameters as a form in the body.", .badRequest)
+            }
+            parameters = form
+        default: return .notAllowed("GET, POST")
+        }
+        do throws(EndSessionRequest.Refusal) {
+            return end(try EndSessionRequest(parameters, context), parameters, request)
+        } catch {
+            return pages.refusal(error.reason)
+        }
+    }
+
+    private func end(_ logout: EndSessionRequest, _ parameters: Parameters, _ request: Request) -> Reply {
+        let now = context.now
+        let browser = BrowserCookie(context.issuer).id(in: request)
+            .flatMap { id in context.store.withLock { $0.browser(id, now) } }
+        guard let browser, let signIn = browser.signIn else { return done(logout) }
+        // §2: without a hint, or with the hint of somebody else, the person is asked: any page can send a browser here.
+        if logout.subject == signIn.subject { return signOut(browser, logout) }
+        let token = FormToken(context: context, browserID: browser.id, purpose: "end_session")
+        guard request.method == .post, token.matches(parameters) else {
+            return pages.signOutQuestion(parameters, logout, signIn, token)
+        }
+        return parameters["action"] == "sign-out" ? signOut(browser, logout) : pages.stillSignedIn(logout.language)
+    }
+
+    private func signOut(_ browser: Browser, _ logout: EndSessionRequest) -> Reply {
+        context.store.withLock { records in
+            records.browsers[browser.id] = nil
+            records.interactions = records.interactions.filter { $0.value.browserID != browser.id }
+        }
+        return done(logout)
+    }
+
+    private func done(_ logout: EndSessionRequest) -> Reply {
+        var reply = logout.location.map(Reply.redirect) ?? pages.signedOut(logout.language)
+        reply.headers[.setCookie] = BrowserCookie(context.issuer).clear
+        return reply
+    }
+}

@@ -1,0 +1,55 @@
+/// A logout request that passed every check (OpenID Connect RP-Initiated Logout §2).
+struct EndSessionRequest: Sendable {
+    let client: RegisteredClient?
+    /// The subject of the ID token hint.
+    let subject: String?
+    /// Where to go afterwards; only one that the client has registered.
+    let redirectURI: String?
+    let state: String?
+    let language: Language
+
+    /// Why a request is refused, in words for a developer.
+    struct Refusal: Error { let reason: String }
+
+    init(_ parameters: Parameters, _ context: Context) throws(Refusal) {
+        if let name = parameters.repeated { throw Refusal(reason: "the parameter \(name.forDescription) stands twice") }
+        var hint: IDTokenHint?
+        if let text = parameters["id_token_hint"] {
+            // §2: the provider MUST validate that it was the issuer of the ID token.
+            guard let found = IDTokenHint(text, context) else {
+                throw Refusal(reason: "the id_token_hint is not an ID token of this provider")
+            }
+            hint = found
+        }
+        client = try Self.client(parameters["client_id"], hint, context)
+        subject = hint?.subject
+        state = parameters["state"]
+        language = Language(uiLocales: parameters["ui_locales"])
+        redirectURI = parameters["post_logout_redirect_uri"]
+        guard let redirectURI else { return }
+        // §3: exactly one of the registered ones; without a client nobody can say which those are.
+        guard let client else {
+            throw Refusal(reason: "expected an id_token_hint or a client_id beside the post_logout_redirect_uri")
+        }
+        guard client.postLogoutRedirectURIs.contains(where: { $0.matches(redirectURI) }) else {
+            throw Refusal(reason: "the post_logout_redirect_uri is none that the client \(client.id) has registered")
+        }
+    }
+
+    /// §2: with both, the client_id MUST be the one that the ID token was issued to.
+    private static func client(
+        _ id: String?, _ hint: IDTokenHint?, _ context: Context
+    ) throws(Refusal) -> RegisteredClient? {
+        guard let id = id ?? hint?.audience.first else { return nil }
+        guard hint?.audience.contains(id) ?? true else {
+            throw Refusal(reason: "the id_token_hint was issued to another client than the client_id")
+        }
+        guard let client = context.client(id) else {
+            throw Refusal(reason: "no client is registered under this client_id")
+        }
+        return client
+    }
+
+    /// The way back to the client, with the state; nil if it named none.
+    var location: String? { redirectURI?.appending(state.map { [("state", $0)] } ?? []) }
+}

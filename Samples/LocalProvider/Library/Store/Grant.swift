@@ -1,0 +1,57 @@
+internal import FoundationEssentials
+
+/// What a person (or a client for itself) has allowed. Every token belongs to one, and dies with it.
+struct Grant: Sendable {
+    let id: String
+    let clientID: String
+    /// nil for client credentials.
+    let subject: String?
+    let scopes: [String]
+    let authTime: Date?
+    let nonce: String?
+    let claims: ClaimsRequest
+    /// What the tokens are for (RFC 8707); empty for everything.
+    var resources: [String]
+}
+
+/// Waits to be exchanged (RFC 6749 §4.1.2).
+struct AuthorizationCode: Sendable {
+    let grant: Grant
+    let redirectURI: String
+    let codeChallenge: String?
+    let expiresAt: Date
+    var isUsed = false
+}
+
+struct AccessToken: Sendable {
+    let grantID: String
+    let scopes: [String]
+    let resources: [String]
+    let issuedAt: Date
+    let expiresAt: Date
+}
+
+struct RefreshToken: Sendable {
+    let grantID: String
+    let issuedAt: Date
+    var expiresAt: Date
+    /// When its successor was given out.
+    var rotatedAt: Date?
+}
+
+extension Records {
+    /// Takes back everything that the grant gave.
+    mutating func revoke(grant id: String) {
+        grants[id] = nil
+        accessTokens = accessTokens.filter { $0.value.grantID != id }
+        refreshTokens = refreshTokens.filter { $0.value.grantID != id }
+    }
+
+    /// The access token and its grant, if both are alive.
+    func access(_ token: String, _ now: Date) -> (token: AccessToken, grant: Grant)? {
+        guard let found = accessTokens[token], found.expiresAt > now, let grant = grants[found.grantID] else {
+            return nil
+        }
+        return (found, grant)
+    }
+}

@@ -1,0 +1,54 @@
+internal import JOSE
+
+/// A count that only grows and that tasks can wait for, so that no test has to sleep.
+final class Tally: Sendable {
+    private struct State {
+        var count = 0
+        var next = 0
+        var waiters: [Int: (threshold: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        /// Waiters that were cancelled before they began to wait.
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Guarded(State())
+
+    var count: Int { state.withLock { $0.count } }
+
+    func add() {
+        let ready = state.withLock { state in
+            state.count += 1
+            let ready = state.waiters.filter { $0.value.threshold <= state.count }
+            for id in ready.keys { state.waiters[id] = nil }
+            return ready.values.map(\.continuation)
+        }
+        for continuation in ready { continuation.resume() }
+    }
+
+    /// Returns at once if the count is there already.
+    ///
+    /// - Throws: `CancellationError`.
+    func reaches(_ threshold: Int) async throws {
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if state.count >= threshold { return .success(()) }
+                    state.waiters[id] = (threshold, continuation)
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelled.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

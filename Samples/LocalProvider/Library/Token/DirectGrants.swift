@@ -1,0 +1,50 @@
+internal import JOSE
+internal import FoundationEssentials
+
+/// A client acts for itself (RFC 6749 §4.4): no person, no refresh token (§4.4.3), no ID token.
+struct ClientCredentialsGrant {
+    let context: Context
+
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        // RFC 6749 §4.4: MUST only be used by confidential clients.
+        guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
+        let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
+        guard wanted.allSatisfy({ $0 == "api" }) else {
+            throw OAuthFailure("invalid_scope", "expected no scope but api: the others are about a person")
+        }
+        let grant = try Grant(direct: client, subject: nil, scopes: wanted, form, context)
+        let issuer = TokenIssuer(context: context)
+        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+    }
+}
+
+/// A person's name and password in a client's hands (RFC 6749 §4.3). RFC 9700 §2.4 forbids it; old systems have it.
+struct PasswordGrant {
+    let context: Context
+
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        guard let name = form["username"], let password = form["password"] else {
+            throw OAuthFailure.invalidRequest("expected a username and a password")
+        }
+        guard let user = context.user(name: name, password: password) else {
+            throw OAuthFailure.invalidGrant("the name and the password do not belong together")
+        }
+        let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
+        let scopes = Metadata.scopes.filter(wanted.contains)
+        let grant = try Grant(direct: client, subject: user.subject, scopes: scopes, form, context)
+        let issuer = TokenIssuer(context: context)
+        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+    }
+}
+
+extension Grant {
+    /// A grant that no browser was needed for.
+    fileprivate init(
+        direct client: RegisteredClient, subject: String?, scopes: [String], _ form: Parameters, _ context: Context
+    ) throws {
+        self.init(
+            id: try OpaqueToken.make(), clientID: client.id, subject: subject, scopes: scopes,
+            authTime: subject == nil ? nil : context.now, nonce: nil, claims: .none,
+            resources: try ResourceIndicators.check(form, context))
+    }
+}

@@ -1,0 +1,31 @@
+internal import HTTPTypes
+
+/// What the endpoints that clients POST forms to have in common (RFC 6749 §3.2, RFC 7009 §2.1, RFC 7662 §2.1).
+struct FormEndpoint {
+    let context: Context
+
+    /// Checks the request and the client, and turns failures into answers (RFC 6749 §5.2).
+    func answer(
+        to request: Request, _ body: (Parameters, RegisteredClient) throws -> Reply
+    ) throws -> Reply {
+        guard request.method == .post else { return .notAllowed("POST") }
+        do {
+            let form = try form(request)
+            return try body(form, ClientAuthentication(context: context).client(request, form)).notStored
+        } catch let failure as OAuthFailure {
+            return failure.reply
+        }
+    }
+
+    private func form(_ request: Request) throws(OAuthFailure) -> Parameters {
+        guard request.isForm else {
+            throw .invalidRequest("expected the Content-Type application/x-www-form-urlencoded")
+        }
+        guard let form = request.form else { throw .invalidRequest("expected a well-formed form in UTF-8") }
+        // RFC 6749 §2.3.1: credentials MUST NOT stand in the request URI; nothing else has a meaning there.
+        guard request.query.entries.isEmpty else { throw .invalidRequest("expected no parameters in the URI") }
+        // RFC 6749 §3.2: parameters MUST NOT be included more than once.
+        if let name = form.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
+        return form
+    }
+}

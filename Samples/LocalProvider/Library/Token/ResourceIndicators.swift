@@ -1,0 +1,16 @@
+internal import FoundationEssentials
+
+/// What tokens are asked for (RFC 8707 §2).
+enum ResourceIndicators {
+    /// The resources that a request names, each an absolute URI without a fragment and one that the provider knows.
+    static func check(_ parameters: Parameters, _ context: Context) throws(OAuthFailure) -> [String] {
+        let resources = parameters.values("resource").filter { !$0.isEmpty }
+        let known = context.configuration.resources + [context.issuer.url(.api)]
+        for resource in resources {
+            guard let url = URLComponents(string: resource), url.scheme != nil, url.fragment == nil,
+                known.contains(resource)
+            else { throw OAuthFailure("invalid_target", "a resource is not one that this provider knows") }
+        }
+        return resources
+    }
+}

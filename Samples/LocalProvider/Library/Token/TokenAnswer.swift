@@ -1,0 +1,22 @@
+internal import JOSE
+
+/// What the token endpoint gives out (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
+package struct TokenAnswer: Sendable, Hashable {
+    package let accessToken: String
+    /// In seconds.
+    package let expiresIn: Int
+    package let scopes: [String]
+    package let refreshToken: String?
+    package let idToken: String?
+
+    var json: JSON {
+        var members = JSON.Object()
+        members["access_token"] = .string(accessToken)
+        members["token_type"] = "Bearer"
+        members["expires_in"] = .number(.init(expiresIn))
+        members["scope"] = .string(scopes.joined(separator: " "))
+        members["refresh_token"] = refreshToken.map(JSON.string)
+        members["id_token"] = idToken.map(JSON.string)
+        return .object(members)
+    }
+}

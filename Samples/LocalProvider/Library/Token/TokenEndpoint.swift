@@ -1,0 +1,25 @@
+internal import HTTPTypes
+
+/// The token endpoint (RFC 6749 §3.2): one file for each grant.
+struct TokenEndpoint {
+    let context: Context
+
+    func answer(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).answer(to: request) { form, client in
+            guard let type = form["grant_type"] else { throw OAuthFailure.invalidRequest("expected a grant_type") }
+            let grant: (Parameters, RegisteredClient) throws -> TokenAnswer
+            switch type {
+            case "authorization_code": grant = CodeGrant(context: context).redeem
+            case "refresh_token": grant = RefreshGrant(context: context).refresh
+            case "client_credentials": grant = ClientCredentialsGrant(context: context).issue
+            case "password": grant = PasswordGrant(context: context).issue
+            default:
+                throw OAuthFailure("unsupported_grant_type", "the grant_type is not one that is supported")
+            }
+            guard client.grantTypes.contains(type) else {
+                throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
+            }
+            return .json(context.edited(try grant(form, client).json))
+        }
+    }
+}

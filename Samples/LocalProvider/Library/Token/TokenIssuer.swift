@@ -1,0 +1,55 @@
+internal import FoundationEssentials
+
+/// Tokens that are stored and not yet answered with.
+struct IssuedTokens: Sendable {
+    let grant: Grant
+    let scopes: [String]
+    let accessToken: String
+    let refreshToken: String?
+    /// For the first ID token of a grant alone (OpenID Connect Core §12.2).
+    var nonce: String?
+    var wantsIDToken = true
+}
+
+/// Makes tokens for a grant.
+struct TokenIssuer {
+    let context: Context
+
+    /// Everything that a fresh grant gives: a refresh token only with offline_access (Core §11).
+    func issue(_ grant: Grant, to client: RegisteredClient, in records: inout Records) throws -> IssuedTokens {
+        records.prune(context.now)
+        records.grants[grant.id] = grant
+        let isOffline = grant.scopes.contains("offline_access") && client.grantTypes.contains("refresh_token")
+        return IssuedTokens(
+            grant: grant, scopes: grant.scopes,
+            accessToken: try accessToken(for: grant, scopes: grant.scopes, resources: grant.resources, in: &records),
+            refreshToken: isOffline ? try refreshToken(for: grant, in: &records) : nil, nonce: grant.nonce)
+    }
+
+    func accessToken(
+        for grant: Grant, scopes: [String], resources: [String], in records: inout Records
+    ) throws -> String {
+        let (token, now) = (try OpaqueToken.make(), context.now)
+        records.accessTokens[token] = AccessToken(
+            grantID: grant.id, scopes: scopes, resources: resources, issuedAt: now,
+            expiresAt: now.adding(context.configuration.accessTokenLifetime))
+        return token
+    }
+
+    func refreshToken(for grant: Grant, in records: inout Records) throws -> String {
+        let (token, now) = (try OpaqueToken.make(), context.now)
+        records.refreshTokens[token] = RefreshToken(
+            grantID: grant.id, issuedAt: now, expiresAt: now.adding(context.configuration.refreshTokenLifetime))
+        return token
+    }
+
+    /// The answer, with an ID token where one is due. Outside the store's lock: signing takes a while, and a test's
+    /// fault may look at the provider.
+    func answer(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenAnswer {
+        let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
+        return TokenAnswer(
+            accessToken: issued.accessToken, expiresIn: context.configuration.accessTokenLifetime,
+            scopes: issued.scopes, refreshToken: issued.refreshToken,
+            idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
+    }
+}

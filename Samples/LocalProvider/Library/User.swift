@@ -1,0 +1,33 @@
+package import JOSE
+
+/// Somebody who can sign in.
+package struct User: Sendable {
+    package var name: String
+    package var password: String
+    /// The subject identifier, the same for every client (OpenID Connect Core §8, public).
+    package var subject: String
+    /// Claims by name (Core §5.1).
+    package var claims: JSON.Object
+
+    package init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
+        (self.name, self.password) = (name, password)
+        self.subject = subject ?? "local|" + name
+        self.claims = (claims ?? ["name": .string(name), "preferred_username": .string(name)]).object ?? .init()
+    }
+
+    /// The claims that the scopes ask for (Core §5.4).
+    func claims(for scopes: [String]) -> JSON.Object {
+        let names = scopes.flatMap { Self.claimsOfScope[$0] ?? [] }
+        return names.reduce(into: JSON.Object()) { $0[$1] = claims[$1] }
+    }
+
+    static let claimsOfScope: [String: [String]] = [
+        "profile": [
+            "name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
+            "website", "gender", "birthdate", "zoneinfo", "locale", "updated_at",
+        ],
+        "email": ["email", "email_verified"],
+        "phone": ["phone_number", "phone_number_verified"],
+        "address": ["address"],
+    ]
+}
