@@ -5,6 +5,7 @@
 #include <openssl/ec.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -27,8 +28,10 @@ static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
     if (params == NULL || context == NULL || EVP_PKEY_fromdata_init(context) != 1 ||
-        EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
+        EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, params) != 1) {
+        EVP_PKEY_free(key);
         key = NULL;
+    }
     EVP_PKEY_CTX_free(context);
     OSSL_PARAM_free(params);
     return key;
@@ -36,6 +39,7 @@ static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
 
 EVP_PKEY *shims_rsa_public(const uint8_t *n, size_t n_length, const uint8_t *e, size_t e_length) {
     EVP_PKEY *key = NULL;
+    if (n_length > INT_MAX || e_length > INT_MAX) return NULL;
     BIGNUM *modulus = BN_bin2bn(n, (int)n_length, NULL), *exponent = BN_bin2bn(e, (int)e_length, NULL);
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     if (modulus != NULL && exponent != NULL && builder != NULL &&
@@ -79,9 +83,16 @@ size_t shims_rsa_exponent(const EVP_PKEY *key, uint8_t *out, size_t capacity) {
     return big_number(key, OSSL_PKEY_PARAM_RSA_E, out, capacity);
 }
 
-size_t shims_ec_point(const EVP_PKEY *key, uint8_t *out, size_t capacity) {
-    size_t length = 0;
-    return EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY, out, capacity, &length) == 1 ? length : 0;
+size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out, size_t half) {
+    char name[64] = "";
+    BIGNUM *x = NULL, *y = NULL;
+    int ok = EVP_PKEY_get_group_name(key, name, sizeof name, NULL) == 1 && OBJ_sn2nid(name) == EC_curve_nist2nid(group) &&
+             EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_EC_PUB_X, &x) == 1 &&
+             EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_EC_PUB_Y, &y) == 1 &&
+             BN_bn2binpad(x, out, (int)half) == (int)half && BN_bn2binpad(y, out + half, (int)half) == (int)half;
+    BN_free(x);
+    BN_free(y);
+    return ok ? 2 * half : 0;
 }
 
 static int no_password(char *buffer, int size, int writing, void *context) {
@@ -90,7 +101,7 @@ static int no_password(char *buffer, int size, int writing, void *context) {
 }
 
 EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length) {
-    BIO *bio = BIO_new_mem_buf(pem, (int)length);
+    BIO *bio = length > INT_MAX ? NULL : BIO_new_mem_buf(pem, (int)length);
     EVP_PKEY *key = bio == NULL ? NULL : PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
     BIO_free(bio);
     return key;
@@ -102,7 +113,7 @@ size_t shims_private_key_to_pem(const EVP_PKEY *key, char *out, size_t capacity)
     BIO *bio = BIO_new(BIO_s_secmem());
     if (bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1)
         length = (size_t)BIO_get_mem_data(bio, &data);
-    if (out != NULL && length <= capacity) memcpy(out, data, length);
+    if (length > 0 && out != NULL && length <= capacity) memcpy(out, data, length);
     BIO_free(bio);
     return length;
 }

@@ -42,7 +42,8 @@ extension JSON {
             case "\r": text += "\\r"
             case "\t": text += "\\t"
             // C0, DEL, C1 and the format characters that reorder or break lines on a terminal.
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}":
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}",
+                "\u{2066}"..."\u{2069}":
                 escape(scalar, to: &text)
             case _ where ascii && !scalar.isASCII: escape(scalar, to: &text)
             default: text.unicodeScalars.append(scalar)
@@ -78,7 +79,7 @@ extension JSON: Codable {
                 self = .bool(value)
             } else if let value = try? container.decode(Int.self) {
                 self = .number(Number(value))
-            } else if let value = try? container.decode(Double.self) {
+            } else if let value = try? container.decode(Double.self), value.isFinite {
                 self = .number(Number(validated: "\(value)"))
             } else {
                 self = .string(try container.decode(String.self))

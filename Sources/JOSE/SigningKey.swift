@@ -39,11 +39,14 @@ package final class SigningKey: @unchecked Sendable {
     private init(owning key: OpaquePointer, _ algorithm: SignatureAlgorithm) throws(JOSEError) {
         guard let material = Self.material(of: key, algorithm) else {
             EVP_PKEY_free(key)
+            ERR_clear_error()
             throw JOSEError("the private key does not fit \(algorithm.rawValue)")
         }
         self.key = key
         self.algorithm = algorithm
         publicKey = JWK(material, use: "sig", alg: algorithm.rawValue)
+        // What nobody may verify with is not signed with either (RFC 7518 §3.3, §3.5).
+        if case .rsa(let n, let e) = material { try VerificationKey.checkRSA(modulus: n, exponent: e) }
     }
 
     deinit { EVP_PKEY_free(key) }
@@ -54,18 +57,20 @@ package final class SigningKey: @unchecked Sendable {
         }
         switch algorithm.family {
         case .rsaPKCS1, .rsaPSS:
+            guard EVP_PKEY_is_a(key, "RSA") == 1 else { return nil }
             let n = bytes(1024) { shims_rsa_modulus(key, $0, 1024) }
             let e = bytes(8) { shims_rsa_exponent(key, $0, 8) }
             return n.isEmpty || e.isEmpty ? nil : .rsa(n: n, e: e)
         case .ecdsa(let curve):
-            let length = curve.byteCount
-            let point = bytes(133) { shims_ec_point(key, $0, 133) }
-            guard EVP_PKEY_is_a(key, "EC") == 1, point.count == 1 + 2 * length, point[0] == 4 else { return nil }
-            return .ec(curve, x: Array(point[1...length]), y: Array(point[(1 + length)...]))
+            guard EVP_PKEY_is_a(key, "EC") == 1 else { return nil }
+            let half = curve.byteCount
+            let point = bytes(2 * half) { shims_ec_coordinates(key, curve.rawValue, $0, half) }
+            return point.isEmpty ? nil : .ec(curve, x: Array(point[..<half]), y: Array(point[half...]))
         case .edDSA:
+            guard EVP_PKEY_is_a(key, "ED25519") == 1 else { return nil }
             var length = 32
             let x = bytes(32) { EVP_PKEY_get_raw_public_key(key, $0, &length) == 1 ? length : 0 }
-            return EVP_PKEY_is_a(key, "ED25519") == 1 && x.count == 32 ? .ed25519(x) : nil
+            return x.count == 32 ? .ed25519(x) : nil
         }
     }
 
@@ -76,7 +81,9 @@ package final class SigningKey: @unchecked Sendable {
         var keyContext: OpaquePointer?
         let digest = if case .edDSA = algorithm.family { nil as OpaquePointer? } else { algorithm.digest.evp }
         guard EVP_DigestSignInit(context, &keyContext, digest, nil, key) == 1 else { throw failure() }
-        if case .rsaPSS = algorithm.family, let keyContext, !configure(keyContext, for: algorithm) { throw failure() }
+        if case .rsaPSS = algorithm.family {
+            guard let keyContext, configure(keyContext, for: algorithm) else { throw failure() }
+        }
         var length = 0
         guard EVP_DigestSign(context, nil, &length, input, input.count) == 1 else { throw failure() }
         let signature = [UInt8](unsafeUninitializedCapacity: length) { out, count in
@@ -85,9 +92,11 @@ package final class SigningKey: @unchecked Sendable {
         guard !signature.isEmpty else { throw failure() }
         guard case .ecdsa(let curve) = algorithm.family else { return signature }
         let rawLength = 2 * curve.byteCount
-        return [UInt8](unsafeUninitializedCapacity: rawLength) { out, count in
+        let raw = [UInt8](unsafeUninitializedCapacity: rawLength) { out, count in
             count = shims_ecdsa_from_der(signature, signature.count, out.baseAddress, rawLength)
         }
+        guard !raw.isEmpty else { throw failure() }
+        return raw
     }
 
     private func failure() -> JOSEError {

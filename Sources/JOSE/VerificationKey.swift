@@ -37,7 +37,7 @@ package final class VerificationKey: @unchecked Sendable {
     }
 
     /// libcrypto itself takes a modulus of one bit or of 32,768.
-    private static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(JOSEError) {
+    static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(JOSEError) {
         let significant = modulus.drop { $0 == 0 }
         let bits = significant.count * 8 - (significant.first?.leadingZeroBitCount ?? 0)
         guard rsaBits.contains(bits), modulus.last.map({ $0 & 1 == 1 }) == true else {

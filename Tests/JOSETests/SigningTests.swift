@@ -69,6 +69,31 @@ import Testing
         }
     }
 
+    /// Curves of the same length, a key type of another use, keys that are too short (RFC 7518 §3.3), and encrypted ones,
+    /// for which libcrypto would ask on the terminal.
+    @Test func `a private key of another curve, type or size is refused, and an encrypted one`() throws {
+        let keys = try #require(try Vector("private-keys").json["keys"]?.array)
+        #expect(keys.count == 10)
+        for key in keys {
+            let name = try #require(key["name"]?.string)
+            let algorithm = try #require(key["algorithm"]?.string.flatMap(SignatureAlgorithm.init))
+            let pem = try #require(key["pem"]?.string)
+            let signer = try? SigningKey(pem: pem, algorithm: algorithm)
+            #expect(key["fits"] == .bool(signer != nil), "\(name)")
+            guard let signer else { continue }
+            let verifier = try VerificationKey(signer.publicKey)
+            #expect(verifier.verifies(try signer.sign([1]), of: [1], algorithm: algorithm), "\(name)")
+        }
+    }
+
+    @Test func `a new RSA key has 2048 bits or more`() throws {
+        #expect(throws: JOSEError.self) { try SigningKey.generate(.rs256, rsaBits: 1024) }
+        let key = try SigningKey.generate(.rs256, rsaBits: 3072)
+        guard case .rsa(let modulus, _) = key.publicKey.material else { throw JOSEError("expected an RSA key") }
+        #expect(modulus.count == 384)
+        #expect(try key.sign([1]).count == 384)
+    }
+
     @Test(arguments: [
         "", "\n", "no PEM at all", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
         "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\n",

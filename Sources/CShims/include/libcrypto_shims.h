@@ -19,10 +19,11 @@ EVP_PKEY *shims_rsa_generate(size_t bits);
 EVP_PKEY *shims_ec_generate(const char *group);
 EVP_PKEY *shims_ed25519_generate(void);
 
-// The public parts of a key. They return the length, or 0 if `capacity` is too small or the key has none.
+// The public parts of a key. They return the length, or 0 if it does not fit or the key has none.
 size_t shims_rsa_modulus(const EVP_PKEY *key, uint8_t *out, size_t capacity);
 size_t shims_rsa_exponent(const EVP_PKEY *key, uint8_t *out, size_t capacity);
-size_t shims_ec_point(const EVP_PKEY *key, uint8_t *out, size_t capacity);
+// x||y, each of `half` bytes, of a key on the curve that NIST calls `group`.
+size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out, size_t half);
 
 // A PEM private key. An encrypted one is refused: without a callback libcrypto would ask on the terminal.
 EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length);
