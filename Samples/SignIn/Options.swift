@@ -56,6 +56,7 @@ enum StoreChoice: ExpressibleByArgument, Sendable {
 }
 
 extension LoopbackRedirectListener.Host: ExpressibleByArgument {
+    /// Reads the address as a redirect URI has it.
     public init?(argument: String) {
         switch argument {
         case "127.0.0.1": self = .ipv4
