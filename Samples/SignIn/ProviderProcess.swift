@@ -13,9 +13,9 @@ final class ProviderProcess: Sendable {
     private let output: Int32
     private let hasEnded = Guarded(false)
 
-    init(user: (name: String, password: String)) throws {
+    init() throws {
         let program = try Self.program()
-        let arguments = [program, "--exit-with-stdin", "--user", "\(user.name):\(user.password)"]
+        let arguments = [program, "--exit-with-stdin"]
         var copies = arguments.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         var process: pid_t = 0

@@ -15,12 +15,13 @@ struct Demo: Command {
 
     var defaultTimeout: Duration { .seconds(300) }
 
-    private static let person = (name: "alice", password: "wonderland")
+    /// Who can sign in at the local provider; its page tells the same.
+    private static let person = (name: "alice", password: "looking-glass")
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let isHeadless = headless || (getenv("DISPLAY") == nil && getenv("WAYLAND_DISPLAY") == nil)
         let story = Story(isSilent: common.json)
-        let provider = try ProviderProcess(user: Self.person)
+        let provider = try ProviderProcess()
         defer { provider.end() }
         let issuer = try await provider.issuer()
         story.tell("A provider is listening on this machine: \(issuer)")

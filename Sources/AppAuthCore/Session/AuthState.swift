@@ -17,28 +17,30 @@ internal import Logging
 /// ```
 public actor AuthState {
     /// The session as it stands: claims, scope, expiry, and whether and why it ended.
-    public private(set) var record: AuthStateRecord
+    public private(set) var record: AuthStateRecord { didSet { changes += 1 } }
 
     let environment: Environment
     private let store: any TokenStore
     private let keys: KeySetCache?
     private let refreshing = SingleFlight<AccessToken>()
-    /// What has to reach the store, and the write that is under way: one at a time, each of what counts at its start.
-    private var isSaved: Bool
+    private let writing = SingleFlight<Void>()
+    /// How often the record has changed, and how many of these changes the store has.
+    private var changes = 0
+    private var savedChanges = 0
     private var isForgotten = false
-    private var lastWrite: Task<Void, any Error>?
 
     /// Takes up a session that was stored; nil if there is none. Sends nothing.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else.
     public init?(restoring store: any TokenStore, environment: Environment) async throws {
         guard let record = try await store.load() else { return nil }
-        self.init(record: record, store: store, environment: environment, isSaved: true)
+        self.init(record: record, store: store, environment: environment)
     }
 
     /// Takes up a session that an app has from somewhere else. It is stored with its first change.
     public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
-        self.init(record: record, store: store, environment: environment, isSaved: true)
+        let keys = Self.keyCache(for: record.client, record.keys, environment)
+        self.init(record: record, store: store, environment: environment, keys: keys)
     }
 
     /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
@@ -71,15 +73,11 @@ public actor AuthState {
         }
         let record = try AuthStateRecord(request: request, response: tokens, idToken: idToken, keys: keys?.entry)
         try await store.save(record)
-        self.init(record: record, store: store, environment: environment, keys: keys, isSaved: true)
+        self.init(record: record, store: store, environment: environment, keys: keys)
     }
 
-    private init(
-        record: AuthStateRecord, store: any TokenStore, environment: Environment, keys: KeySetCache? = nil,
-        isSaved: Bool
-    ) {
-        (self.record, self.store, self.environment, self.isSaved) = (record, store, environment, isSaved)
-        self.keys = keys ?? Self.keyCache(for: record.client, record.keys, environment)
+    private init(record: AuthStateRecord, store: any TokenStore, environment: Environment, keys: KeySetCache?) {
+        (self.record, self.store, self.environment, self.keys) = (record, store, environment, keys)
     }
 }
 
@@ -103,7 +101,7 @@ extension AuthState {
     public func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false
     ) async throws -> AccessToken {
-        if !isSaved { try await write() }
+        try await save()
         let now = environment.now()
         if !forceRefresh, let token = record.accessToken, token.isFresh(at: now, minimumValidity: minimumValidity) {
             return token
@@ -131,7 +129,7 @@ extension AuthState {
         do {
             response = try await TokenEndpoint(client: record.client, environment: environment)
                 .send(.refresh(refreshToken), stage: .refresh)
-        } catch let error as AuthError where error.code == .invalidGrant && error.outcome == .refused {
+        } catch let error as AuthError where error.code == .invalidGrant && !error.isTemporary {
             throw await end(
                 "the provider no longer accepts the refresh token (\(error.server?.summary ?? "invalid_grant"))", error)
         }
@@ -216,25 +214,15 @@ extension AuthState {
 // MARK: - Store
 
 extension AuthState {
+    /// Returns when the store has the record as it stands. Whoever comes meanwhile waits for the same write; a caller
+    /// that is cancelled does not stop it.
     private func save() async throws {
-        isSaved = false
-        try await write()
+        // Again after a write that was under way already when the record changed.
+        while savedChanges < changes { try await writing.run { try await self.write() } }
     }
 
-    /// Brings what counts at its start into the store, after the write before it. A caller that is cancelled meanwhile
-    /// does not stop it.
     private func write() async throws {
-        let previous = lastWrite
-        let write = Task {
-            _ = await previous?.result
-            try await self.writeNow()
-        }
-        lastWrite = write
-        try await write.value
-    }
-
-    private func writeNow() async throws {
-        let record = record
+        let written = changes
         do {
             if isForgotten { try await store.delete() } else { try await store.save(record) }
         } catch let error as AuthError {
@@ -243,7 +231,7 @@ extension AuthState {
             throw AuthError(
                 .store, .store, "\(store.place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
         }
-        if record == self.record { isSaved = true }
+        savedChanges = written
     }
 
     /// Ends the session here and removes it from the store; no answer that is still to come brings it back.
@@ -252,8 +240,8 @@ extension AuthState {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
     public func forget() async throws {
-        record.end("signed out", at: environment.now())
         isForgotten = true
+        record.end("signed out", at: environment.now())
         try await save()
     }
 }

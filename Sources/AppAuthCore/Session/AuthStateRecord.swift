@@ -13,10 +13,10 @@ public struct AuthStateRecord: Codable, Sendable, Hashable {
     public var client: Client
     /// What was granted; what was asked for, where the provider did not say (RFC 6749 §5.1).
     public private(set) var scope: [Scope]
-    /// The current access token; nil after the session has ended.
-    public private(set) var accessToken: AccessToken?
+    /// The current access token; nil after the session has ended. Apps get it from the ``AuthState``, once it is stored.
+    package private(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
-    public private(set) var refreshToken: Secret?
+    package private(set) var refreshToken: Secret?
     /// The latest ID token, as it came; see ``idToken``.
     private var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
@@ -53,6 +53,12 @@ public struct AuthStateRecord: Codable, Sendable, Hashable {
         self.keys = keys
         merge(response, idToken: idToken)
     }
+
+    /// When the current access token expires; nil if there is none, or if the provider did not say.
+    public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
+
+    /// Whether the session can go on without the person when the access token expires.
+    public var hasRefreshToken: Bool { refreshToken != nil }
 
     /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }

@@ -37,15 +37,29 @@ extension HTTPAnswer {
     /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
     package func oauthError(from url: SecureURL, stage: AuthError.Stage) -> AuthError {
         let status = response.status.code
-        guard (400..<600).contains(status), let json = try? JSON(parsing: body), let code = json["error"]?.string,
-            !code.isEmpty
-        else { return unexpectedStatus(from: url, stage: stage) }
-        let server = OAuthError(
-            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string)
+        guard (400..<600).contains(status), let server = oauthErrorInBody ?? oauthErrorInChallenge else {
+            return unexpectedStatus(from: url, stage: stage)
+        }
         let isTemporary =
-            status >= 500 || status == 429 || ["temporarily_unavailable", "server_error", "slow_down"].contains(code)
+            status >= 500 || status == 429
+            || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
         return AuthError(
             AuthError.Code(rawValue: server.error), stage, "the provider answered \(server.summary)",
             isTemporary: isTemporary, server: server, httpStatus: status, retryAfter: retryAfter)
+    }
+
+    private var oauthErrorInBody: OAuthError? {
+        guard let json = try? JSON(parsing: body), let code = json["error"]?.string, !code.isEmpty else { return nil }
+        return OAuthError(
+            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string)
+    }
+
+    /// Where a token was presented, the error stands in the challenge (RFC 6750 §3).
+    private var oauthErrorInChallenge: OAuthError? {
+        let challenges = response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+        guard let parameters = challenges.first(where: { $0.parameters["error"] != nil })?.parameters else {
+            return nil
+        }
+        return parameters["error"].map { OAuthError(error: $0, errorDescription: parameters["error_description"]) }
     }
 }
