@@ -6,7 +6,7 @@ internal import FoundationEssentials
 ///
 /// ```swift
 /// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
-/// let state = try await signIn.run(store: FileTokenStore(path: path))
+/// let state = try await signIn.resume(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
 public struct SignIn: Sendable {
@@ -70,6 +70,19 @@ public struct SignIn: Sendable {
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
         (self.scope, self.appName, self.environment) = (scope, appName, environment)
+    }
+
+    /// Takes up the session that is stored, or signs the person in if there is none of this issuer and client, or if it
+    /// has ended.
+    ///
+    /// - Throws: As ``run(store:)``.
+    public func resume(store: any TokenStore) async throws -> AuthState {
+        if let state = try await AuthState(restoring: store, environment: environment) {
+            let record = await state.record
+            let isOurs = record.client.id == clientID && record.client.provider.issuer.string == issuer
+            if isOurs, record.end == nil { return state }
+        }
+        return try await run(store: store)
     }
 
     /// Signs the person in, and stores the session in place of the one that is there.
