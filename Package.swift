@@ -59,6 +59,14 @@ let package = Package(
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
         .testTarget(name: "JOSETests", dependencies: ["JOSE"], swiftSettings: swift),
+        .testTarget(
+            name: "LocalProviderTests",
+            dependencies: [
+                "LocalProvider", "local-provider", "JOSE", httpTypes,
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )
