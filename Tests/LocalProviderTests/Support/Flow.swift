@@ -90,16 +90,14 @@ extension String {
 }
 
 /// Runs a test against a provider of its own.
-@discardableResult
-func withProvider<Result>(
+func withProvider(
     _ configuration: LocalProvider.Configuration = .demo, host: String = "127.0.0.1",
-    _ body: (LocalProvider) async throws -> Result
-) async throws -> Result {
+    _ body: (LocalProvider) async throws -> Void
+) async throws {
     let provider = try await LocalProvider.start(configuration, host: host)
     do {
-        let result = try await body(provider)
+        try await body(provider)
         await provider.stop()
-        return result
     } catch {
         await provider.stop()
         throw error
