@@ -68,6 +68,14 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
+        .testTarget(
+            name: "LocalProviderTests",
+            dependencies: [
+                "LocalProvider", "local-provider", "JOSE", httpTypes,
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

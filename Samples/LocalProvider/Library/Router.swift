@@ -21,7 +21,8 @@ struct Router: Sendable {
         for fault in context.faults { fault.change(&reply) }
         try await holds.pass(endpoint, .answer)
         let delivery = context.faults.lazy.compactMap(\.delivery).first ?? .whole
-        context.configuration.observer?(log.setStatus(reply.status.code, at: index))
+        let logged = log.setStatus(reply.status.code, at: index)
+        context.configuration.observer?(logged)
         return (reply, delivery)
     }
 

@@ -1,0 +1,119 @@
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// The HTTP below the protocol.
+@Suite struct ServerTests {
+    private func raw(_ text: String, _ provider: LocalProvider) async throws -> Wire.Answer {
+        try await Wire.exchange(Array(text.utf8), port: provider.port)
+    }
+
+    @Test func `a connection serves several requests, also when they come at once`() async throws {
+        try await withProvider { provider in
+            let request = "GET /jwks HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\n"
+            let answer = try await raw(
+                request + "\r\n" + request + "\r\n" + request + "Connection: close\r\n\r\n", provider)
+            let text = String(decoding: answer.bytes, as: UTF8.self)
+            #expect(text.components(separatedBy: "HTTP/1.1 200 OK").count == 4)
+            #expect(provider.count(.keys) == 3)
+        }
+    }
+
+    @Test func `a head or a body that is too large is refused, and the answer arrives`() async throws {
+        try await withProvider { provider in
+            let url = provider.url(.token)
+            let head = try await Wire.send("GET", url, [("X-Large", String(repeating: "x", count: 33 << 10))])
+            #expect(head.status == 431)
+            #expect(try await Wire.send("GET", url + "?" + String(repeating: "x", count: 33 << 10)).status == 431)
+            let type = [("Content-Type", "application/x-www-form-urlencoded")]
+            let body = try await Wire.send("POST", url, type, body: String(repeating: "x", count: (64 << 10) + 1))
+            #expect(body.status == 413)
+            let fits = try await Wire.send("POST", url, type, body: String(repeating: "x", count: 64 << 10))
+            #expect(fits.status == 401)
+            #expect(
+                try await Wire.send("GET", url, [("X-Large", String(repeating: "x", count: 31 << 10))]).status == 405)
+        }
+    }
+
+    @Test(arguments: [
+        "GET /jwks HTTP/1.1\r\n\r\n", "GET /jwks HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "nonsense\r\n\r\n",
+        "GET http://127.0.0.1/jwks HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        "GET /jwks?a=%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        "GET /jwks?a=%ff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        "\u{16}\u{3}\u{1}\u{2}",
+    ])
+    func `what is no proper request is refused`(request: String) async throws {
+        try await withProvider { provider in
+            let answer = try await raw(request, provider)
+            #expect(answer.status == 400)
+            #expect(answer.header("Connection") == "close")
+            #expect(provider.log.isEmpty)
+        }
+    }
+
+    /// DNS rebinding: a page under a name that points at this machine.
+    @Test func `another host name is refused`() async throws {
+        try await withProvider { (provider) async throws in
+            func status(_ host: String) async throws -> Int? {
+                try await raw("GET /jwks HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n", provider).status
+            }
+            #expect(try await status("evil.example:\(provider.port)") == 421)
+            #expect(try await status("127.0.0.1") == 421)
+            #expect(try await status("127.0.0.1:\(provider.port)") == 200)
+            #expect(try await status("localhost:\(provider.port)") == 200)
+        }
+    }
+
+    @Test func `a client that does not get on is cut off`() async throws {
+        try await withProvider(.demo { $0.limits.requestTime = .milliseconds(100) }) { provider in
+            for begun in ["", "GET /jwks HT", "POST /token HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"] {
+                let answer = try await raw(begun, provider)
+                #expect(answer.bytes.isEmpty)
+                #expect(answer.end == .closed)
+            }
+        }
+    }
+
+    @Test func `connections beyond the limit are closed at once`() async throws {
+        try await withProvider(.demo { $0.limits.connections = 1 }) { provider in
+            let hold = provider.hold(.keys)
+            async let first = Wire.send("GET", provider.url(.keys))
+            try await hold.arrived()
+            #expect(try await Wire.exchange([], port: provider.port).bytes.isEmpty)
+            hold.release()
+            #expect(try await first.status == 200)
+        }
+    }
+
+    @Test func `a client that waits for the word to continue gets it`() async throws {
+        try await withProvider { provider in
+            let answer = try await raw(
+                "POST /token HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\nContent-Length: 1\r\n"
+                    + "Expect: 100-continue\r\nConnection: close\r\n\r\nx", provider)
+            #expect(answer.status == 100)
+            #expect(answer.text.hasPrefix("HTTP/1.1 400"))
+        }
+    }
+
+    @Test func `the log has each request as it was sent`() async throws {
+        try await withProvider { provider in
+            _ = try await Wire.post(
+                provider.url(.token) + "?q=1&q=2", [("a", "ä b"), ("a", "")], [("X-Two", "1"), ("x-two", "2")])
+            _ = try await Wire.send("GET", provider.url(.none) + "missing")
+            let request = try #require(provider.log.first)
+            #expect(request.endpoint == .token)
+            #expect(request.method == .post)
+            #expect(request.path == "/token")
+            #expect(request.query.values("q") == ["1", "2"])
+            #expect(request.form.values("a") == ["ä b", ""])
+            #expect(request.headers[values: try #require(HTTPField.Name("X-Two"))] == ["1", "2"])
+            #expect(request.body == Array("a=%C3%A4%20b&a=".utf8))
+            #expect(request.status == 400)
+            #expect(request.redacted == "POST /token (?q ?q a a) → 400")
+            #expect(provider.log.last?.endpoint == Endpoint.none)
+            #expect(provider.log.last?.status == 404)
+        }
+    }
+}
