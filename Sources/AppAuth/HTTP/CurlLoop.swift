@@ -43,8 +43,8 @@ final class CurlLoop: @unchecked Sendable {
     /// Does what there is to do. False when that was the last.
     private func turn() -> Bool {
         let mail = mailbox.take()
-        for transfer in mail.submitted { start(transfer) }
         for transfer in mail.cancelled { cancel(transfer) }
+        for transfer in mail.submitted { start(transfer) }
         var count: CInt = 0
         _ = library.curl.pointee.multi_perform(multi, &count)
         while let message = library.curl.pointee.multi_info_read(multi, &count) {

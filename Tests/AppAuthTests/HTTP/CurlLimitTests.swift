@@ -38,10 +38,12 @@ struct CurlLimitTests {
         let server = try RawServer { $0.waitForEnd() }
         var exchange = server.post(limits: .with(connect: .milliseconds(300)))
         exchange.request.scheme = "https"
+        let start = ContinuousClock.now
         let error = await authError { try await transport.send(exchange) }
         #expect(error?.code == .timeout)
         #expect(error?.outcome == .notSent)
         #expect(error?.message == "no connection to \(server.authority) within 300 ms")
+        #expect(ContinuousClock.now - start < .seconds(15))
     }
 
     @Test(arguments: [999, 1000, 1001])
