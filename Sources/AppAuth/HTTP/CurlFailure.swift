@@ -1,5 +1,6 @@
 internal import AppAuthCore
 internal import CLibcurl
+internal import CShims
 internal import Glibc
 
 /// Why a transfer gave no answer, and what that means for the caller.

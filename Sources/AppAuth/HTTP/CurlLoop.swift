@@ -43,8 +43,8 @@ final class CurlLoop: @unchecked Sendable {
     /// Does what there is to do. False when that was the last.
     private func turn() -> Bool {
         let mail = mailbox.take()
-        for transfer in mail.submitted where !transfer.isCancelled { start(transfer) }
         for transfer in mail.cancelled { cancel(transfer) }
+        for transfer in mail.submitted { start(transfer) }
         var count: CInt = 0
         _ = library.curl.pointee.multi_perform(multi, &count)
         while let message = library.curl.pointee.multi_info_read(multi, &count) {
@@ -55,6 +55,7 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private func start(_ transfer: CurlTransfer) {
+        guard !transfer.isCancelled else { return transfer.finish(.failure(CancellationError())) }
         guard let handle = idle.popLast() ?? CurlHandle(library) else {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
@@ -72,20 +73,23 @@ final class CurlLoop: @unchecked Sendable {
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: CURLcode) {
         guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
         let result = transfer.result(code: code, handle: handle, library: library)
-        _ = library.curl.pointee.multi_remove_handle(multi, easy)
-        if idle.count < CurlLoop.keptHandles { idle.append(handle) }
+        release(handle)
         transfer.finish(result)
     }
 
-    /// Ends the transfer; its connection is closed, or its HTTP/2 stream reset.
+    /// Ends the transfer; its connection is closed, or its HTTP/2 stream reset. One that is not here has ended, or is yet
+    /// to come.
     private func cancel(_ transfer: CurlTransfer) {
         transfer.isCancelled = true
-        if let (easy, entry) = running.first(where: { $0.value.transfer === transfer }) {
-            running[easy] = nil
-            _ = library.curl.pointee.multi_remove_handle(multi, easy)
-            idle.append(entry.handle)
-        }
+        guard let (easy, entry) = running.first(where: { $0.value.transfer === transfer }) else { return }
+        running[easy] = nil
+        release(entry.handle)
         transfer.finish(.failure(CancellationError()))
+    }
+
+    private func release(_ handle: CurlHandle) {
+        _ = library.curl.pointee.multi_remove_handle(multi, handle.easy)
+        if idle.count < CurlLoop.keptHandles { idle.append(handle) }
     }
 
     private func unavailable(_ message: String) -> AuthError {

@@ -1,5 +1,6 @@
 internal import AppAuthCore
 internal import CLibcurl
+internal import CShims
 internal import HTTPTypes
 
 /// What every transfer of a transport has in common, in libcurl's options.
@@ -81,12 +82,12 @@ struct CurlOptions: Sendable {
         if let userAgent = configuration.userAgent, !fields.contains(.userAgent) {
             lines.append("User-Agent: \(userAgent.onOneLine)")
         }
-        for field in fields where !CurlOptions.ownFields.contains(field.name) {
+        for field in fields where !CurlOptions.ownFields.contains(field.name.canonicalName) {
             lines.append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
         }
         return lines
     }
 
     /// Fields that frame the message: libcurl's to write.
-    private static let ownFields: Set<HTTPField.Name> = [.contentLength, .transferEncoding, .connection, .expect]
+    private static let ownFields: Set = ["host", "content-length", "transfer-encoding", "connection", "expect"]
 }

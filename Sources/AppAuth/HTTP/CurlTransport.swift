@@ -80,7 +80,7 @@ public final class CurlTransport: HTTPTransport {
     ///
     /// The body comes decompressed, without the `Content-Encoding` and `Content-Length` that it was sent with. Interim
     /// answers are read over and trailers dropped; repeated fields stay apart. Fields that frame the message
-    /// (`Content-Length`, `Transfer-Encoding`, `Connection`, `Expect`) are libcurl's to write.
+    /// (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Expect`) are libcurl's to write.
     ///
     /// - Throws: ``AuthError`` `.transport` or `.timeout`, whose `outcome` is `notSent` only if no byte of the request
     ///   left; `.invalidResponse` for what is too large or not HTTP; `.invalidConfiguration` for a URL or a file of

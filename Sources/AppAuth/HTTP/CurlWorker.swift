@@ -22,14 +22,13 @@ final class CurlWorker: Sendable {
     /// Runs an exchange to its end, or until the task is cancelled.
     func perform(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         let transfer = try CurlTransfer(exchange)
-        try Task.checkCancellation()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 transfer.continuation = continuation
                 mailbox.post { $0.submitted.append(transfer) }
             }
         } onCancel: {
-            // May come before the submission: the loop then finds the transfer cancelled when it gets it.
+            // Comes before the submission if the task is cancelled already: the loop then does not start the transfer.
             mailbox.post { $0.cancelled.append(transfer) }
         }
     }

@@ -37,3 +37,8 @@ func authError<Value>(_ operation: () async throws -> Value) async -> AuthError?
         return error as? AuthError
     }
 }
+
+extension HTTPAnswer {
+    /// The body as UTF-8.
+    var text: String { String(decoding: body, as: UTF8.self) }
+}

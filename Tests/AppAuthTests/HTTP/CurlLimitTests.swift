@@ -1,0 +1,156 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Time and sizes are kept to, whatever the server does.
+@Suite(.timeLimit(.minutes(1)))
+struct CurlLimitTests {
+    let transport = CurlTransport(.init(proxy: .none))
+
+    @Test func `a dripping answer ends when the time is over`() async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while !connection.hasEnded(within: 50) { try connection.send("x") }
+        }
+        let start = ContinuousClock.now
+        let error = await authError { try await transport.send(server.get(limits: .with(total: .milliseconds(400)))) }
+        #expect(error?.code == .timeout)
+        #expect(error?.outcome == .perhapsProcessed)
+        #expect(error?.isTemporary == true)
+        #expect(error?.message == "no complete answer from 127.0.0.1 within 400 ms")
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    @Test func `a server that never answers ends the wait as perhaps processed`() async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            connection.waitForEnd()
+        }
+        let error = await authError { try await transport.send(server.post(limits: .with(total: .milliseconds(300)))) }
+        #expect(error?.code == .timeout)
+        #expect(error?.outcome == .perhapsProcessed)
+    }
+
+    @Test func `a TLS handshake that does not come about ends the wait as not sent`() async throws {
+        let server = try RawServer { $0.waitForEnd() }
+        var exchange = server.post(limits: .with(connect: .milliseconds(300)))
+        exchange.request.scheme = "https"
+        let start = ContinuousClock.now
+        let error = await authError { try await transport.send(exchange) }
+        #expect(error?.code == .timeout)
+        #expect(error?.outcome == .notSent)
+        #expect(error?.message == "no connection to \(server.authority) within 300 ms")
+        #expect(ContinuousClock.now - start < .seconds(15))
+    }
+
+    @Test(arguments: [999, 1000, 1001])
+    func `a body is taken up to the limit`(length: Int) async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply(body: String(repeating: "x", count: length))
+        }
+        let exchange = server.get(limits: .with(body: 1000))
+        if length <= 1000 {
+            #expect(try await transport.send(exchange).body.count == length)
+        } else {
+            expectTooLarge(await authError { try await transport.send(exchange) }, 1000)
+        }
+    }
+
+    @Test func `an announced length over the limit is refused before the body comes`() async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 200000000\r\n\r\n")
+            connection.waitForEnd()
+        }
+        expectTooLarge(await authError { try await transport.send(server.get()) }, 1 << 20)
+    }
+
+    @Test(arguments: ["Transfer-Encoding: chunked", "Connection: close"])
+    func `an endless body is cut off at the limit`(framing: String) async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n")
+            let chunk = String(repeating: "x", count: 0x8000)
+            while true { try connection.send(framing.contains("chunked") ? "8000\r\n\(chunk)\r\n" : chunk) }
+        }
+        expectTooLarge(await authError { try await transport.send(server.get()) }, 1 << 20)
+    }
+
+    @Test func `a small answer that decompresses to 100 MB is cut off at the limit`() async throws {
+        let bomb = try gzip(Data(count: 100_000_000))
+        #expect(bomb.count < 200_000)
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n")
+            try connection.send(bomb)
+        }
+        expectTooLarge(await authError { try await transport.send(server.get()) }, 1 << 20)
+    }
+
+    @Test(arguments: [60, 70])
+    func `a header is taken up to the limit`(kilobytes: Int) async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply(
+                "200 OK", Array(repeating: "X: " + String(repeating: "x", count: 1000), count: kilobytes))
+        }
+        if kilobytes < 64 {
+            #expect(try await transport.send(server.get()).response.headerFields.count == kilobytes + 1)
+        } else {
+            expectLongHeader(await authError { try await transport.send(server.get()) })
+        }
+    }
+
+    @Test func `fifty megabytes of header end at the limit`() async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n")
+            let line = "X: " + String(repeating: "x", count: 1000) + "\r\n"
+            for _ in 0..<50_000 { try connection.send(line) }
+        }
+        expectLongHeader(await authError { try await transport.send(server.get()) })
+    }
+
+    @Test func `interim answers and trailers count as header`() async throws {
+        let server = try RawServer { connection in
+            let request = try connection.readRequest()
+            if request.line.contains("interim") {
+                while true { try connection.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n") }
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+            while true { try connection.send("X-Trailer: abc\r\n") }
+        }
+        expectLongHeader(await authError { try await transport.send(server.get("/interim")) })
+        expectLongHeader(await authError { try await transport.send(server.get("/trailer")) })
+    }
+
+    @Test func `a header line without end is refused`() async throws {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nX: ")
+            let part = String(repeating: "x", count: 10_000)
+            while true { try connection.send(part) }
+        }
+        let error = await authError { try await transport.send(server.get()) }
+        #expect(error?.code == .invalidResponse)
+        #expect(error?.outcome == .perhapsProcessed)
+    }
+
+    private func expectTooLarge(_ error: AuthError?, _ limit: Int, _ location: SourceLocation = #_sourceLocation) {
+        #expect(error?.code == .invalidResponse, sourceLocation: location)
+        #expect(error?.outcome == .perhapsProcessed, sourceLocation: location)
+        let expected = "the answer from 127.0.0.1 is larger than \(limit) bytes"
+        #expect(error?.message == expected, sourceLocation: location)
+    }
+
+    private func expectLongHeader(_ error: AuthError?, _ location: SourceLocation = #_sourceLocation) {
+        #expect(error?.code == .invalidResponse, sourceLocation: location)
+        #expect(error?.outcome == .perhapsProcessed, sourceLocation: location)
+        let expected = "the header of the answer from 127.0.0.1 is larger than 65536 bytes"
+        #expect(error?.message == expected, sourceLocation: location)
+    }
+}

@@ -1,0 +1,78 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Where connections go through.
+@Suite(.timeLimit(.minutes(1)))
+struct CurlProxyTests {
+    @Test func `a configured proxy gets the request`() async throws {
+        let proxy = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply(body: "by proxy")
+        }
+        let transport = CurlTransport(.init(proxy: .url("http://\(proxy.authority)")))
+        #expect(try await transport.send(elsewhere("http")).text == "by proxy")
+        #expect(proxy.requests.map(\.line) == ["GET http://server.example/path HTTP/1.1"])
+    }
+
+    @Test func `a proxy that refuses to connect has not been sent the request`() async throws {
+        let proxy = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply("502 Bad Gateway", ["X-Proxy: 1"], body: "no")
+        }
+        let transport = CurlTransport(.init(proxy: .url("http://\(proxy.authority)")))
+        let error = await authError { try await transport.send(elsewhere("https")) }
+        #expect(error?.code == .transport)
+        #expect(error?.outcome == .notSent)
+        #expect(error?.message.hasPrefix("no connection to server.example:443: ") == true)
+        #expect(proxy.requests.map(\.line) == ["CONNECT server.example:443 HTTP/1.1"])
+        // Credentials are for the server alone.
+        #expect(proxy.requests.first?.values("Authorization") == [])
+    }
+
+    @Test func `a proxy of the environment is used, but never for loopback hosts`() async throws {
+        await #expect(processExitsWith: .success) {
+            let proxy = try RawServer { connection in
+                try connection.readRequest()
+                try connection.reply(body: "by proxy")
+            }
+            let server = try RawServer { connection in
+                try connection.readRequest()
+                try connection.reply(body: "direct")
+            }
+            for name in ["no_proxy", "NO_PROXY"] { unsetenv(name) }
+            for name in ["http_proxy", "all_proxy"] { setenv(name, "http://\(proxy.authority)", 1) }
+
+            let direct = CurlTransport(.init(proxy: .none))
+            let transport = CurlTransport()
+            let (first, second) = try await (transport.send(elsewhere("http")), transport.send(server.get()))
+            precondition(first.text == "by proxy" && second.text == "direct")
+            let error = await authError { try await direct.send(elsewhere("http")) }
+            precondition(error?.outcome == .notSent)
+            precondition(proxy.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.1.2", "[::1]"])
+    func `these hosts are loopback`(host: String) throws {
+        #expect(try target(host).isLoopback)
+    }
+
+    @Test(arguments: ["localhost.example", "128.0.0.1", "127.0.0.1.example", "127.1", "[::2]", "example.com"])
+    func `these hosts are not loopback`(host: String) throws {
+        #expect(try !target(host).isLoopback)
+    }
+
+    private func target(_ host: String) throws -> HTTPTarget {
+        try HTTPTarget(HTTPRequest(method: .get, scheme: "http", authority: "\(host):80", path: "/"))
+    }
+}
+
+/// A request to a host that only a proxy can reach.
+private func elsewhere(_ scheme: String) -> HTTPExchange {
+    var request = HTTPRequest(method: .get, scheme: scheme, authority: "server.example", path: "/path")
+    request.headerFields[.authorization] = "Bearer abc"
+    return HTTPExchange(request)
+}

@@ -1,0 +1,125 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Which servers are trusted.
+@Suite(.timeLimit(.minutes(1)))
+struct CurlTLSTests {
+    let authority: TestAuthority
+    let server: TLSServer
+
+    init() throws {
+        authority = try TestAuthority()
+        server = try TLSServer(authority.issue("IP:127.0.0.1"))
+    }
+
+    @Test func `a server under an additional root is trusted`() async throws {
+        let transport = CurlTransport(.init(additionalRoots: [authority.root], proxy: .none))
+        #expect(try await transport.send(get(server)).response.status.code == 200)
+    }
+
+    @Test func `a server under the only roots is trusted`() async throws {
+        let transport = CurlTransport(.init(roots: .files([authority.root]), proxy: .none))
+        #expect(try await transport.send(get(server)).response.status.code == 200)
+    }
+
+    @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+    func `the environment names the file of roots`(variable: String) async throws {
+        let root = authority.root
+        let transport = CurlTransport(.init(proxy: .none)) { $0 == variable ? root : nil }
+        #expect(try await transport.send(get(server)).response.status.code == 200)
+    }
+
+    @Test func `the environment names the folder of roots`() async throws {
+        let directory = authority.directory.appending(path: "hashed")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: authority.root, toPath: directory.appending(path: "ca.pem").path)
+        try run("openssl", "rehash", directory.path)
+        let transport = CurlTransport(.init(proxy: .none)) { $0 == "SSL_CERT_DIR" ? directory.path : nil }
+        #expect(try await transport.send(get(server)).response.status.code == 200)
+    }
+
+    @Test func `additional roots add to those of the environment`() async throws {
+        let other = try TestAuthority()
+        let otherServer = try TLSServer(other.issue("IP:127.0.0.1"))
+        let root = authority.root
+        let transport = CurlTransport(.init(additionalRoots: [other.root], proxy: .none)) {
+            $0 == "SSL_CERT_FILE" ? root : nil
+        }
+        #expect(try await transport.send(get(server)).response.status.code == 200)
+        #expect(try await transport.send(get(otherServer)).response.status.code == 200)
+    }
+
+    @Test func `a server under an unknown root is not trusted`() async throws {
+        let message = "certificate of 127.0.0.1 not trusted: unable to get local issuer certificate"
+        await expectRefusal(message) { try await CurlTransport(.init(proxy: .none)).send(get(server)) }
+        let other = try TestAuthority()
+        for configuration in [
+            CurlTransport.Configuration(roots: .files([other.root]), proxy: .none),
+            .init(additionalRoots: [other.root], proxy: .none),
+        ] {
+            await expectRefusal(message) { try await CurlTransport(configuration).send(get(server)) }
+        }
+    }
+
+    @Test func `an expired certificate is not trusted`() async throws {
+        let server = try TLSServer(authority.issue("IP:127.0.0.1", days: -1))
+        let transport = CurlTransport(.init(additionalRoots: [authority.root], proxy: .none))
+        await expectRefusal("certificate of 127.0.0.1 not trusted: certificate has expired") {
+            try await transport.send(get(server))
+        }
+    }
+
+    @Test func `a certificate for another host is not trusted`() async throws {
+        let server = try TLSServer(authority.issue("DNS:other.example"))
+        let transport = CurlTransport(.init(additionalRoots: [authority.root], proxy: .none))
+        await expectRefusal("certificate of 127.0.0.1 not trusted: ") { try await transport.send(get(server)) }
+    }
+
+    @Test func `a server that breaks off the handshake has not been sent the request`() async throws {
+        let server = try RawServer { _ in }
+        var exchange = server.post()
+        exchange.request.scheme = "https"
+        let error = await authError { [exchange] in try await CurlTransport(.init(proxy: .none)).send(exchange) }
+        #expect(error?.code == .transport)
+        #expect(error?.outcome == .notSent)
+        #expect(error?.message.hasPrefix("no TLS connection to \(server.authority): ") == true)
+    }
+
+    @Test func `an old version of TLS is refused even where the system allows it`() async {
+        await #expect(processExitsWith: .success) {
+            let authority = try TestAuthority()
+            let certificate = try authority.issue("IP:127.0.0.1")
+            let old = try TLSServer(certificate, "-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0")
+            let new = try TLSServer(certificate, "-tls1_2")
+            // What an administrator writes who has to reach an old server.
+            let file = authority.directory.appending(path: "openssl.cnf")
+            let settings = "[a]\nssl_conf=b\n[b]\nsystem_default=c\n[c]\n"
+            let lax = "openssl_conf=a\n\(settings)MinProtocol=TLSv1\nCipherString=DEFAULT:@SECLEVEL=0\n"
+            try Data(lax.utf8).write(to: file)
+            setenv("OPENSSL_CONF", file.path, 1)
+            let transport = CurlTransport(.init(roots: .files([authority.root]), proxy: .none))
+            let answer = try await transport.send(get(new))
+            precondition(answer.response.status.code == 200)
+            let error = await authError { try await transport.send(get(old)) }
+            precondition(error?.code == .transport && error?.outcome == .notSent)
+            precondition(error?.message.contains("no TLS connection to 127.0.0.1:\(old.port)") == true)
+        }
+    }
+
+    private func expectRefusal(
+        _ message: String, _ location: SourceLocation = #_sourceLocation, _ send: () async throws -> HTTPAnswer
+    ) async {
+        let error = await authError(send)
+        #expect(error?.code == .transport, sourceLocation: location)
+        #expect(error?.outcome == .notSent, sourceLocation: location)
+        #expect(error?.isTemporary == false, sourceLocation: location)
+        #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")", sourceLocation: location)
+    }
+}
+
+private func get(_ server: TLSServer) -> HTTPExchange {
+    HTTPExchange(HTTPRequest(method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/"))
+}
