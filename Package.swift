@@ -68,6 +68,8 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
+        // Starts the built programs, real providers and a browser; links none of the libraries.
+        .testTarget(name: "IntegrationTests", path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )
