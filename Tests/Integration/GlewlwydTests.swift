@@ -30,7 +30,7 @@ extension Integration {
             try await SignIn.at(Provider.here(), client: "web") { person in
                 let login = try await person.login(secret: "not the secret")
                 #expect(login.status == 1)
-                #expect(try login.json(SignIn.Failure.self).error.code == "x")
+                #expect(try login.json(SignIn.Failure.self).error.code == "unauthorized_client")
                 #expect(!FileManager.default.fileExists(atPath: person.store))
             }
         }
