@@ -20,7 +20,7 @@ from selenium.webdriver.common.by import By
 
 import lifeline
 
-PAGES_SECONDS = 45
+PAGES_SECONDS = 30
 AGREE = re.compile(r"sign in|log ?in|authorize|allow|continue|grant|accept|yes|^ok$", re.IGNORECASE)
 REFUSE = re.compile(r"cancel|deny|refuse|reject", re.IGNORECASE)
 LEAVE = re.compile(r"log ?out|sign out", re.IGNORECASE)
@@ -46,50 +46,62 @@ class Person:
 
     def visit(self, url):
         self.driver.get(url)
-        pressed, deadline = [], time.monotonic() + PAGES_SECONDS
-        while origin(self.driver.current_url) == self.provider:
-            if time.monotonic() > deadline:
-                raise lifeline.Failure(f"stayed at {self.driver.current_url} after {pressed}: {self.text()}")
+        pressed, last, deadline = [], None, time.monotonic() + PAGES_SECONDS
+        while True:
             try:
-                label = self.act(pressed)
+                page = self.look()
+                if page == last:  # at rest: a page that is being drawn loses what is typed into it
+                    url, title, text, _ = page
+                    if origin(url) != self.provider:
+                        return {"pressed": pressed, "title": title, "text": text}
+                    label = self.act(pressed)
+                    if label and label not in pressed:
+                        pressed.append(label)
+                last = page
             except WebDriverException:
-                label = None  # the page changed under our hands: read it again
-            if label:
-                pressed.append(label)
+                last = None  # the page changed under our hands
+            if time.monotonic() > deadline:
+                raise lifeline.Failure(f"pressed {pressed}, and then stayed at {last}")
             time.sleep(0.1)
-        return {"pressed": pressed, "title": self.driver.title, "text": self.text()}
+
+    def look(self):
+        fields = self.driver.find_elements(By.CSS_SELECTOR, "input, button")
+        text = self.driver.find_element(By.TAG_NAME, "body").text
+        return self.driver.current_url, self.driver.title, text[:500], len(fields)
 
     def act(self, pressed):
         """Fills in the page and presses the button that it is about; its label, or None while there is none."""
         passwords = self.shown("input[type=password]")
-        if passwords:
-            for field in self.shown("input[type=text], input:not([type])"):
-                field.clear()
-                field.send_keys(self.user)
-            passwords[0].clear()
-            passwords[0].send_keys(self.password)
+        for field in self.shown("input[type=text], input:not([type])") if passwords else []:
+            self.type(field, self.user)
+        for field in passwords:
+            self.type(field, self.password)
         for box in self.shown("input[type=checkbox]"):
             if not box.is_selected():
                 box.click()
-        buttons = [(b, b.text.strip() or b.get_attribute("value") or "")
-                   for b in self.shown("button, input[type=submit]")]
+        buttons = [(button, button.text.strip() or button.get_attribute("value") or "")
+                   for button in self.shown("button, input[type=submit]")]
         # A page that asks for consent may offer to sign out as well.
         for wanted in (AGREE if passwords else self.choice, LEAVE):
             matching = [(button, label) for button, label in buttons if wanted.search(label)]
             for button, label in matching:
-                if label not in pressed:
+                if passwords or label not in pressed:
                     button.click()
-                    self.wait_for_change(button)
+                    self.wait_until_gone(button)
                     return label
             if matching:
                 return None
         return None
 
+    def type(self, field, text):
+        field.clear()
+        field.send_keys(text)
+
     def shown(self, selector):
         return [e for e in self.driver.find_elements(By.CSS_SELECTOR, selector) if e.is_displayed() and e.is_enabled()]
 
-    def wait_for_change(self, button):
-        """Until the button that was pressed is gone: a second press would be a second answer."""
+    def wait_until_gone(self, button):
+        """A second press of the same button would be a second answer."""
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
             try:
@@ -98,9 +110,6 @@ class Person:
             except WebDriverException:
                 return
             time.sleep(0.05)
-
-    def text(self):
-        return self.driver.find_element(By.TAG_NAME, "body").text[:500]
 
 
 def start_chromium(state):
@@ -118,7 +127,9 @@ def start_chromium(state):
         lifeline.need("chromedriver", "chromium-driver"), popen_kw={"preexec_fn": lifeline.end_with_parent},
         log_output=f"{state}/log",
     )
-    return webdriver.Chrome(options, service)
+    driver = webdriver.Chrome(options, service)
+    driver.set_page_load_timeout(PAGES_SECONDS)
+    return driver
 
 
 def serve(state):

@@ -6,8 +6,8 @@ extension SignIn {
     /// Signs in, with the person pressing these buttons.
     func signsIn(pressing buttons: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         let login = try await login()
-        try #require(login.status == 0, "\(login.output) \(login.errors)", sourceLocation: location)
         let visit = try await browser.visit()
+        try #require(login.status == 0, "\(login.output) \(login.errors) \(visit)", sourceLocation: location)
         #expect(visit.pressed == buttons, sourceLocation: location)
         #expect(
             !visit.text.isEmpty && !visit.text.contains("ERR_"), "the last page: \(visit)", sourceLocation: location)

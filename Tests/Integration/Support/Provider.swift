@@ -32,12 +32,13 @@ struct Provider: Sendable {
 /// Starts a provider before each test of a suite and ends it afterwards. Where it cannot start, the test fails and says why.
 struct RunningProvider: SuiteTrait, TestTrait, TestScoping {
     let script: String
+    let options: [String]
     let isRecursive = true
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
     ) async throws {
-        let companion = try Companion(script: script, [])
+        let companion = try Companion(script: script, options)
         let outcome: Result<Void, any Error>
         do {
             let provider = Provider(profile: try await companion.report())
@@ -52,5 +53,7 @@ struct RunningProvider: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == RunningProvider {
     /// Runs each test with the provider that a script of `Setup` starts.
-    static func provider(_ script: String) -> Self { RunningProvider(script: script) }
+    static func provider(_ script: String, _ options: String...) -> Self {
+        RunningProvider(script: script, options: options)
+    }
 }
