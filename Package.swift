@@ -76,6 +76,8 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: swift),
+        // Starts the built programs, real providers and a browser; links none of the libraries.
+        .testTarget(name: "IntegrationTests", path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+extension Integration {
+    /// django-oauth-toolkit: the revocation endpoint stands in the RFC 8414 document alone, endpoints end in "/", a public client revokes.
+    @Suite(.serialized, .provider("django_oauth_toolkit.py")) struct DjangoOAuthToolkit {
+        @Test func `a public client signs in with a browser, refreshes, and signs out`() async throws {
+            try await SignIn.at(Provider.here(), client: "native") { person in
+                try await person.signsIn(pressing: ["Sign in", "Authorize"])
+                try await person.readsUserInfo()
+                try await person.refreshesTwice()
+                try await person.seesOneSession()
+                // The browser still knows the user: no password this time.
+                try await person.signsIn(pressing: ["Authorize"])
+                try await person.signsOut(revoking: ["refresh_token", "access_token"], pressing: ["Logout"])
+                try await person.isSignedOut()
+                // The provider's own session is over too: it asks for the password again.
+                try await person.signsIn(pressing: ["Sign in", "Authorize"])
+            }
+        }
+
+        @Test func `a confidential client authenticates with its secret, whatever characters it has`() async throws {
+            try await SignIn.at(Provider.here(), client: "web") { person in
+                try await person.signsIn(pressing: ["Sign in", "Authorize"])
+                try await person.refreshesTwice()
+                try await person.signsOut(revoking: ["refresh_token", "access_token"], pressing: ["Logout"])
+                try await person.isSignedOut()
+            }
+        }
+
+        @Test func `a wrong client secret is refused, and nothing is stored`() async throws {
+            try await SignIn.at(Provider.here(), client: "web") { person in
+                let login = try await person.login(secret: "not the secret")
+                #expect(login.status == 1)
+                #expect(try login.json(SignIn.Failure.self).error.code == "invalid_client")
+                #expect(!FileManager.default.fileExists(atPath: person.store))
+            }
+        }
+
+        /// RFC 9207 §2.4: it promises `iss`, and forgets it in an error response, which is then nobody's answer.
+        @Test func `a refusal without the promised issuer is refused`() async throws {
+            try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
+                let login = try await person.login()
+                #expect(try await person.browser.visit().pressed == ["Sign in", "Cancel"])
+                #expect(login.status == 1)
+                #expect(try login.json(SignIn.Failure.self).error.message.contains("iss"))
+                #expect(!FileManager.default.fileExists(atPath: person.store))
+            }
+        }
+
+        @Test func `a refresh token that was used before ends the session`() async throws {
+            try await SignIn.at(Provider.here(), client: "native") { person in
+                try await person.signsIn(pressing: ["Sign in", "Authorize"])
+                let refused = try await person.replaysAnOldRefreshToken()
+                #expect(refused.code == "sign_in_required")
+                #expect(refused.message.contains("invalid_grant"))
+                #expect(try await person.sessions().first?.state == "ended")
+            }
+        }
+
+        @Test func `its metadata is discovered`() async throws { try await Provider.here().isDiscovered() }
+    }
+
+    @Suite(.serialized, .provider("django_oauth_toolkit.py", "--without-iss")) struct DjangoOAuthToolkitWithoutIssuer {
+        @Test func `a user who refuses is reported, and nothing is stored`() async throws {
+            try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
+                let login = try await person.login()
+                #expect(try await person.browser.visit().pressed == ["Sign in", "Cancel"])
+                #expect(login.status == 1)
+                #expect(try login.json(SignIn.Failure.self).error.code == "access_denied")
+                #expect(!login.errors.isEmpty)
+                #expect(!FileManager.default.fileExists(atPath: person.store))
+            }
+        }
+
+        @Test func `a public client signs in with a browser`() async throws {
+            try await SignIn.at(Provider.here(), client: "native") { person in
+                try await person.signsIn(pressing: ["Sign in", "Authorize"])
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// Headless Chromium with a person in front of it, who signs in and answers at whatever page comes.
+///
+/// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
+struct Browser {
+    /// What `$BROWSER` is to hold.
+    let program: String
+    private let companion: Companion
+
+    enum Answer: String { case agrees, refuses }
+
+    struct Visit: Decodable {
+        /// The labels of the buttons that the person pressed, in order.
+        let pressed: [String]
+        /// The page of the app on which it ended.
+        let title: String
+        let text: String
+    }
+
+    private struct Started: Decodable {
+        let browser: String
+    }
+
+    /// Runs `body` with a browser, and ends the browser.
+    static func opened<Result>(
+        at issuer: String, user: String, password: String, who answer: Answer = .agrees,
+        _ body: (Browser) async throws -> Result
+    ) async throws -> Result {
+        let companion = try Companion(
+            script: "browser.py", [issuer, user, password] + (answer == .refuses ? ["--refuse"] : []))
+        do {
+            let started = try await companion.report(Started.self)
+            let result = try await body(Browser(program: started.browser, companion: companion))
+            await companion.end()
+            return result
+        } catch {
+            await companion.end()
+            throw error
+        }
+    }
+
+    /// What the person did with the next URL that was opened.
+    func visit() async throws -> Visit { try await companion.report() }
+}
