@@ -2,10 +2,13 @@
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The value of each ASCII character, 0xFF where it is none of the alphabet.
-    private static let values: [UInt8] = {
-        var table = [UInt8](repeating: 0xFF, count: 256)
-        for (value, character) in alphabet.enumerated() { table[Int(character)] = UInt8(value) }
+    /// What is not in the alphabet has this bit set.
+    private static let outside: UInt32 = 1 << 31
+
+    /// The value of each byte as a character.
+    private static let values: [UInt32] = {
+        var table = [UInt32](repeating: outside, count: 256)
+        for (value, character) in alphabet.enumerated() { table[Int(character)] = UInt32(value) }
         return table
     }()
 
@@ -31,34 +34,49 @@ package enum Base64URL {
         }
     }
 
-    package static func decode(_ text: String) -> [UInt8]? {
-        var text = text
-        return text.withUTF8 { decode($0) }
-    }
+    package static func decode(_ text: String) -> [UInt8]? { text.withBytes { decode($0) } }
 
     /// Decodes strictly: no padding, no white space, and unused bits zero, so that a text has one form alone.
     package static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var valid = true
         let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { out, count in
-            values.withUnsafeBufferPointer { values in
-                var accumulator: UInt32 = 0
-                var bits = 0
-                var seen: UInt8 = 0
-                for character in text {
-                    let value = values[Int(character)]
-                    seen |= value
-                    accumulator = accumulator << 6 | UInt32(value & 63)
-                    bits += 6
-                    if bits >= 8 {
-                        bits -= 8
-                        out[count] = UInt8(truncatingIfNeeded: accumulator >> UInt32(bits))
-                        count += 1
-                    }
-                }
-                valid = seen & 0xC0 == 0 && accumulator & (1 << UInt32(bits) - 1) == 0
-            }
+            valid = values.withUnsafeBufferPointer { decode(text, with: $0, into: out) }
+            count = out.count
         }
         return valid ? bytes : nil
+    }
+
+    /// Fills `out`, which has room for just the bytes that the text holds; false if the text is not valid.
+    private static func decode(
+        _ text: UnsafeBufferPointer<UInt8>, with values: UnsafeBufferPointer<UInt32>,
+        into out: UnsafeMutableBufferPointer<UInt8>
+    ) -> Bool {
+        var (position, count, seen): (Int, Int, UInt32) = (0, 0, 0)
+        while position + 4 <= text.count {
+            let (a, b) = (values[Int(text[position])], values[Int(text[position + 1])])
+            let (c, d) = (values[Int(text[position + 2])], values[Int(text[position + 3])])
+            let bits = a << 18 | b << 12 | c << 6 | d
+            out[count] = UInt8(truncatingIfNeeded: bits >> 16)
+            out[count + 1] = UInt8(truncatingIfNeeded: bits >> 8)
+            out[count + 2] = UInt8(truncatingIfNeeded: bits)
+            seen |= a | b | c | d
+            position += 4
+            count += 3
+        }
+        // Two characters are left for a last byte, three for two.
+        var (bits, spare): (UInt32, UInt32) = (0, 0)
+        while position < text.count {
+            let value = values[Int(text[position])]
+            bits = bits << 6 | value
+            spare += 6
+            seen |= value
+            position += 1
+            guard spare >= 8 else { continue }
+            spare -= 8
+            out[count] = UInt8(truncatingIfNeeded: bits >> spare)
+            count += 1
+        }
+        return seen & outside == 0 && bits & (1 << spare - 1) == 0
     }
 }

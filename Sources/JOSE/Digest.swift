@@ -13,10 +13,7 @@ package enum Digest: Int, Sendable, Hashable {
 
     package func hash(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { hash($0) } }
 
-    package func hash(_ text: String) -> [UInt8] {
-        var text = text
-        return text.withUTF8 { hash(UnsafeRawBufferPointer($0)) }
-    }
+    package func hash(_ text: String) -> [UInt8] { text.withBytes { hash(UnsafeRawBufferPointer($0)) } }
 
     func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { out, count in

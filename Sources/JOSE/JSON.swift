@@ -94,7 +94,7 @@ extension JSON {
         /// Where each name stands; kept for large objects alone, since a short list is searched faster.
         private var index: [ExactText: Int]?
 
-        private static let indexedAbove = 16
+        private static let indexedAbove = 32
 
         /// An object without members.
         public init() {}

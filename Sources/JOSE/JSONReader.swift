@@ -131,10 +131,11 @@ private struct JSONReader {
         position += 1
         let start = position
         // Most strings hold no escape: they are found whole and copied once.
-        while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+        let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+        position = bytes[start...].firstIndex { $0 == quote || $0 == backslash || $0 < 0x20 } ?? bytes.count
         guard peek == UInt8(ascii: "\"") else { return try escapedString(from: start) }
         defer { position += 1 }
-        return try utf8(bytes[start..<position])
+        return try utf8(UnsafeBufferPointer(rebasing: bytes[start..<position]))
     }
 
     private mutating func escapedString(from start: Int) throws(JSON.ParseError) -> String {
@@ -142,7 +143,7 @@ private struct JSONReader {
         while let byte = peek {
             position += 1
             switch byte {
-            case UInt8(ascii: "\""): return try utf8(text)
+            case UInt8(ascii: "\""): return try text.withUnsafeBufferPointer(utf8)
             case UInt8(ascii: "\\"):
                 text.append(contentsOf: UTF8.encode(try escape()) ?? UTF8.encodedReplacementCharacter)
             case 0..<0x20: throw error("a control character in a string")
@@ -192,9 +193,10 @@ private struct JSONReader {
         return value
     }
 
-    private func utf8(_ bytes: some Collection<UInt8>) throws(JSON.ParseError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw error("a string is not UTF-8") }
-        return text
+    private func utf8(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSON.ParseError) -> String {
+        do { return String(copying: try UTF8Span(validating: bytes.span)) } catch {
+            throw self.error("a string is not UTF-8")
+        }
     }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -3,8 +3,8 @@ package struct JWS: Sendable {
     package let header: Header
     package let payload: [UInt8]
     package let signature: [UInt8]
-    /// The whole token in ASCII, and how much of it is signed: header, dot and payload (RFC 7515 §5.2).
-    private let token: [UInt8]
+    /// The whole token, and how many bytes of it are signed: header, dot and payload (RFC 7515 §5.2).
+    private let token: String
     private let signedCount: Int
 
     /// What counts in a header. Members that bring a key of their own (`jku`, `jwk`, `x5u`, `x5c`) are not read at all
@@ -20,25 +20,23 @@ package struct JWS: Sendable {
     /// - Throws: ``JOSEError`` for anything but three parts in base64url with an object as the header, for more than
     ///   64 KiB, and for a header with `crit`, since no extension is known here (RFC 7515 §4.1.11).
     package init(compact text: String) throws(JOSEError) {
-        let token = Array(text.utf8)
-        guard token.count <= Self.maximumCount else {
-            throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(token.count)")
+        guard text.utf8.count <= Self.maximumCount else {
+            throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(text.utf8.count)")
         }
-        let dot = UInt8(ascii: ".")
-        guard let first = token.firstIndex(of: dot), let last = token.lastIndex(of: dot), first != last,
-            !token[(first + 1)..<last].contains(dot)
-        else { throw JOSEError("expected a signed token of three parts") }
-        let parts: [[UInt8]?] = token.withUnsafeBufferPointer { bytes in
-            [0..<first, (first + 1)..<last, (last + 1)..<bytes.count].map {
-                Base64URL.decode(.init(rebasing: bytes[$0]))
-            }
+        let (parts, signedCount) = text.withBytes { bytes in
+            // Whoever has more than three parts has them in the fourth.
+            let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
+            return (
+                parts.map { Base64URL.decode(UnsafeBufferPointer(rebasing: $0)) }, parts.last.map { $0.startIndex - 1 }
+            )
         }
+        guard let signedCount, parts.count == 3 else { throw JOSEError("expected a signed token of three parts") }
         guard let header = parts[0], let payload = parts[1], let signature = parts[2] else {
             throw JOSEError("expected a token in base64url without padding")
         }
         self.header = try Self.header(from: header)
         (self.payload, self.signature) = (payload, signature)
-        (self.token, signedCount) = (token, last)
+        (self.token, self.signedCount) = (text, signedCount)
     }
 
     private static func header(from bytes: [UInt8]) throws(JOSEError) -> Header {
@@ -58,16 +56,18 @@ package struct JWS: Sendable {
 
     package func isSigned(by key: VerificationKey, algorithm: SignatureAlgorithm) -> Bool {
         header.alg == algorithm.rawValue
-            && token.withUnsafeBytes { bytes in
-                key.verifies(signature, of: .init(rebasing: bytes[..<signedCount]), algorithm: algorithm)
-            }
+            && withSignedBytes { key.verifies(signature, of: $0, algorithm: algorithm) }
     }
 
     /// With an empty secret anyone could sign: it verifies nothing. RFC 7518 §3.2 asks for a secret as long as the digest;
     /// that is not enforced, since servers do hand out shorter client secrets.
     package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
         header.alg == algorithm.rawValue && !secret.isEmpty
-            && constantTimeEqual(signature, algorithm.digest.hmac(key: secret, Array(token[..<signedCount])))
+            && constantTimeEqual(signature, withSignedBytes { algorithm.digest.hmac(key: secret, $0) })
+    }
+
+    private func withSignedBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        token.withBytes { body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer($0)[..<signedCount])) }
     }
 }
 

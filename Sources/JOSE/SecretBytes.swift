@@ -5,8 +5,7 @@ package final class SecretBytes: Sendable {
     nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer  // written in init alone
 
     package init(_ text: String) {
-        var text = text
-        storage = text.withUTF8 { utf8 in
+        storage = text.withBytes { utf8 in
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: utf8.count, alignment: 1)
             copy.copyMemory(from: UnsafeRawBufferPointer(utf8))
             return copy

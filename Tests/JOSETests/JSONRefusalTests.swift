@@ -59,7 +59,7 @@ import Testing
         #expect(!isRefused(text))
     }
 
-    @Test(arguments: [1, 14, 15, 16, 17, 18, 40])
+    @Test(arguments: [1, 2, 31, 32, 33, 34, 70])
     func `a repeated member is refused in objects of any size`(count: Int) {
         let members = (0..<count).map { "\"m\($0)\":\($0)" }
         #expect(!isRefused("{" + members.joined(separator: ",") + "}"))
