@@ -1,0 +1,28 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A package of its own, so that nobody who depends on the library resolves or builds it.
+let package = Package(
+    name: "benchmarks",
+    products: [.executable(name: "appauth-bench", targets: ["appauth-bench"])],
+    dependencies: [
+        .package(name: "swift-appauth", path: "../.."),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "appauth-bench",
+            dependencies: [
+                .product(name: "AppAuth", package: "swift-appauth"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Sources",
+            swiftSettings: [
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ])
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,59 @@
+internal import AppAuth
+internal import FoundationEssentials
+
+/// `herd N`
+func herd(of count: Int) async throws -> Report {
+    let path = try variable("STATE")
+    let record: AuthStateRecord
+    do { record = try storedSession(JSON(parsing: contents(of: path))) } catch let error as JSON.ParseError {
+        throw Failure("\(path): \(error)")
+    }
+    let state = AuthState(record: record, store: MemoryTokenStore(record), environment: .live)
+
+    let start = Spent.now
+    let (good, error) = await withTaskGroup(of: Result<AccessToken, any Error>.self) { group in
+        for _ in 0..<count {
+            group.addTask {
+                do { return .success(try await state.freshAccessToken()) } catch { return .failure(error) }
+            }
+        }
+        var (good, failure) = (0, nil as (any Error)?)
+        for await result in group {
+            switch result {
+            case .success(let token): good += token.value.reveal().isEmpty ? 0 : 1
+            case .failure(let error): failure = failure ?? error
+            }
+        }
+        return (good, failure)
+    }
+    let spent = Spent.now - start
+    if good == 0, let error { throw error }
+    var report = Report(n: count, spent)
+    report.add("good", good)
+    return report
+}
+
+private func storedSession(_ json: JSON) throws -> AuthStateRecord {
+    func text(_ name: String) throws -> String {
+        guard let text = json[name]?.string, !text.isEmpty else {
+            throw Failure("expected the session to have '\(name)', found none")
+        }
+        return text
+    }
+    let endpoint = try text("token_endpoint")
+    let client = try Client(
+        id: json["client_id"]?.string ?? "bench", serverOf: SecureURL(endpoint), endpoints: [.token: endpoint])
+    guard try text("token_type").lowercased() == "bearer" else { throw Failure("expected the token type Bearer") }
+    guard let expiry = json["expires_at"].flatMap(date) else {
+        throw Failure("expected the session to have 'expires_at' as seconds since 1970 or as RFC 3339 has it")
+    }
+    let token = AccessToken(value: Secret(try text("access_token")), issuedAt: expiry - 3600, expiresAt: expiry)
+    return try AuthStateRecord(client: client, accessToken: token, refreshToken: Secret(try text("refresh_token")))
+}
+
+private func date(_ json: JSON) -> Date? {
+    if let seconds = json.double { return Date(timeIntervalSince1970: seconds) }
+    guard let text = json.string else { return nil }
+    return (try? Date(text, strategy: .iso8601))
+        ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+}

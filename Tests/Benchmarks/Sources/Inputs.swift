@@ -1,0 +1,25 @@
+internal import AppAuth
+internal import FoundationEssentials
+internal import Glibc
+
+/// The file's bytes.
+func contents(of path: String) throws -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: path) else { throw Failure("\(path) cannot be read") }
+    return Array(data)
+}
+
+/// A variable of the environment that has to be there.
+func variable(_ name: String) throws -> String {
+    guard let value = getenv(name).map({ String(cString: $0) }), !value.isEmpty else {
+        throw Failure("expected the environment variable \(name), found none")
+    }
+    return value
+}
+
+extension Client {
+    /// A client of whatever server has the URL, with its origin as the issuer.
+    init(id: String, serverOf url: SecureURL, endpoints: [ProviderMetadata.Endpoint: String] = [:]) throws {
+        let provider = try ProviderMetadata(issuer: "\(url.scheme)://\(url.authority)", endpoints: endpoints)
+        self.init(id: id, provider: provider)
+    }
+}
