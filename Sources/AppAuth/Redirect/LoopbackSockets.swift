@@ -78,5 +78,12 @@ struct LoopbackSockets: Sendable {
         }
     }
 
-    func close() { for descriptor in descriptors { Glibc.close(descriptor) } }
+    /// Ends the listening as well, and not only our hold on it: a child that another thread is just starting has a copy
+    /// of each descriptor until it runs its program.
+    func close() {
+        for descriptor in descriptors {
+            shutdown(descriptor, Int32(SHUT_RDWR))
+            Glibc.close(descriptor)
+        }
+    }
 }
