@@ -44,7 +44,11 @@ package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 
 /// Whether two texts are equal byte for byte, in a time that depends on their length alone.
 package func constantTimeEqual(_ left: String, _ right: String) -> Bool {
-    constantTimeEqual(Array(left.utf8), Array(right.utf8))
+    left.withBytes { left in
+        right.withBytes { right in
+            left.count == right.count && CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+        }
+    }
 }
 
 /// Random bytes from libcrypto's generator.

@@ -14,17 +14,20 @@ extension JSON {
     /// - Parameter bytes: The document in UTF-8.
     /// - Throws: ``ParseError``.
     public init(parsing bytes: [UInt8]) throws(ParseError) {
-        let result = bytes.withUnsafeBufferPointer { buffer in
-            Result { () throws(ParseError) in
-                var reader = JSONReader(bytes: buffer)
-                return try reader.document()
-            }
-        }
-        self = try result.get()
+        self = try bytes.withUnsafeBufferPointer(Self.read).get()
     }
 
     /// Reads one JSON document from text; see ``init(parsing:)``.
-    package init(parsing text: String) throws(ParseError) { try self.init(parsing: Array(text.utf8)) }
+    package init(parsing text: String) throws(ParseError) {
+        self = try text.withBytes(Self.read).get()
+    }
+
+    private static func read(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSON, ParseError> {
+        Result { () throws(ParseError) in
+            var reader = JSONReader(bytes: bytes)
+            return try reader.document()
+        }
+    }
 }
 
 /// A recursive descent over the bytes of one document.

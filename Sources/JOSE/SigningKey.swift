@@ -15,7 +15,10 @@ package final class SigningKey: @unchecked Sendable {
             case .ecdsa(let curve): shims_ec_generate(curve.rawValue)
             case .edDSA: shims_ed25519_generate()
             }
-        guard let key else { throw JOSEError("libcrypto could not make a key for \(algorithm.rawValue)") }
+        guard let key else {
+            ERR_clear_error()
+            throw JOSEError("libcrypto could not make a key for \(algorithm.rawValue)")
+        }
         return try SigningKey(owning: key, algorithm)
     }
 
