@@ -67,6 +67,12 @@ let package = Package(
             name: "AppAuthTests", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
         .testTarget(
+            name: "AppAuthCoreTests",
+            dependencies: [
+                "AppAuthCore", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes, logging,
+            ],
+            swiftSettings: swift),
+        .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
         .testTarget(
             name: "LocalProviderTests",

@@ -21,6 +21,7 @@ package struct Challenge: Sendable, Hashable {
         mutating func challenge() -> Challenge? {
             skip { $0 == " " || $0 == "\t" || $0 == "," }
             guard let scheme = token() else { return nil }
+            skipToken68()
             var parameters: [String: String] = [:]
             while let (name, value) = parameter() { parameters[name] = value }
             return Challenge(scheme: scheme.lowercased(), parameters: parameters)
@@ -37,6 +38,16 @@ package struct Challenge: Sendable, Hashable {
             skip { $0 == " " || $0 == "\t" }
             guard let value = rest.first == "\"" ? quoted() : token() else { return restore(start) }
             return (name.lowercased(), value)
+        }
+
+        /// Some schemes have one value in base64 instead of parameters (RFC 9110 §11.2), which may end with `=`.
+        private mutating func skipToken68() {
+            let start = rest
+            skip { $0 == " " || $0 == "\t" }
+            let hasValue = token() != nil
+            skip { $0 == "=" }
+            skip { $0 == " " || $0 == "\t" }
+            if !hasValue || !(rest.isEmpty || rest.first == ",") { rest = start }
         }
 
         private mutating func restore(_ start: Substring) -> (String, String)? {

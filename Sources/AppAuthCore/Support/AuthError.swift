@@ -10,8 +10,8 @@ public struct AuthError: Error, Sendable, Hashable {
     public var code: Code
     /// At which step of the flow.
     public var stage: Stage
-    /// What was expected and what was found, in one line for a person: no control characters, and never a token, code,
-    /// secret, verifier or whole redirect URL.
+    /// What was expected and what was found, in one line for a person: no control characters, at most 1000 code points, and
+    /// never a token, code, secret, verifier or whole redirect URL.
     public var message: String
     /// Whether the server may have acted on the request.
     public var outcome: Outcome
@@ -31,7 +31,7 @@ public struct AuthError: Error, Sendable, Hashable {
     ) {
         self.code = code
         self.stage = stage
-        self.message = message.onOneLine
+        self.message = message.onOneLine.shortened(to: 1000)
         self.outcome = outcome
         self.isTemporary = isTemporary
         self.server = server

@@ -7,11 +7,11 @@ public struct OAuthError: Sendable, Hashable, Codable {
     /// A page about the error.
     public let errorURI: String?
 
-    /// Takes over what a server said: one line each, at most 64, 300 and 300 characters.
+    /// Takes over what a server said: one line each, at most 64, 300 and 300 code points.
     public init(error: String, errorDescription: String? = nil, errorURI: String? = nil) {
-        self.error = String(error.onOneLine.prefix(64))
-        self.errorDescription = errorDescription.map { String($0.onOneLine.prefix(300)) }
-        self.errorURI = errorURI.map { String($0.onOneLine.prefix(300)) }
+        self.error = error.onOneLine.shortened(to: 64)
+        self.errorDescription = errorDescription?.onOneLine.shortened(to: 300)
+        self.errorURI = errorURI?.onOneLine.shortened(to: 300)
     }
 
     /// Code and description in one line, for a person.
@@ -30,4 +30,7 @@ extension String {
                     }
                 }))
     }
+
+    /// The first code points. Not characters: one of them can have a million marks.
+    package func shortened(to count: Int) -> String { String(String.UnicodeScalarView(unicodeScalars.prefix(count))) }
 }

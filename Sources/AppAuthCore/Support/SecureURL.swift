@@ -21,7 +21,8 @@ public struct SecureURL: Sendable, Hashable {
     public init(_ string: String) throws {
         func refuse(_ why: String) -> AuthError {
             AuthError(
-                .invalidConfiguration, .configuration, "expected an absolute https URL, found '\(string)': \(why)")
+                .invalidConfiguration, .configuration,
+                "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)")
         }
         guard string.utf8.count <= 8192 else { throw refuse("longer than 8192 bytes") }
         guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
@@ -91,7 +92,15 @@ public struct SecureURL: Sendable, Hashable {
         }
     }
 
-    /// Splits `host[:port]`; nil for user information, an empty host, and brackets around what is no IPv6 address.
+    /// What of a refused URL can be shown: no user information, query or fragment, where secrets stand.
+    private static func excerpt(_ string: String) -> String {
+        let shown = string.prefix { $0 != "?" && $0 != "#" }
+        let visible = shown.lastIndex(of: "@").map { "…" + shown[$0...] } ?? String(shown)
+        return visible.shortened(to: 200)
+    }
+
+    /// Splits `host[:port]`; nil for user information, an empty host, and brackets around what cannot be an IPv6 address.
+    /// Escapes are refused too, which RFC 3986 §3.2.2 allows: HTTP clients differ in which host they go to then.
     private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
         let host: Substring
         if authority.hasPrefix("[") {
@@ -103,7 +112,7 @@ public struct SecureURL: Sendable, Hashable {
             }
         } else {
             host = authority.prefix { $0 != ":" }
-            guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._~%".contains($0) }) else { return nil }
+            guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._~".contains($0) }) else { return nil }
         }
         let rest = authority[host.endIndex...]
         guard !host.isEmpty, rest.isEmpty || rest.hasPrefix(":"), rest.dropFirst().allSatisfy(\.isNumber) else {

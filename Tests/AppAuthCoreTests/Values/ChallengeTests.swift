@@ -1,0 +1,51 @@
+import AppAuthCore
+import HTTPTypes
+import Testing
+
+/// `WWW-Authenticate` by RFC 9110 §11.6.1, and what RFC 6750 §3 says with it.
+struct ChallengeTests {
+    @Test(arguments: [
+        #"Bearer error="invalid_token""#, "Bearer error=invalid_token", "bEARER ERROR=\"invalid_token\"",
+        #"Bearer realm="example", error="invalid_token", error_description="The access token expired""#,
+        #"Bearer realm="a, b=\"c\" \\", error="invalid_token""#, "Bearer error = \"invalid_token\"",
+        #"Basic realm="x", Bearer error="invalid_token""#, #"Bearer error="invalid_token", Basic realm="x""#,
+        #"Negotiate, Bearer error="invalid_token""#, #"Negotiate YII=, Bearer error="invalid_token""#,
+        #"NTLM TlRMTVNTUAAB==, Bearer error="invalid_token""#, #"Basic a/b+c, Bearer error="invalid_token""#,
+        "\t, ,Bearer\terror=\"invalid_token\",", #"DPoP algs="ES256", Bearer scope="a b",error="invalid_token""#,
+    ])
+    func `a Bearer challenge with invalid_token is found among others`(field: String) {
+        #expect(answer([field]).saysInvalidToken)
+    }
+
+    @Test(arguments: [
+        "", "Bearer", #"Bearer realm="x""#, #"Bearer error="insufficient_scope""#, #"Bearer error="Invalid_token""#,
+        #"Bearer error="invalid_token"#, #"DPoP error="invalid_token""#, #"Basic error="invalid_token""#,
+        #"Bearer realm="error=invalid_token""#, #"Bearer xerror="invalid_token""#, "error=invalid_token",
+        #"Bearer error_description="x", Basic error="invalid_token""#, "Bearer =invalid_token", "= \" ,,,",
+    ])
+    func `any other challenge is none of an invalid token`(field: String) {
+        #expect(!answer([field]).saysInvalidToken)
+    }
+
+    @Test func `several fields count as one list`() {
+        #expect(answer([#"Basic realm="x""#, #"Bearer error="invalid_token""#]).saysInvalidToken)
+        #expect(!answer([]).saysInvalidToken)
+    }
+
+    @Test(arguments: [200, 400, 403, 407, 500])
+    func `the status has to be 401`(status: Int) {
+        #expect(!answer([#"Bearer error="invalid_token""#], status).saysInvalidToken)
+    }
+
+    @Test func `challenges are read with their parameters`() {
+        let found = Challenge.challenges(in: #"Digest Realm="a\"b", qop=auth, Negotiate dG9r==, Bearer"#)
+        #expect(found.map(\.scheme) == ["digest", "negotiate", "bearer"])
+        #expect(found.map(\.parameters) == [["realm": "a\"b", "qop": "auth"], [:], [:]])
+    }
+
+    private func answer(_ fields: [String], _ status: Int = 401) -> HTTPAnswer {
+        var response = HTTPResponse(status: .init(code: status))
+        for field in fields { response.headerFields.append(HTTPField(name: .wwwAuthenticate, value: field)) }
+        return HTTPAnswer(response, body: [])
+    }
+}
