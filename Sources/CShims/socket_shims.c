@@ -34,9 +34,10 @@ static int bind_and_listen(int fd, int family, uint16_t port, int backlog, uint1
     socklen_t length = loopback(family, port, &address);
     int on = 1;
     if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) return -1;
-    // A fixed port must be free again at once, although connections of the last sign-in are still in TIME_WAIT. On
-    // Linux this never lets two sockets listen on one port, and a socket that listens cannot be pushed aside by it.
-    if (port != 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return -1;
+    // A port must be free again at once, although connections of the last sign-in are still in TIME_WAIT (our side
+    // closes first). On Linux this never lets two sockets listen on one port, nor pushes one aside that listens; and a
+    // free port is still one that nobody else has.
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return -1;
     if (bind(fd, &address.any, length) != 0 || listen(fd, backlog) != 0) return -1;
     if (getsockname(fd, &address.any, &length) != 0) return -1;
     *bound = ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
@@ -55,6 +56,13 @@ int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *boun
 int shims_accept(int listener) {
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+void shims_end_sending(int fd) { shutdown(fd, SHUT_WR); }
+
+void shims_end(int fd) {
+    shutdown(fd, SHUT_RDWR);
+    close(fd);
 }
 
 int shims_event(void) {

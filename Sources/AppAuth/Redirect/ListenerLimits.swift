@@ -11,7 +11,7 @@ package struct ListenerLimits: Sendable {
     /// Connections at a time; a new one pushes out the oldest that is of least use.
     package var connections = 64
     /// Connections that the kernel keeps until we take them.
-    package var backlog: Int32 = 128
+    package var backlog: Int32 = 1024
 
     package init() {}
 }

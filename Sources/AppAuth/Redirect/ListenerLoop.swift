@@ -28,7 +28,7 @@ struct ListenerLoop {
             let ready = wait(now: now)
             handle(ready, now: .now)
         }
-        for connection in connections { close(connection.descriptor) }
+        for connection in connections { shims_end(connection.descriptor) }
         sockets.close()
         state.end()
     }
@@ -107,8 +107,8 @@ struct ListenerLoop {
     private mutating func removeEnded() {
         connections.removeAll { connection in
             guard connection.isOver else { return false }
-            if connection.carriesPage && connection.wasSeenOff { pageWasRead = true }
-            close(connection.descriptor)
+            if connection.carriesPage && connection.isSent { pageWasRead = true }
+            shims_end(connection.descriptor)
             return true
         }
     }
@@ -136,6 +136,6 @@ struct ListenerLoop {
     /// Closes the connection that is worth least, and of several the oldest.
     private mutating func evict() {
         guard let index = connections.indices.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
-        close(connections.remove(at: index).descriptor)
+        shims_end(connections.remove(at: index).descriptor)
     }
 }

@@ -78,5 +78,7 @@ struct LoopbackSockets: Sendable {
         }
     }
 
-    func close() { for descriptor in descriptors { Glibc.close(descriptor) } }
+    func close() {
+        for descriptor in descriptors { shims_end(descriptor) }
+    }
 }

@@ -47,7 +47,7 @@ enum PageTemplate {
         .success svg{color:var(--good)}
         .failure svg{color:var(--bad)}
         h1{font-size:1.4rem;line-height:1.25;font-weight:600;margin-bottom:.6rem;text-wrap:balance}
-        p{color:var(--soft);text-wrap:pretty}
+        p{color:var(--soft);text-wrap:balance}
         .reason{margin-top:1.25rem;padding:.75rem 1rem;background:var(--page);border-radius:.6rem;font-size:.9rem;\
         color:var(--text)}
         """
@@ -69,7 +69,7 @@ enum PageTemplate {
 
 extension CompletionPage {
     /// The page for whoever sent a request, in the language that its browser prefers.
-    func html(for head: RequestHead) -> String {
+    package func html(for head: RequestHead) -> String {
         let wanted = head["accept-language"].flatMap { AcceptLanguage.best(of: texts.map(\.language), for: $0) }
         guard let text = texts.first(where: { $0.language == wanted }) ?? texts.first else { return "" }
         return PageTemplate.html(text, reason: reason, isSuccess: isSuccess)

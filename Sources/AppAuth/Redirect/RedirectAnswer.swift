@@ -4,9 +4,13 @@ internal import JOSE
 /// One answer of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
 package struct RedirectAnswer: Sendable, Hashable {
     package var status: Int
-    package var fields: [RequestHead.Field] = []
-    package var body = ""
-    package var isHTML = false
+    package var fields: [RequestHead.Field]
+    package var body: String
+    package var isHTML: Bool
+
+    package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", isHTML: Bool = false) {
+        (self.status, self.fields, self.body, self.isHTML) = (status, fields, body, isHTML)
+    }
 
     /// Status line, header fields and body.
     package var bytes: [UInt8] {

@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 
 /// One connection: a request head comes in, its answer goes out whole, and the connection ends.
@@ -23,8 +24,8 @@ struct RedirectConnection {
     private(set) var deadline: Instant?
     /// Whether the answer is the last page.
     private(set) var carriesPage = false
-    /// Whether the other side has closed after all was sent.
-    private(set) var wasSeenOff = false
+    /// Whether the whole answer was sent.
+    private(set) var isSent = false
 
     init(descriptor: Int32, limits: ListenerLimits, now: Instant) {
         (self.descriptor, self.limits) = (descriptor, limits)
@@ -86,10 +87,7 @@ struct RedirectConnection {
 
     private mutating func drop(_ scratch: inout [UInt8]) {
         guard let count = receive(&scratch) else { return }
-        if count == 0 {
-            wasSeenOff = true
-            stage = .over
-        }
+        if count == 0 { stage = .over }
     }
 
     /// The number of bytes received, 0 at the end; nil if there is nothing now, or nothing any more.
@@ -128,7 +126,8 @@ struct RedirectConnection {
             }
             position += count
         }
-        shutdown(descriptor, Int32(SHUT_WR))
+        shims_end_sending(descriptor)
+        isSent = true
         (stage, deadline) = (.seeingOff, now + limits.farewellTime)
     }
 

@@ -24,7 +24,7 @@ package struct RedirectRoutes: Sendable {
     package private(set) var phase = Phase.open
     /// How many redirects came that were not the awaited one.
     package private(set) var ignored = 0
-    let redirectURI: String
+    package let redirectURI: String
     private let origin: String
     private let authorities: [String]
     private let path: String

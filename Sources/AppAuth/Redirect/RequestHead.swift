@@ -15,6 +15,13 @@ package struct RequestHead: Sendable, Hashable {
     package struct Field: Sendable, Hashable {
         package var name: String
         package var value: String
+
+        package init(name: String, value: String) { (self.name, self.value) = (name, value) }
+    }
+
+    package init(method: String, authority: String, path: String, query: String, fields: [Field]) {
+        (self.method, self.authority, self.path, self.query) = (method, authority, path, query)
+        self.fields = fields
     }
 
     /// The first value of a field.
@@ -27,29 +34,29 @@ package struct RequestHead: Sendable, Hashable {
 }
 
 extension RequestHead {
-    /// Parses the lines of a head, without their line ends and without the empty line.
+    /// Puts a head together from its parsed lines.
     ///
     /// - Throws: ``Refusal`` with the status that says what is wrong.
-    init(lines: [[UInt8]]) throws(Refusal) {
-        guard let first = lines.first else { throw .badRequest }
-        let (method, target) = try Self.requestLine(first)
-        var fields: [Field] = []
-        for line in lines.dropFirst() { fields.append(try Self.field(line)) }
-
+    init(_ start: RequestLine, fields: [Field]) throws(Refusal) {
         // RFC 9112 §3.2: a request without exactly one Host field is answered with 400.
         let hosts = fields.filter { $0.name == "host" }
         guard hosts.count == 1 else { throw .badRequest }
 
         // RFC 9112 §3.2.2: the authority of a target in absolute form stands above the Host field.
-        let (authority, local) = Self.splitAbsolute(target) ?? (hosts[0].value, target)
+        let (authority, local) = Self.splitAbsolute(start.target) ?? (hosts[0].value, start.target)
         let parts = local.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        (self.method, self.authority, self.fields) = (method, authority, fields)
+        (method, self.authority, self.fields) = (start.method, authority, fields)
         path = String(parts[0])
         query = parts.count > 1 ? String(parts[1]) : ""
     }
 
+    struct RequestLine: Sendable {
+        var method: String
+        var target: String
+    }
+
     /// RFC 9112 §3: `method SP request-target SP HTTP-version`, and nothing that a lenient reader would mend.
-    private static func requestLine(_ line: [UInt8]) throws(Refusal) -> (method: String, target: String) {
+    static func requestLine(_ line: [UInt8]) throws(Refusal) -> RequestLine {
         let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(\.isTokenCharacter), !parts[1].isEmpty,
             parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") })
@@ -58,11 +65,11 @@ extension RequestHead {
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
             throw version.hasPrefix("HTTP/") ? .versionNotSupported : .badRequest
         }
-        return (text(parts[0]), text(parts[1]))
+        return RequestLine(method: text(parts[0]), target: text(parts[1]))
     }
 
     /// RFC 9112 §5: no space before the colon (a refused smuggling trick), and no folded lines.
-    private static func field(_ line: [UInt8]) throws(Refusal) -> Field {
+    static func field(_ line: [UInt8]) throws(Refusal) -> Field {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy(\.isTokenCharacter)
         else { throw .badRequest }

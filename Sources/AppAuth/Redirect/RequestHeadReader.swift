@@ -3,7 +3,8 @@
 package struct RequestHeadReader: Sendable {
     private let limit: Int
     private var count = 0
-    private var lines: [[UInt8]] = []
+    private var start: RequestHead.RequestLine?
+    private var fields: [RequestHead.Field] = []
     private var line: [UInt8] = []
     private var sawCarriageReturn = false
     private var hasMethod = false
@@ -26,12 +27,14 @@ package struct RequestHeadReader: Sendable {
     package mutating func read(_ bytes: some Sequence<UInt8>) -> Progress {
         for byte in bytes {
             count += 1
-            guard count <= limit else { return .bad(lines.isEmpty ? .targetTooLong : .headTooLarge) }
+            guard count <= limit else { return .bad(start == nil ? .targetTooLong : .headTooLarge) }
             if sawCarriageReturn {
                 // RFC 9112 §2.2: a carriage return that no line feed follows is never part of a head.
                 guard byte == UInt8(ascii: "\n") else { return .bad(.badRequest) }
                 sawCarriageReturn = false
-                if let head = endLine() { return head }
+                do throws(RequestHead.Refusal) {
+                    if let head = try endLine() { return .request(head) }
+                } catch { return .bad(error) }
             } else if byte == UInt8(ascii: "\r") {
                 sawCarriageReturn = true
             } else {
@@ -42,22 +45,25 @@ package struct RequestHeadReader: Sendable {
         return .needsMore
     }
 
-    private mutating func endLine() -> Progress? {
+    private mutating func endLine() throws(RequestHead.Refusal) -> RequestHead? {
         defer { line = [] }
-        if !line.isEmpty {
-            lines.append(line)
-            return nil
+        if let start {
+            if line.isEmpty { return try RequestHead(start, fields: fields) }
+            fields.append(try RequestHead.field(line))
+        } else if !line.isEmpty {
+            start = try RequestHead.requestLine(line)
+        } else if count > 2 {
+            // RFC 9112 §2.2: an empty line before the request line is skipped; one, not any number of them.
+            throw .badRequest
         }
-        // RFC 9112 §2.2: an empty line before the request line is skipped; one, not any number of them.
-        if lines.isEmpty { return count == 2 ? nil : .bad(.badRequest) }
-        do throws(RequestHead.Refusal) { return .request(try RequestHead(lines: lines)) } catch { return .bad(error) }
+        return nil
     }
 
     /// Whether a byte may stand where it stands: no control character but a tab, and nothing that is not ASCII before
     /// the first line has ended. A bare line feed is refused with them, though RFC 9112 §2.2 would let us take it: no
     /// browser sends one.
     private mutating func allows(_ byte: UInt8) -> Bool {
-        guard lines.isEmpty else { return byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") }
+        guard start == nil else { return byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") }
         guard (0x20...0x7E).contains(byte) else { return false }
         if byte == UInt8(ascii: " ") { hasMethod = true }
         return hasMethod || line.count < Self.longestMethod

@@ -2,16 +2,23 @@ import AppAuth
 import Testing
 
 /// The whole way of a redirect over real sockets.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectFlowTests {
-    @Test func `the browser gets the outcome at an address without the code`() async throws {
-        let listener = try LoopbackRedirectListener()
-        async let query = listener.redirect(state: "s1")
+    private let listener: LoopbackRedirectListener
 
-        let sentOn = try await listener.get("/callback?code=c-123&state=s1&iss=https%3A%2F%2Fa")
-        #expect(try await query == "code=c-123&state=s1&iss=https%3A%2F%2Fa")
+    init() throws { listener = try .patient() }
+
+    /// Brings the awaited redirect, and returns the path that the browser is sent on to.
+    private func signIn(code: String = "c") async throws -> String {
+        async let query = listener.redirect(state: "s1")
+        let sentOn = try await listener.get("/callback?code=\(code)&state=s1")
+        #expect(try await query == "code=\(code)&state=s1")
         #expect(sentOn.status == 303)
-        let done = try #require(listener.path(of: sentOn["location"]))
+        return try #require(listener.path(of: sentOn["location"]))
+    }
+
+    @Test func `the browser gets the outcome at an address without the code`() async throws {
+        let done = try await signIn(code: "c-123")
         #expect(!done.contains("c-123") && !done.contains("s1"))
 
         async let page = listener.get(done)
@@ -20,5 +27,120 @@ struct RedirectFlowTests {
         #expect(shown.status == 200)
         #expect(shown.body.contains("<h1>You are signed in</h1>"))
         #expect(throws: WireError.self) { try WireClient(listener.port) }
+    }
+
+    @Test func `the browser is held until the outcome is known, and gets the true one`() async throws {
+        let (port, authority, done) = (listener.port, listener.authority, try await signIn())
+        let browser = try await onThread {
+            let client = try WireClient(port)
+            client.send(request(done, host: authority))
+            return client
+        }
+        #expect(try await onThread { !browser.isReadable(within: 100) })
+        async let page = onThread { try browser.answer() }
+        await listener.finish(with: .failed(appName: "Harbour", reason: "the nonce is another one"))
+        #expect(try await page.body.contains("the nonce is another one"))
+    }
+
+    @Test func `a browser that comes for the page after the outcome gets it too`() async throws {
+        let done = try await signIn()
+        let finished = Task { await listener.finish(with: .signedIn(appName: "Harbour")) }
+        #expect(try await listener.get(done).status == 200)
+        await finished.value
+        #expect(throws: WireError.self) { try WireClient(listener.port) }
+    }
+
+    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+        let (port, authority) = (listener.port, listener.authority)
+        let browser = try await onThread {
+            let client = try WireClient(port)
+            client.send(request("/callback?code=c&state=s1", host: authority))
+            return client
+        }
+        #expect(try await onThread { !browser.isReadable(within: 100) })
+        #expect(try await listener.redirect(state: "s1") == "code=c&state=s1")
+        #expect(try await onThread { try browser.answer() }.status == 303)
+    }
+
+    @Test func `a thousand wrong states change nothing but a counter`() async throws {
+        let (port, authority) = (listener.port, listener.authority)
+        let waiting = Task { try await listener.redirect(state: "s1") }
+        let statuses = try await onThread {
+            try (0..<1000).map { number in
+                let client = try WireClient(port)
+                client.send(request("/callback?code=stolen&state=\(number)", host: authority))
+                return try client.answer().status
+            }
+        }
+        #expect(statuses.allSatisfy { $0 == 400 })
+        #expect(listener.ignored == 1000)
+        #expect(try await listener.get("/callback?code=c&state=s1").status == 303)
+        #expect(try await waiting.value == "code=c&state=s1")
+    }
+
+    @Test func `there is one result at most`() async throws {
+        let waiting = Task { try await listener.redirect(state: "s1") }
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<50 {
+                group.addTask { try await listener.get("/callback?code=\(number)&state=s1").status }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses.filter { $0 == 303 }.count == 1)
+        #expect(statuses.filter { $0 == 400 }.count == 49)
+        _ = try await waiting.value
+        await #expect(throws: AuthError.self) { try await listener.redirect(state: "s1") }
+    }
+
+    @Test func `two cannot wait at once`() async throws {
+        let first = Task { try await listener.redirect(state: "s1") }
+        let second = Task { try await listener.redirect(state: "s1") }
+        let (port, authority) = (listener.port, listener.authority)
+        // Whichever came second is refused while the other waits; only then is there a redirect.
+        let results = try await withThrowingTaskGroup(of: Result<String, any Error>.self) { group in
+            group.addTask { await first.result }
+            group.addTask { await second.result }
+            let refused = try #require(try await group.next())
+            let sent = try await onThread {
+                let client = try WireClient(port)
+                client.send(request("/callback?state=s1", host: authority))
+                return try client.answer().status
+            }
+            #expect(sent == 303)
+            return [refused, try #require(try await group.next())]
+        }
+        #expect(throws: AuthError.self) { try results[0].get() }
+        #expect(try results[1].get() == "state=s1")
+    }
+
+    @Test func `a page of five megabytes reaches a slow browser whole`() async throws {
+        let done = try await signIn()
+        let message = String(repeating: "ü", count: 2_500_000)
+        async let page = listener.get(done)
+        let text = CompletionPage.Text(language: "en", title: "", heading: "", message: message)
+        await listener.finish(with: CompletionPage(texts: [text], isSuccess: true))
+        #expect(try await page.body.contains(message))
+    }
+
+    @Test func `a one-time link sends the browser on once`() async throws {
+        let target = "https://provider.example/end?id_token_hint=e.y.J&state=ü\r\nSet-Cookie: x"
+        let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: target)))
+        let other = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: target)))
+        #expect(link != other && !link.contains("e.y.J"))
+        let sentOn = try await listener.get(link)
+        #expect(sentOn.status == 303)
+        #expect(
+            sentOn["location"]
+                == "https://provider.example/end?id_token_hint=e.y.J&state=%C3%BC%0D%0ASet-Cookie:%20x")
+        #expect(sentOn["set-cookie"] == nil)
+        #expect(try await listener.get(link).status == 410)
+        #expect(try await listener.get(other).status == 303)
+    }
+
+    @Test func `the judge gets the query as the browser sent it`() async throws {
+        let waiting = Task { try await listener.redirect { $0.hasPrefix("state=s1") ? $0 : nil } }
+        let query = "state=s1&code=%zz%00+%C3%BC&&a&=b&state=s1?;'"
+        #expect(try await listener.get("/callback?" + query).status == 303)
+        #expect(try await waiting.value == query)
     }
 }

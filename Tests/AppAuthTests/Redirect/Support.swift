@@ -1,6 +1,13 @@
 import AppAuth
 
 extension LoopbackRedirectListener {
+    /// A listener none of whose own times ends a test.
+    static func patient(_ host: Host = .ipv4) throws -> LoopbackRedirectListener {
+        var limits = ListenerLimits()
+        (limits.headTime, limits.farewellTime, limits.pageTime) = (.seconds(600), .seconds(600), .seconds(600))
+        return try LoopbackRedirectListener(host: host, ports: [0], path: "/callback", limits: limits)
+    }
+
     /// The port, as the redirect URI tells it.
     var port: UInt16 { authority.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
 

@@ -58,13 +58,16 @@ final class WireClient: Sendable {
     /// Ends the sending side alone.
     func shutDownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Everything until the other side closes.
+    /// Everything until the other side closes; then this side closes too, as browsers do.
     func readAll() throws -> [UInt8] {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
             let count = recv(descriptor, &buffer, buffer.count, 0)
-            if count == 0 { return all }
+            if count == 0 {
+                shutDownSending()
+                return all
+            }
             guard count > 0 else { throw WireError(number: errno) }
             all += buffer[..<count]
         }

@@ -1,0 +1,188 @@
+import AppAuth
+import Glibc
+import Testing
+
+/// Whatever else connects gets a short answer or is closed in time, and the awaited redirect is served all the same.
+@Suite(.timeLimit(.minutes(5)))
+struct HostileClientTests {
+    private let listener: LoopbackRedirectListener
+
+    init() throws { listener = try LoopbackRedirectListener() }
+
+    private func listener(_ change: (inout ListenerLimits) -> Void) throws -> LoopbackRedirectListener {
+        var limits = ListenerLimits()
+        change(&limits)
+        return try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+    }
+
+    /// The awaited redirect is served and handed over.
+    private func expectService(_ listener: LoopbackRedirectListener) async throws {
+        async let query = listener.redirect(state: "right")
+        #expect(try await listener.get("/callback?code=c&state=right").status == 303)
+        #expect(try await query == "code=c&state=right")
+    }
+
+    @Test(arguments: [
+        ("GET /favicon.ico HTTP/1.1\r\nHost: HOST\r\n\r\n", 404),
+        ("GET /callback/ HTTP/1.1\r\nHost: HOST\r\n\r\n", 404),
+        ("GET http://HOST/other HTTP/1.1\r\nHost: HOST\r\n\r\n", 404),
+        ("GET http://evil.example/callback?state=right HTTP/1.1\r\nHost: HOST\r\n\r\n", 421),
+        ("GET /callback?state=right HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+        ("GET /callback?state=right HTTP/1.1\r\n\r\n", 400),
+        ("GET /callback?state=right\r\n\r\n", 400),
+        ("GET /callback?state=right HTTP/1.1\nHost: HOST\n\n", 400),
+        ("GET /callback?state=right HTTP/2.0\r\nHost: HOST\r\n\r\n", 505),
+        ("HEAD /callback?state=right HTTP/1.1\r\nHost: HOST\r\n\r\n", 405),
+        ("POST /callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: 11\r\n\r\nstate=right", 405),
+        ("OPTIONS * HTTP/1.1\r\nHost: HOST\r\n\r\n", 405),
+        ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}\u{1}\u{FC}\u{3}\u{3}", 400),
+        ("SSH-2.0-OpenSSH_9.2\r\n", 400),
+        ("\u{0}\u{1}\u{2}\u{3}", 400),
+    ])
+    func `what is not the redirect gets its answer at once`(_ text: String, _ status: Int) async throws {
+        let answer = try await listener.send(Array(text.replacing("HOST", with: listener.authority).utf8))
+        #expect(answer.status == status)
+        #expect(answer["connection"] == "close")
+        #expect(answer["cache-control"] == "no-store")
+        #expect(answer["allow"] == (status == 405 && !text.hasPrefix("OPTIONS") ? "GET" : nil))
+        if text.hasPrefix("HEAD") { #expect(answer.body.isEmpty) }
+        #expect(listener.ignored == 0)
+        try await expectService(listener)
+    }
+
+    @Test func `an absolute target for this listener is served`() async throws {
+        async let query = listener.redirect(state: "right")
+        let text = request("http://\(listener.authority)/callback?state=right", host: "proxy.example")
+        #expect(try await listener.send(Array(text.utf8)).status == 303)
+        #expect(try await query == "state=right")
+    }
+
+    @Test(arguments: [("GET /", 414), ("GET / HTTP/1.1\r\nX: ", 431)])
+    func `a head of 20 MB is refused, and the sender can read why`(_ start: String, _ status: Int) async throws {
+        let port = listener.port
+        let answer = try await onThread {
+            let client = try WireClient(port)
+            client.send(start)
+            let chunk = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
+            for _ in 0..<20 where !client.send(chunk) { break }
+            return try client.answer()
+        }
+        #expect(answer.status == status)
+        try await expectService(listener)
+    }
+
+    @Test func `a thousand half-open connections hold nobody up`() async throws {
+        try raiseDescriptorLimit()
+        let port = listener.port
+        let clients = try await onThread {
+            try (0..<1000).map { number in
+                let client = try WireClient(port)
+                if number.isMultiple(of: 2) { client.send("GET /callback?state=ri") }
+                return client
+            }
+        }
+        try await expectService(listener)
+        // The 64 that may stay are the last ones.
+        let closed = try await onThread { clients.prefix(900).filter { $0.isReadable(within: 1000) }.count }
+        #expect(closed == 900)
+    }
+
+    @Test func `the browser that waits for its page is not pushed out`() async throws {
+        try raiseDescriptorLimit()
+        async let query = listener.redirect(state: "right")
+        let done = try #require(listener.path(of: try await listener.get("/callback?state=right")["location"]))
+        _ = try await query
+        let (port, authority) = (listener.port, listener.authority)
+        let (browser, clients) = try await onThread {
+            let browser = try WireClient(port)
+            browser.send(request(done, host: authority))
+            return (browser, try (0..<300).map { _ in try WireClient(port) })
+        }
+        async let page = onThread { try browser.answer() }
+        await listener.finish(with: .signedIn(appName: "Harbour"))
+        #expect(try await page.status == 200)
+        #expect(clients.count == 300)
+    }
+
+    @Test func `a thousand requests at once are all answered whole`() async throws {
+        try raiseDescriptorLimit()
+        let (port, authority) = (listener.port, listener.authority)
+        let statuses = try await onThread {
+            let text = request("/nothing", host: authority)
+            let clients = try (0..<1000).map { _ in
+                let client = try WireClient(port)
+                client.send(text)
+                return client
+            }
+            return try clients.map { try $0.answer().status }
+        }
+        #expect(statuses.allSatisfy { $0 == 404 })
+        try await expectService(listener)
+    }
+
+    @Test func `a head that does not come in time is ended`() async throws {
+        let listener = try listener { $0.headTime = .milliseconds(200) }
+        let port = listener.port
+        let (silent, slow) = try await onThread {
+            let (silent, slow) = (try WireClient(port), try WireClient(port))
+            slow.send("GET /callback?state=right HTTP/1.1\r\nHost:")
+            return (try silent.readAll(), try slow.answer())
+        }
+        #expect(silent.isEmpty)
+        #expect(slow.status == 408)
+        try await expectService(listener)
+    }
+
+    @Test func `a slow sender within its time is served`() async throws {
+        async let query = listener.redirect(state: "right")
+        let (port, authority) = (listener.port, listener.authority)
+        let answer = try await onThread {
+            let client = try WireClient(port)
+            for byte in request("/callback?state=right", host: authority).utf8 { client.send([byte]) }
+            return try client.answer()
+        }
+        #expect(answer.status == 303)
+        #expect(try await query == "state=right")
+    }
+
+    @Test func `one request is served on a connection, whatever it asks for`() async throws {
+        let text = request("/a", host: listener.authority, fields: ["Connection: keep-alive"])
+        let answer = try await listener.send(Array((text + text).utf8))
+        #expect(answer.status == 404)
+        #expect(answer["connection"] == "close")
+        #expect(answer.body == "Not Found\n")
+    }
+
+    @Test func `a client that has ended its sending side is answered`() async throws {
+        let (port, authority) = (listener.port, listener.authority)
+        let answer = try await onThread {
+            let client = try WireClient(port)
+            client.send(request("/a", host: authority))
+            client.shutDownSending()
+            return try client.answer()
+        }
+        #expect(answer.status == 404)
+    }
+
+    @Test func `a client that never reads its answer is let go`() async throws {
+        let listener = try listener {
+            $0.farewellTime = .milliseconds(100)
+            $0.connections = 1
+        }
+        let (port, authority) = (listener.port, listener.authority)
+        let client = try await onThread {
+            let client = try WireClient(port)
+            client.send(request("/a", host: authority))
+            return client
+        }
+        try await expectService(listener)
+        #expect(try await onThread { try client.answer().status } == 404)
+    }
+
+    private func raiseDescriptorLimit() throws {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = min(limit.rlim_max, 8192)
+        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+    }
+}

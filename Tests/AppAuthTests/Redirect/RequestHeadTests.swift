@@ -1,0 +1,100 @@
+import AppAuth
+import Testing
+
+/// What the listener reads of a request: each refused head is wrong in one respect alone.
+struct RequestHeadTests {
+    private func read(_ text: String, limit: Int = 16384) -> RequestHeadReader.Progress {
+        read(Array(text.utf8), limit)
+    }
+
+    private func read(_ bytes: [UInt8], _ limit: Int = 16384) -> RequestHeadReader.Progress {
+        var reader = RequestHeadReader(limit: limit)
+        return reader.read(bytes)
+    }
+
+    private func head(_ text: String) throws -> RequestHead {
+        guard case .request(let head) = read(text) else { throw WireError(number: 0) }
+        return head
+    }
+
+    @Test func `a browser's request is read`() throws {
+        let head = try head(
+            "GET /cb?code=a%2Fb&x=? HTTP/1.1\r\nHost: 127.0.0.1:80\r\nAccept-Language:\t de \r\nX:\r\n\r\n")
+        #expect(head.method == "GET")
+        #expect(head.authority == "127.0.0.1:80")
+        #expect(head.path == "/cb")
+        #expect(head.query == "code=a%2Fb&x=?")
+        #expect(head["accept-language"] == "de")
+        #expect(head["x"] == "")
+        #expect(head["y"] == nil)
+    }
+
+    @Test func `single bytes make the same head as all at once`() throws {
+        let text = "GET /cb?a=1 HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n"
+        var reader = RequestHeadReader(limit: 100)
+        let progress = text.utf8.map { reader.read([$0]) }
+        #expect(progress.dropLast().allSatisfy { $0 == .needsMore })
+        #expect(progress.last == read(text))
+        #expect(progress.last == .request(try head(text)))
+    }
+
+    @Test(arguments: [
+        "GET / HTTP/1.0\r\nHost: h\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n\r\nbehind the head \u{0}",
+        "BREW / HTTP/1.1\r\nhOsT: h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nX: \u{FC}\r\n\r\n",
+    ])
+    func `what is allowed is accepted`(_ text: String) throws {
+        let head = try head(text)
+        #expect(head.path == "/")
+        #expect(head.authority == "h")
+    }
+
+    @Test(arguments: [
+        ("http://h:1/cb?x=1", "h:1", "/cb", "x=1"), ("HTTP://h:1", "h:1", "/", ""), ("http://h:1?x", "h:1", "/", "x"),
+        ("https://h:1/cb", "other", "https://h:1/cb", ""), ("*", "other", "*", ""), ("h:1", "other", "h:1", ""),
+    ])
+    func `the authority of an absolute target stands above the host`(
+        _ target: String, _ authority: String, _ path: String, _ query: String
+    ) throws {
+        let head = try head("GET \(target) HTTP/1.1\r\nHost: other\r\n\r\n")
+        #expect(head.authority == authority)
+        #expect(head.path == path)
+        #expect(head.query == query)
+    }
+
+    @Test(arguments: [
+        "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1 \r\nHost: h\r\n\r\n",
+        " GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /\r\nHost: h\r\n\r\n", "GET /#x HTTP/1.1\r\nHost: h\r\n\r\n", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTML/1.1\r\nHost: h\r\n\r\n", "GET / http/1.1\r\nHost: h\r\n\r\n",
+        "GET /\u{FC} HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost : h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
+        "GET / HTTP/1.1\r\nHost: h\r\n\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX: a\u{0}b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nX: a\u{7F}\r\n\r\n", "\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+    ])
+    func `a malformed head is refused`(_ text: String) { #expect(read(text) == .bad(.badRequest)) }
+
+    @Test(arguments: ["GET / HTTP/2.0\r\nHost: h\r\n\r\n", "GET / HTTP/1.10\r\nHost: h\r\n\r\n"])
+    func `another version is refused as such`(_ text: String) { #expect(read(text) == .bad(.versionNotSupported)) }
+
+    @Test func `what cannot become a request is refused at its first wrong byte`() {
+        #expect(read([0x16, 0x03, 0x01]) == .bad(.badRequest))
+        #expect(read([0x80]) == .bad(.badRequest))
+        #expect(read("GET /\t") == .bad(.badRequest))
+        #expect(read(String(repeating: "A", count: 32)) == .needsMore)
+        #expect(read(String(repeating: "A", count: 33)) == .bad(.badRequest))
+        #expect(read("GET " + String(repeating: "A", count: 100)) == .needsMore)
+    }
+
+    @Test func `a head may fill the limit and not pass it`() throws {
+        let text = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+        #expect(read(text, limit: text.utf8.count) == .request(try head(text)))
+        #expect(read(text, limit: text.utf8.count - 1) == .bad(.headTooLarge))
+        #expect(read("GET /" + String(repeating: "a", count: 20000)) == .bad(.targetTooLong))
+    }
+}
