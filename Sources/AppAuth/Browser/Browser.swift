@@ -23,12 +23,13 @@ public struct Browser: Sendable {
         }
     }
 
-    /// The first of several programs that can be started.
+    /// The first of several programs that can be started and does not fail within half a second.
     ///
     /// - Parameter candidates: Each a program and its arguments, split at spaces; no shell looks at them. `%s` stands
     ///   for the URL; without it the URL is added as the last argument.
     public init(candidates: [String]) {
-        opener = { url in try BrowserLauncher.launch(candidates.map(BrowserCommand.init), url: url) }
+        let launcher = BrowserLauncher(commands: candidates.map(BrowserCommand.init))
+        opener = { url in try await launcher.launch(url) }
     }
 
     /// A way of the app's own.
@@ -37,7 +38,8 @@ public struct Browser: Sendable {
     ///   person is done with it.
     public init(_ open: @escaping @Sendable (_ url: String) async throws -> Void) { opener = open }
 
-    /// Opens a URL and returns as soon as a browser was started.
+    /// Opens a URL. Returns when a browser runs or has taken the URL, half a second after its start at the latest: a
+    /// browser is never waited for. Cancelling the task changes nothing about that.
     ///
     /// - Parameter url: http or https, without control characters; anything else is refused, since an opener would
     ///   start other programs for other schemes.

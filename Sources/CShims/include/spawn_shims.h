@@ -17,4 +17,8 @@ int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *p
 // Turns core dumps, and debuggers that are not root's, away from this process.
 void shims_forbid_dumps(void);
 
+// Waits at most some milliseconds for a child to end, without collecting it. Returns 1 if it has ended, 0 if not, or
+// if the kernel cannot tell (it is older than 5.3, or a sandbox forbids it).
+int shims_wait_briefly(pid_t pid, int milliseconds);
+
 #endif

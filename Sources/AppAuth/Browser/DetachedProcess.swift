@@ -1,0 +1,47 @@
+internal import CShims
+internal import Glibc
+
+/// A program that is left to itself: a session of its own, nothing inherited but the environment.
+enum DetachedProcess {
+    /// Starts a program, and watches it for a while.
+    ///
+    /// - Returns: Why it could not be started or failed at once; nil if it still runs, or has ended well.
+    static func start(_ arguments: [String], patience: Duration) async -> String? {
+        var copies = arguments.map { strdup($0) } + [nil]
+        var process: pid_t = 0
+        let error = shims_spawn_detached(&copies, &process)
+        for copy in copies { free(copy) }
+        guard error == 0 else { return SystemError.text(error) }
+        return await watch(process, milliseconds: Int32((patience / .milliseconds(1)).rounded()))
+    }
+
+    /// A thread collects the process whenever it ends, so that no zombie stays; nobody waits for that.
+    private static func watch(_ process: pid_t, milliseconds: Int32) async -> String? {
+        await withCheckedContinuation { continuation in
+            let thread = try? SystemThread(named: "browser-reaper") {
+                let hasEnded = shims_wait_briefly(process, milliseconds) == 1
+                if !hasEnded { continuation.resume(returning: nil) }
+                let status = collect(process)
+                if hasEnded { continuation.resume(returning: status.flatMap(failure)) }
+            }
+            if let thread { thread.detach() } else { continuation.resume(returning: nil) }
+        }
+    }
+
+    /// The status of a process once it has ended; nil if the app has children collected in a way of its own.
+    private static func collect(_ process: pid_t) -> Int32? {
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 {
+            if errno != EINTR { return nil }
+        }
+        return status
+    }
+
+    /// What a status says, in the encoding that every Linux has; nil for success.
+    private static func failure(_ status: Int32) -> String? {
+        let signal = status & 0x7F
+        if signal != 0 { return "ended by signal \(signal)" }
+        let code = status >> 8 & 0xFF
+        return code == 0 ? nil : "exit status \(code)"
+    }
+}
