@@ -58,6 +58,13 @@ int shims_accept(int listener) {
     return fd < 0 ? -errno : fd;
 }
 
+void shims_end_sending(int fd) { shutdown(fd, SHUT_WR); }
+
+void shims_end(int fd) {
+    shutdown(fd, SHUT_RDWR);
+    close(fd);
+}
+
 int shims_event(void) {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return fd < 0 ? -errno : fd;

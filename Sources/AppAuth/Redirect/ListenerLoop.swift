@@ -28,7 +28,7 @@ struct ListenerLoop {
             let ready = wait(now: now)
             handle(ready, now: .now)
         }
-        for connection in connections { connection.close() }
+        for connection in connections { shims_end(connection.descriptor) }
         sockets.close()
         state.end()
     }
@@ -108,7 +108,7 @@ struct ListenerLoop {
         connections.removeAll { connection in
             guard connection.isOver else { return false }
             if connection.carriesPage && connection.isSent { pageWasRead = true }
-            connection.close()
+            shims_end(connection.descriptor)
             return true
         }
     }
@@ -136,6 +136,6 @@ struct ListenerLoop {
     /// Closes the connection that is worth least, and of several the oldest.
     private mutating func evict() {
         guard let index = connections.indices.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
-        connections.remove(at: index).close()
+        shims_end(connections.remove(at: index).descriptor)
     }
 }

@@ -78,12 +78,7 @@ struct LoopbackSockets: Sendable {
         }
     }
 
-    /// Ends the listening as well, and not only our hold on it: a child that another thread is just starting has a copy
-    /// of each descriptor until it runs its program.
     func close() {
-        for descriptor in descriptors {
-            shutdown(descriptor, Int32(SHUT_RDWR))
-            Glibc.close(descriptor)
-        }
+        for descriptor in descriptors { shims_end(descriptor) }
     }
 }

@@ -1,3 +1,4 @@
+internal import CShims
 internal import Glibc
 
 /// One connection: a request head comes in, its answer goes out whole, and the connection ends.
@@ -125,15 +126,9 @@ struct RedirectConnection {
             }
             position += count
         }
-        shutdown(descriptor, Int32(SHUT_WR))
+        shims_end_sending(descriptor)
         isSent = true
         (stage, deadline) = (.seeingOff, now + limits.farewellTime)
-    }
-
-    /// Ends the connection, also where a child that is just being started has a copy of its descriptor.
-    func close() {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        Glibc.close(descriptor)
     }
 
     /// Ends what has taken too long.

@@ -11,6 +11,13 @@ int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *boun
 // The next waiting connection, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_accept(int listener);
 
+// Ends the sending side of a connection.
+void shims_end_sending(int fd);
+
+// Ends a connection, or the listening of a socket, and closes the descriptor. Closing alone would leave it to live on in
+// a child that another thread is just starting, which has a copy of each descriptor until it runs its program.
+void shims_end(int fd);
+
 // An event descriptor that starts at 0, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_event(void);
 
