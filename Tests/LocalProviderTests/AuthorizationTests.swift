@@ -67,6 +67,7 @@ import Testing
         arguments: [
             ("response_type", nil, "invalid_request"), ("response_type", "token", "unsupported_response_type"),
             ("response_mode", "fragment", "invalid_request"), ("scope", nil, "invalid_scope"),
+            ("scope", "unknown", "invalid_scope"),
             ("code_challenge", nil, "invalid_request"), ("code_challenge_method", nil, "invalid_request"),
             ("code_challenge_method", "plain", "invalid_request"), ("code_challenge", "short", "invalid_request"),
             ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw+cM", "invalid_request"),

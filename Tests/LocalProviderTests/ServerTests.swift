@@ -116,4 +116,19 @@ import Testing
             #expect(provider.log.last?.status == 404)
         }
     }
+
+    @Test func `a provider that keeps no log still counts and reports`() async throws {
+        let seen = Guarded<[String]>([])
+        try await withProvider(
+            .demo {
+                $0.keepsLog = false
+                $0.observer = { request in seen.withLock { $0.append(request.redacted) } }
+            }
+        ) { provider in
+            _ = try await Wire.send("GET", provider.url(.keys))
+            #expect(provider.log.isEmpty)
+            #expect(provider.count(.keys) == 1)
+        }
+        #expect(seen.withLock { $0 } == ["GET /jwks → 200"])
+    }
 }

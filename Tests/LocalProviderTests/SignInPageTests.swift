@@ -213,4 +213,15 @@ import Testing
                     == "login_required")
         }
     }
+
+    @Test func `a login form without a button signs in all the same`() async throws {
+        try await withProvider { provider in
+            let browser = TestBrowser()
+            _ = try await browser.open(Flow(provider: provider).authorizationURL())
+            let token = try #require(browser.page?.text.firstMatch(of: /name="csrf" value="([^"]+)"/)?.1)
+            let form = [("csrf", String(token)), ("username", "alice"), ("password", "looking-glass")]
+            _ = try await browser.submit(to: browser.pageURL, form)
+            #expect(browser.page?.text.contains(#"value="allow""#) == true)
+        }
+    }
 }

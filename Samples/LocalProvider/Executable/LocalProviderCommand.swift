@@ -61,6 +61,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         configuration.rotatesRefreshTokens = !noRotation
         if !user.isEmpty { configuration.users = user.map(\.user) }
         configuration.clients += client.map(\.client)
+        configuration.keepsLog = false
         if verbose { configuration.observer = { Output.errorLine($0.redacted) } }
         return configuration
     }

@@ -46,6 +46,8 @@ extension LocalProvider {
         package var latency: [Endpoint: Duration] = [:]
         package var limits = Limits()
         package var clock: @Sendable () -> Date = { Date() }
+        /// Keeps every request for ``LocalProvider/log``; off for a provider that runs for days.
+        package var keepsLog = true
         /// Called with each request when its answer is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
 

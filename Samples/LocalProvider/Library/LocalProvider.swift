@@ -42,7 +42,10 @@ package final class LocalProvider: Sendable {
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
             formSecret: try randomBytes(32))
         return LocalProvider(
-            server, Router(context: context, log: RequestLog(), plan: FaultPlan(), holds: Holds()))
+            server,
+            Router(
+                context: context, log: RequestLog(keepsEntries: configuration.keepsLog), plan: FaultPlan(),
+                holds: Holds()))
     }
 
     private init(_ server: Server, _ router: Router) {

@@ -3,13 +3,20 @@ internal import JOSE
 /// The requests so far, and how many came to each endpoint.
 final class RequestLog: Sendable {
     private let entries = Guarded<[LoggedRequest]>([])
+    private let keepsEntries: Bool
     private let tallies: [Endpoint: Tally] = Dictionary(
         uniqueKeysWithValues: Endpoint.allCases.map { ($0, Tally()) })
 
+    init(keepsEntries: Bool) { self.keepsEntries = keepsEntries }
+
     var all: [LoggedRequest] { entries.withLock { $0 } }
 
-    func add(_ request: LoggedRequest) -> Int {
-        let index = entries.withLock { entries in
+    /// Counts a request, and keeps it if requests are kept.
+    ///
+    /// - Returns: Where it stands; nil if it is not kept.
+    func add(_ request: LoggedRequest) -> Int? {
+        let index: Int? = entries.withLock { entries in
+            guard keepsEntries else { return nil }
             entries.append(request)
             return entries.count - 1
         }
@@ -17,12 +24,7 @@ final class RequestLog: Sendable {
         return index
     }
 
-    func setStatus(_ status: Int, at index: Int) -> LoggedRequest {
-        entries.withLock { entries in
-            entries[index].status = status
-            return entries[index]
-        }
-    }
+    func setStatus(_ status: Int, at index: Int) { entries.withLock { $0[index].status = status } }
 
     func count(_ endpoint: Endpoint) -> Int { tallies[endpoint]?.count ?? 0 }
 

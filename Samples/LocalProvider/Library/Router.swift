@@ -10,7 +10,8 @@ struct Router: Sendable {
 
     func answer(to request: Request) async throws -> (Reply, Delivery) {
         let endpoint = context.issuer.endpoint(at: request.path)
-        let index = log.add(LoggedRequest(request, at: endpoint))
+        var logged = LoggedRequest(request, at: endpoint)
+        let index = log.add(logged)
         var context = context
         context.faults = plan.take(endpoint)
         try await holds.pass(endpoint, .request)
@@ -21,7 +22,8 @@ struct Router: Sendable {
         for fault in context.faults { fault.change(&reply) }
         try await holds.pass(endpoint, .answer)
         let delivery = context.faults.lazy.compactMap(\.delivery).first ?? .whole
-        let logged = log.setStatus(reply.status.code, at: index)
+        logged.status = reply.status.code
+        if let index { log.setStatus(reply.status.code, at: index) }
         context.configuration.observer?(logged)
         return (reply, delivery)
     }

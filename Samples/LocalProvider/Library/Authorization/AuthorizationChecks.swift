@@ -50,9 +50,11 @@ struct AuthorizationChecks {
         let requested = words("scope")
         guard !requested.isEmpty else { throw OAuthFailure("invalid_scope", "expected a scope") }
         let mayStayOnline = prompts.contains("consent") && client.grantTypes.contains("refresh_token")
-        return Metadata.scopes.filter { scope in
+        let granted = Metadata.scopes.filter { scope in
             requested.contains(scope) && (scope != "offline_access" || mayStayOnline)
         }
+        guard !granted.isEmpty else { throw OAuthFailure("invalid_scope", "none of the scopes can be granted") }
+        return granted
     }
 
     /// RFC 7636 §4.3 and §4.4.1; RFC 9700 §2.1.1: public clients must use PKCE, and plain is no option.

@@ -53,7 +53,8 @@ struct InteractionEndpoint {
             guard end(interaction) else { return over }
             return AuthorizationAnswer(context: context)
                 .refuse(interaction.request.wayBack, "access_denied", "the person said no")
-        case ("sign-in", .signIn):
+        // A form that a program submits may have no button.
+        case ("sign-in", .signIn), (nil, .signIn):
             let (name, password) = (form["username"] ?? "", form["password"] ?? "")
             guard let user = context.user(name: name, password: password) else {
                 return pages.signIn(interaction, failedName: name)

@@ -20,11 +20,11 @@ extension Pages {
             \(accounts)</p>
             <form method="post" action="\(action(interaction))">
             \(token(interaction))
-            <label for="username">\(words.name)</label>
+            <p><label for="username">\(words.name)</label>
             <input id="username" name="username" type="text" value="\(name)" autocomplete="username" \
-            autocapitalize="none" spellcheck="false" required\(focusName)>
-            <label for="password">\(words.password)</label>
-            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)>
+            autocapitalize="none" spellcheck="false" required\(focusName)></p>
+            <p><label for="password">\(words.password)</label>
+            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)></p>
             <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
             <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
             </form>

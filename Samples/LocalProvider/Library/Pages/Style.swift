@@ -15,9 +15,10 @@ enum Style {
         padding:2rem;box-shadow:0 1px 2px #0001,0 8px 24px #0000000d}
         h1{font-size:1.4rem;line-height:1.25;margin:0 0 .5rem}
         p{margin:0 0 1.25rem}
+        form p{margin:0 0 1.1rem}
         .soft{color:var(--soft)}
         label{display:block;font-weight:600;margin:0 0 .3rem}
-        input{width:100%;font:inherit;padding:.65rem .75rem;margin:0 0 1.1rem;color:inherit;background:transparent;\
+        input{width:100%;font:inherit;padding:.65rem .75rem;margin:0;color:inherit;background:transparent;\
         border:1px solid var(--line);border-radius:.5rem}
         input:focus-visible,button:focus-visible{outline:3px solid var(--tint);outline-offset:1px}
         button{width:100%;font:inherit;font-weight:600;padding:.7rem 1rem;margin:0 0 .6rem;cursor:pointer;\
