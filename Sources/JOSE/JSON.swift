@@ -78,78 +78,6 @@ extension JSON {
         /// The value as a double, or nil if it is too large for one.
         public var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
     }
-
-    /// The members of an object, in order, each name once.
-    public struct Object: Hashable, Sendable {
-        /// A name and its value.
-        public struct Member: Hashable, Sendable {
-            /// The member's name.
-            public let name: String
-            /// The member's value.
-            public var value: JSON
-        }
-
-        /// The members, in the order they were written in.
-        public private(set) var members: [Member] = []
-        /// Where each name stands; kept for large objects alone, since a short list is searched faster.
-        private var index: [ExactText: Int]?
-
-        private static let indexedAbove = 32
-
-        /// An object without members.
-        public init() {}
-
-        /// The names, in order.
-        public var names: [String] { members.map(\.name) }
-
-        /// The value of a member; nil where there is none. Setting nil removes it.
-        public subscript(name: String) -> JSON? {
-            get { position(of: name).map { members[$0].value } }
-            set {
-                switch (position(of: name), newValue) {
-                case (let position?, let value?): members[position].value = value
-                case (nil, let value?): append(name, value)
-                case (let position?, nil):
-                    members.remove(at: position)
-                    index = nil
-                    indexIfLarge()
-                case (nil, nil): break
-                }
-            }
-        }
-
-        /// Adds a member that may be new; false if the name is there already.
-        package mutating func insert(_ name: String, _ value: JSON) -> Bool {
-            guard position(of: name) == nil else { return false }
-            append(name, value)
-            return true
-        }
-
-        private mutating func append(_ name: String, _ value: JSON) {
-            index?[ExactText(name)] = members.count
-            members.append(Member(name: name, value: value))
-            indexIfLarge()
-        }
-
-        private mutating func indexIfLarge() {
-            guard index == nil, members.count > Self.indexedAbove else { return }
-            index = Dictionary(uniqueKeysWithValues: members.enumerated().map { (ExactText($1.name), $0) })
-        }
-
-        private func position(of name: String) -> Int? {
-            if let index { index[ExactText(name)] } else { members.firstIndex { $0.name.isExactly(name) } }
-        }
-
-        /// Whether the same names have the same values, in whatever order.
-        public static func == (left: Object, right: Object) -> Bool {
-            left.members.count == right.members.count && left.members.allSatisfy { right[$0.name] == $0.value }
-        }
-
-        /// Hashes the members independently of their order.
-        public func hash(into hasher: inout Hasher) {
-            hasher.combine(members.reduce(into: 0) { $0 ^= $1.hashValue })
-        }
-    }
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
@@ -168,14 +96,5 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     /// An object; of members with the same name the last one stays.
     public init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(Object(elements))
-    }
-}
-
-extension JSON.Object: ExpressibleByDictionaryLiteral {
-    /// An object; of members with the same name the last one stays.
-    public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
-
-    package init(_ members: some Sequence<(String, JSON)>) {
-        for (name, value) in members { self[name] = value }
     }
 }
