@@ -19,17 +19,22 @@ extension AuthorizationRequest {
     /// - Throws: ``AuthError``, which ends this request: ``AuthError/Code/invalidRedirect`` for a repeated parameter, a
     ///   wrong or missing `iss`, or no code; the provider's own code (``AuthError/Code/accessDenied``, …) if it said no.
     public func response(fromQuery query: String) throws -> AuthorizationResponse? {
-        guard let parameters = FormParameters(decoding: query) else { return nil }
-        let states = parameters.values("state")
-        guard states.contains(where: { constantTimeEqual($0, state.reveal()) }) else { return nil }
+        guard let parameters = FormParameters(decoding: query) else {
+            // One piece that cannot be read (an explanation in Latin-1, say) must not make the person wait for ever.
+            let pieces = query.split(separator: "&").compactMap { FormParameters(decoding: $0) }
+            guard pieces.contains(where: isAnswered) else { return nil }
+            throw refusal("expected parameters in UTF-8 with complete escapes")
+        }
+        guard isAnswered(by: parameters) else { return nil }
 
         // RFC 6749 §3.1: parameters are not repeated.
         if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
         try checkIssuer(parameters.values("iss").first)
-        if let error = parameters.values("error").first {
+        // RFC 6749 §3.1: a parameter without a value is as good as missing.
+        if let error = parameters.values("error").first, !error.isEmpty {
             let server = OAuthError(
                 error: error, errorDescription: parameters.values("error_description").first,
-                errorURI: parameters.values("error_uri").first)
+                errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
             throw AuthError(
                 AuthError.Code(rawValue: server.error), .authorization, "the provider answered \(server.summary)",
                 isTemporary: ["temporarily_unavailable", "server_error"].contains(server.error), server: server)
@@ -38,6 +43,10 @@ extension AuthorizationRequest {
             throw refusal("expected a 'code', found none")
         }
         return AuthorizationResponse(request: self, code: Secret(code))
+    }
+
+    private func isAnswered(by parameters: FormParameters) -> Bool {
+        parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }
     }
 
     /// RFC 9207 §2.4: an `iss` is compared exactly, and missing where the provider promised it the response is refused:

@@ -40,11 +40,13 @@ extension AuthState {
         var form = FormParameters()
         form.append("token", token.reveal())
         form.append("token_type_hint", hint)
+        let endpoint = TokenEndpoint(client: client, environment: environment)
         do {
-            let answer = try await TokenEndpoint(client: client, environment: environment)
-                .post(form, to: url, stage: .revocation)
+            let answer = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: 200, also for a token that the server does not know.
-            guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: .revocation) }
+            guard answer.response.status == .ok else {
+                throw answer.oauthError(from: url, stage: .revocation, hiding: endpoint.secrets(in: form))
+            }
             return nil
         } catch let error as AuthError {
             environment.logger.notice("revocation: \(hint): \(error)")

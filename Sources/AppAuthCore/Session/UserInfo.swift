@@ -14,10 +14,13 @@ extension AuthState {
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
         let answer = try await send(HTTPExchange(request), stage: .userInfo)
-        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: .userInfo) }
+        guard answer.response.status == .ok else {
+            let secrets = [record.accessToken?.value].compactMap(\.self)
+            throw answer.oauthError(from: url, stage: .userInfo, hiding: secrets)
+        }
         let claims = try await claims(in: answer)
         guard let subject = claims.subject, !subject.isEmpty else { throw Self.refusal("expected 'sub', found none") }
-        if let idToken = record.idToken, subject != idToken.subject {
+        if let idToken = record.idToken, !subject.isExactly(idToken.subject) {
             throw Self.refusal("expected the 'sub' of the ID token, found another")
         }
         return claims

@@ -18,8 +18,17 @@ package struct TokenEndpoint: Sendable {
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
         let url = try client.provider.require(.token)
         let answer = try await post(request.form, to: url, stage: stage)
-        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: stage) }
+        guard answer.response.status == .ok else {
+            throw answer.oauthError(from: url, stage: stage, hiding: secrets(in: request.form))
+        }
         return try TokenResponse(answer, receivedAt: environment.now(), stage: stage)
+    }
+
+    /// What of a form, and of the client, no error may repeat.
+    package func secrets(in form: FormParameters) -> [Secret] {
+        let open = ["grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint"]
+        let values = form.items.filter { !open.contains($0.name) }.map { Secret($0.value) }
+        return values + [client.authentication.secret].compactMap(\.self)
     }
 
     /// Posts a form with the client's authentication, and returns whatever the server answers.
@@ -35,11 +44,13 @@ package struct TokenEndpoint: Sendable {
 
 extension HTTPAnswer {
     /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
-    package func oauthError(from url: SecureURL, stage: AuthError.Stage) -> AuthError {
+    ///
+    /// - Parameter secrets: What the request held, and what the error may not repeat.
+    package func oauthError(from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret]) -> AuthError {
         let status = response.status.code
-        guard (400..<600).contains(status), let server = oauthErrorInBody ?? oauthErrorInChallenge else {
-            return unexpectedStatus(from: url, stage: stage)
-        }
+        guard (400..<600).contains(status),
+            let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
+        else { return unexpectedStatus(from: url, stage: stage) }
         let isTemporary =
             status >= 500 || status == 429
             || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
@@ -48,18 +59,23 @@ extension HTTPAnswer {
             isTemporary: isTemporary, server: server, httpStatus: status, retryAfter: retryAfter)
     }
 
-    private var oauthErrorInBody: OAuthError? {
+    private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
         guard let json = try? JSON(parsing: body), let code = json["error"]?.string, !code.isEmpty else { return nil }
         return OAuthError(
-            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string)
+            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string,
+            hiding: secrets)
     }
 
     /// Where a token was presented, the error stands in the challenge (RFC 6750 §3).
-    private var oauthErrorInChallenge: OAuthError? {
+    private func oauthErrorInChallenge(hiding secrets: [Secret]) -> OAuthError? {
         let challenges = response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
         guard let parameters = challenges.first(where: { $0.parameters["error"] != nil })?.parameters else {
             return nil
         }
-        return parameters["error"].map { OAuthError(error: $0, errorDescription: parameters["error_description"]) }
+        return parameters["error"].map {
+            OAuthError(
+                error: $0, errorDescription: parameters["error_description"], errorURI: parameters["error_uri"],
+                hiding: secrets)
+        }
     }
 }
