@@ -33,7 +33,7 @@ public struct AuthorizationRequest: Sendable {
     ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
     ///   - options: Everything else; see ``Options``.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint,
-    ///   ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself.
+    ///   ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one given twice.
     public init(
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
@@ -59,8 +59,29 @@ public struct AuthorizationRequest: Sendable {
         parameters.append("code_challenge", pkce.codeChallenge)
         parameters.append("code_challenge_method", "S256")
         try options.append(to: &parameters, scope: scope)
+        try Self.requireEachOnce(parameters, endpoint)
         url = endpoint.appending(parameters)
     }
+
+    /// RFC 6749 §3.1: no parameter twice, also not with the endpoint's own query; RFC 8707 §2 allows it for resource.
+    private static func requireEachOnce(_ parameters: FormParameters, _ endpoint: SecureURL) throws {
+        let existing = endpoint.query.flatMap { FormParameters(decoding: $0) } ?? FormParameters()
+        var seen: Set<String> = []
+        for item in existing.items + parameters.items where item.name != "resource" {
+            guard seen.insert(item.name).inserted else {
+                throw AuthError(
+                    .invalidConfiguration, .authorization, "the parameter '\(item.name)' is given twice",
+                    outcome: .notSent)
+            }
+        }
+    }
+}
+
+extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
+    /// Names client and provider alone, since ``url`` holds the state.
+    public var description: String { "authorization request of '\(client.id)' to \(client.provider.issuer)" }
+    /// Shows no children, so that `dump` prints no more.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension AuthorizationRequest {
@@ -126,15 +147,10 @@ extension AuthorizationRequest {
             for parameter in additionalParameters {
                 guard !Self.reservedParameters.contains(parameter.name) else {
                     throw AuthError(
-                        .invalidConfiguration, .authorization, "the parameter '\(parameter.name)' is the library's own")
+                        .invalidConfiguration, .authorization, "the parameter '\(parameter.name)' is the library's own",
+                        outcome: .notSent)
                 }
                 parameters.append(parameter.name, parameter.value)
-            }
-            // RFC 6749 §3.1: no parameter twice; RFC 8707 §2 allows it for resource.
-            var names = parameters.items.map(\.name).filter { $0 != "resource" }
-            names.sort()
-            if let twice = zip(names, names.dropFirst()).first(where: { $0 == $1 })?.0 {
-                throw AuthError(.invalidConfiguration, .authorization, "the parameter '\(twice)' is given twice")
             }
         }
     }
