@@ -85,8 +85,9 @@ public struct ProviderMetadata: Sendable, Hashable {
     private static func invalid(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
 
     private static let listNames = [
-        "id_token_signing_alg_values_supported", "token_endpoint_auth_methods_supported",
-        "code_challenge_methods_supported", "scopes_supported", "response_types_supported",
+        "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
+        "token_endpoint_auth_methods_supported", "code_challenge_methods_supported", "scopes_supported",
+        "response_types_supported",
     ]
 }
 
@@ -127,6 +128,9 @@ extension ProviderMetadata {
 
     /// The algorithms of its ID tokens; RS256 where it says nothing (OpenID Connect Core §15.1).
     public var idTokenSigningAlgorithms: [String] { list("id_token_signing_alg_values_supported") ?? ["RS256"] }
+
+    /// The algorithms of its signed userinfo answers; nil where it says nothing.
+    public var userInfoSigningAlgorithms: [String]? { list("userinfo_signing_alg_values_supported") }
 
     /// The client authentication methods of its token endpoint; nil where it says nothing.
     public var tokenEndpointAuthMethods: [String]? { list("token_endpoint_auth_methods_supported") }

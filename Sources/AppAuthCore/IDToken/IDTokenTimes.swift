@@ -23,13 +23,13 @@ extension IDTokenVerifier {
         }
     }
 
-    // Step 13: with max_age, auth_time is there and not longer ago.
+    // Step 13: with max_age, auth_time is there and not longer ago, nor ahead.
     func checkAuthenticationTime(_ claims: Claims, _ expected: Expectations) throws {
         let found = try time("auth_time", of: claims)
         guard let maxAge = expected.maxAge, expected.previous == nil else { return }
         guard let found else { throw refusal("expected 'auth_time', since 'max_age' was sent, found none") }
         let age = now().timeIntervalSince1970 - found
-        guard age <= Double(maxAge) + leeway.seconds else {
+        guard age >= -leeway.seconds, age <= Double(maxAge) + leeway.seconds else {
             throw refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
         }
     }
