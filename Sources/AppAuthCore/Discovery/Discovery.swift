@@ -18,6 +18,8 @@ public final class Discovery: Sendable {
         let flight = SingleFlight<ProviderMetadata>()
         var metadata: ProviderMetadata?
         var expires = Date.distantPast
+
+        func metadata(at now: Date) -> ProviderMetadata? { now < expires ? metadata : nil }
     }
 
     /// Makes an empty cache.
@@ -34,20 +36,26 @@ public final class Discovery: Sendable {
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
     ///   `CancellationError`.
     public func metadata(for issuer: Issuer) async throws -> ProviderMetadata {
-        let now = environment.now()
-        let entry = cache.withLock { cache in
-            let entry = cache[issuer] ?? Entry()
-            cache[issuer] = entry
-            return entry
-        }
-        if let metadata = entry.metadata, now < entry.expires { return metadata }
+        let entry = entry(of: issuer)
+        if let metadata = entry.metadata(at: environment.now()) { return metadata }
         return try await entry.flight.run { [self] in
+            // A request that this caller came too late to share may have ended meanwhile.
+            let now = environment.now()
+            if let metadata = self.entry(of: issuer).metadata(at: now) { return metadata }
             let (metadata, lifetime) = try await fetch(issuer)
             cache.withLock { cache in
                 cache[issuer]?.metadata = metadata
                 cache[issuer]?.expires = now + lifetime.seconds
             }
             return metadata
+        }
+    }
+
+    private func entry(of issuer: Issuer) -> Entry {
+        cache.withLock { cache in
+            let entry = cache[issuer] ?? Entry()
+            cache[issuer] = entry
+            return entry
         }
     }
 

@@ -36,26 +36,37 @@ package final class KeySetCache: Sendable {
 
     /// The keys, from memory where they have not expired.
     package func keys() async throws -> KeySet {
-        let now = environment.now()
-        let cached: KeySet? = state.withLock { state in
-            guard let entry = state.entry, now < entry.expires else { return nil }
-            return state.keys
-        }
         if let cached { return cached }
-        return try await flight.run { [self] in try await fetch() }
+        return try await flight.run { [self] in
+            // A fetch that this caller came too late to share may have ended meanwhile.
+            if let cached { return cached }
+            return try await fetch()
+        }
     }
 
     /// The keys fetched anew, or nil if that was done less than a minute ago.
     package func refetch() async throws -> KeySet? {
-        let now = environment.now()
-        let isAllowed = state.withLock { state in
-            guard abs(now.timeIntervalSince(state.lastForced)) >= Self.forcedInterval else { return false }
-            state.lastForced = now
-            return true
+        guard mayForce else { return nil }
+        return try await flight.run { [self] in
+            if !mayForce, let cached { return cached }
+            environment.logger.info("keys: fetched again for a key that is not among them")
+            // At the end, so that whoever asks meanwhile shares this fetch.
+            defer { state.withLock { $0.lastForced = environment.now() } }
+            return try await fetch()
         }
-        guard isAllowed else { return nil }
-        environment.logger.info("keys: fetched again for a key that is not among them")
-        return try await flight.run { [self] in try await fetch() }
+    }
+
+    private var cached: KeySet? {
+        let now = environment.now()
+        return state.withLock { state in
+            guard let entry = state.entry, now < entry.expires else { return nil }
+            return state.keys
+        }
+    }
+
+    private var mayForce: Bool {
+        let now = environment.now()
+        return state.withLock { abs(now.timeIntervalSince($0.lastForced)) >= Self.forcedInterval }
     }
 
     private func fetch() async throws -> KeySet {

@@ -26,6 +26,8 @@ package final class SingleFlight<Value: Sendable>: Sendable {
             state.nextID += 1
             return state.nextID
         }
+        // A cancellation that comes after the result leaves its mark behind.
+        defer { state.withLock { _ = $0.cancelled.remove(id) } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 enter(id, continuation, operation)
