@@ -5,7 +5,7 @@ internal import Logging
 /// A signed-in session: what an app keeps.
 ///
 /// It exchanges the code, gives out access tokens that are valid, refreshes them when needed, keeps the verified ID
-/// token, authenticates requests and signs out. Every change is in the store before anybody gets to see it.
+/// token, authenticates requests and signs out. A new token is in the store before anybody gets it.
 ///
 /// Safe to share: however many callers need a token at once, one refresh is made for all of them, and a caller that is
 /// cancelled does not cancel it for the others.
@@ -27,13 +27,15 @@ public actor AuthState {
     /// How often the record has changed, and how many of these changes the store has.
     private var changes = 0
     private var savedChanges = 0
+    /// How many of them the last write held, whether the store took it or not.
+    private var writtenChanges = 0
     private var isForgotten = false
 
     /// Takes up a session that was stored; nil if there is none. Sends nothing.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else.
     public init?(restoring store: any TokenStore, environment: Environment) async throws {
-        guard let record = try await store.load() else { return nil }
+        guard let record = try await store.attempt({ try await store.load() }) else { return nil }
         self.init(record: record, store: store, environment: environment)
     }
 
@@ -72,7 +74,7 @@ public actor AuthState {
             idToken = try await Self.verify(token, expected, request.client, keys, environment)
         }
         let record = try AuthStateRecord(request: request, response: tokens, idToken: idToken, keys: keys?.entry)
-        try await store.save(record)
+        try await store.attempt { try await store.save(record) }
         self.init(record: record, store: store, environment: environment, keys: keys)
     }
 
@@ -117,13 +119,17 @@ extension AuthState {
                 "the access token cannot be refreshed, since the provider gave no refresh token",
                 outcome: .notSent)
         }
-        return try await refreshing.run { try await self.refresh() }
+        let seen = record.accessToken
+        return try await refreshing.run { try await self.refresh(insteadOf: seen) }
     }
 
-    private func refresh() async throws -> AccessToken {
+    private func refresh(insteadOf seen: AccessToken?) async throws -> AccessToken {
+        try await save()
         guard record.end == nil, let refreshToken = record.refreshToken else {
             throw Self.signInRequired(record.end?.reason ?? "there is no refresh token")
         }
+        // A refresh that the caller came too late to share may have ended since it looked.
+        if let token = record.accessToken, token != seen { return token }
         environment.logger.info("refresh: the access token is being refreshed")
         let response: TokenResponse
         do {
@@ -199,10 +205,16 @@ extension AuthState {
         verifier.now = environment.now
         let atHand = try await keys?.keys()
         if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: atHand, expecting: expected) { return idToken }
-        guard let fetched = try await keys?.refetch() ?? atHand else {
-            throw verifier.refusal("expected the provider to have a 'jwks_uri', found none")
+        guard let keys else { throw verifier.refusal("expected the provider to have a 'jwks_uri', found none") }
+        if let fetched = try await keys.refetch() {
+            return try verifier.verify(token, keys: fetched, expecting: expected)
         }
-        return try verifier.verify(token, keys: fetched, expecting: expected)
+        // Somebody else has just fetched them. If the key is not among those either, it may be later.
+        let latest = try await keys.keys()
+        if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: latest, expecting: expected) { return idToken }
+        throw AuthError(
+            .invalidResponse, .keys,
+            "expected the ID token's key among those fetched less than a minute ago, found none", isTemporary: true)
     }
 
     /// Verifies a JWT that is signed like an ID token, for the userinfo endpoint.
@@ -217,19 +229,21 @@ extension AuthState {
     /// Returns when the store has the record as it stands. Whoever comes meanwhile waits for the same write; a caller
     /// that is cancelled does not stop it.
     private func save() async throws {
-        // Again after a write that was under way already when the record changed.
-        while savedChanges < changes { try await writing.run { try await self.write() } }
+        let wanted = changes
+        while savedChanges < wanted {
+            do { try await writing.run { try await self.write() } } catch let error as AuthError {
+                // Again after a write that was under way already when the record changed, whatever became of it.
+                if writtenChanges >= wanted { throw error }
+            }
+        }
     }
 
     private func write() async throws {
-        let written = changes
-        do {
+        guard savedChanges < changes else { return }
+        let (written, record, isForgotten) = (changes, record, isForgotten)
+        writtenChanges = written
+        try await store.attempt { [store] in
             if isForgotten { try await store.delete() } else { try await store.save(record) }
-        } catch let error as AuthError {
-            throw error
-        } catch {
-            throw AuthError(
-                .store, .store, "\(store.place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
         }
         savedChanges = written
     }

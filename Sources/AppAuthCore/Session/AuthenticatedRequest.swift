@@ -17,7 +17,12 @@ extension AuthState {
 
     func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
         let request = exchange.request
-        _ = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
+        let url = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
+        // A path without its slash would go on in the name of the host.
+        guard url.authority == request.authority, request.path?.first ?? "/" == "/" else {
+            throw AuthError(
+                .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
+        }
         let token = try await freshAccessToken()
         let answer = try await environment.send(exchange.authenticated(by: token), stage: stage)
         guard answer.saysInvalidToken else { return answer }

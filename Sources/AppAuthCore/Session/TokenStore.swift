@@ -17,6 +17,17 @@ public protocol TokenStore: Sendable {
     func delete() async throws
 }
 
+extension TokenStore {
+    /// Whatever a store of an app throws becomes an ``AuthError``.
+    func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
+        do { return try await operation() } catch let error as AuthError { throw error } catch let error
+            as CancellationError
+        { throw error } catch {
+            throw AuthError(.store, .store, "\(place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
+        }
+    }
+}
+
 /// Keeps a session for as long as the process lives.
 public actor MemoryTokenStore: TokenStore {
     private var record: AuthStateRecord?
