@@ -1,0 +1,32 @@
+import JOSE
+import Logging
+
+/// Keeps every line that is logged, at trace level.
+final class LogCapture: Sendable {
+    private let captured = Guarded<[String]>([])
+
+    var lines: [String] { captured.withLock { $0 } }
+
+    var logger: Logger {
+        var logger = Logger(label: "test") { _ in Handler(capture: self) }
+        logger.logLevel = .trace
+        return logger
+    }
+
+    private struct Handler: LogHandler {
+        let capture: LogCapture
+        var metadata: Logger.Metadata = [:]
+        var logLevel: Logger.Level = .trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let line =
+                "\(event.level) \(event.message) \(metadata) \(event.metadata ?? [:]) \(String(describing: event.error))"
+            capture.captured.withLock { $0.append(line) }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import LocalProvider
+import ScriptedBrowser
+
+/// A provider on loopback, and what is around the library: a real HTTP client, a clock and a log. Both sides have the
+/// same clock.
+struct World: Sendable {
+    let provider: LocalProvider
+    let transport = CurlTransport()
+    let clock: TestClock
+    let log = LogCapture()
+
+    var environment: Environment {
+        Environment(transport: transport, now: { [clock] in clock.now }, logger: log.logger)
+    }
+
+    /// Runs a test with a provider of its own, which is stopped at the end.
+    static func run(
+        _ configuration: LocalProvider.Configuration = .demo, _ test: (World) async throws -> Void
+    ) async throws {
+        let clock = TestClock()
+        var configuration = configuration
+        configuration.clock = { clock.now }
+        let provider = try await LocalProvider.start(configuration)
+        do { try await test(World(provider: provider, clock: clock)) } catch {
+            await provider.stop()
+            throw error
+        }
+        await provider.stop()
+    }
+}
+
+extension World {
+    func metadata() async throws -> ProviderMetadata {
+        try await Discovery(environment: environment).metadata(for: provider.issuer)
+    }
+
+    func client(_ id: String = "demo", _ authentication: ClientAuthentication = .none) async throws -> Client {
+        Client(id: id, authentication: authentication, provider: try await metadata())
+    }
+
+    /// Goes through the provider's pages as alice.
+    func authorize(
+        _ client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
+        options: AuthorizationRequest.Options = .init()
+    ) async throws -> AuthorizationResponse {
+        let listener = try LoopbackRedirectListener()
+        defer { listener.close() }
+        let request = try AuthorizationRequest(
+            client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
+        async let lastPage = browser.visit(request.url)
+        let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
+            do { return try request.response(fromQuery: query).map(Result.success) } catch {
+                return .failure(error)
+            }
+        }
+        await listener.finish(with: .signedIn(appName: "Test"))
+        _ = try await lastPage
+        return try result.get()
+    }
+
+    /// A session by a whole sign-in over the wire.
+    func signIn(
+        _ client: Client? = nil, scope: [Scope] = [.openID, .profile, .offlineAccess],
+        store: any TokenStore = MemoryTokenStore(), transport: (any HTTPTransport)? = nil
+    ) async throws -> AuthState {
+        let known = if let client { client } else { try await self.client() }
+        var environment = environment
+        if let transport { environment.transport = transport }
+        let response = try await authorize(known, scope: scope)
+        return try await AuthState(exchanging: response, store: store, environment: environment)
+    }
+
+    var browser: ScriptedBrowser {
+        ScriptedBrowser(transport: transport, entries: ["username": "alice", "password": "looking-glass"])
+    }
+}

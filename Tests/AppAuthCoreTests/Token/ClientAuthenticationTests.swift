@@ -1,0 +1,106 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import LocalProvider
+import Testing
+
+/// RFC 6749 §2.3, as it arrives at a token endpoint.
+struct ClientAuthenticationTests {
+    private static let strange = "id: ü%&+=/😀"
+
+    private let configuration: LocalProvider.Configuration = {
+        var configuration = LocalProvider.Configuration.demo
+        var client = RegisteredClient.demoConfidential
+        (client.id, client.secret) = (strange, "p:ä ss%20+&=\"\\😀")
+        configuration.clients.append(client)
+        return configuration
+    }()
+
+    // oidcc-client-test-client-secret-basic, rp-token_endpoint-client_secret_basic
+    @Test(arguments: ["demo-confidential", strange])
+    func `client_secret_basic encodes id and secret as forms first (RFC 6749 §2.3.1)`(id: String) async throws {
+        try await World.run(configuration) { world in
+            let secret = try #require(configuration.clients.first { $0.id == id }?.secret)
+            let request = try await refresh(world, id, .clientSecretBasic(Secret(secret)))
+            #expect(request.status == 200)
+            let field = try #require(request.headers[.authorization])
+            let pair = try #require(Data(base64Encoded: String(field.dropFirst("Basic ".count))))
+            let expected = FormParameters.encode(id) + ":" + FormParameters.encode(secret)
+            #expect(String(decoding: pair, as: UTF8.self) == expected)
+            #expect(request.form.names == ["grant_type", "refresh_token"])
+        }
+    }
+
+    // rp-token_endpoint-client_secret_post
+    @Test(arguments: ["demo-confidential", strange])
+    func `client_secret_post puts both into the form and nothing into the header`(id: String) async throws {
+        try await World.run(configuration) { world in
+            let secret = try #require(configuration.clients.first { $0.id == id }?.secret)
+            let request = try await refresh(world, id, .clientSecretPost(Secret(secret)))
+            #expect(request.status == 200)
+            #expect(request.headers[.authorization] == nil)
+            #expect(request.form.names == ["grant_type", "refresh_token", "client_id", "client_secret"])
+            #expect(request.form["client_id"] == id)
+            #expect(request.form["client_secret"] == secret)
+        }
+    }
+
+    @Test func `a public client names itself and no more`() async throws {
+        try await World.run { world in
+            let request = try await refresh(world, "demo", .none)
+            #expect(request.status == 200)
+            #expect(request.headers[.authorization] == nil)
+            #expect(request.form.names == ["grant_type", "refresh_token", "client_id"])
+        }
+    }
+
+    @Test func `a wrong secret is invalid_client`() async throws {
+        try await World.run { world in
+            let request = try await refresh(world, "demo-confidential", .clientSecretBasic(Secret("wrong")))
+            #expect(request.status == 401)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (nil, "client_secret_basic"), ([], "client_secret_basic"),
+            (["client_secret_post", "client_secret_basic"], "client_secret_basic"),
+            (["client_secret_post"], "client_secret_post"), (["none", "client_secret_post"], "client_secret_post"),
+            (["private_key_jwt"], "client_secret_basic"),
+        ] as [([String]?, String)])
+    func `the method is the one that the provider knows, Basic first`(methods: [String]?, expected: String) throws {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [:],
+            more: methods.map { ["token_endpoint_auth_methods_supported": .array($0.map { .string($0) })] } ?? [:])
+        #expect(ClientAuthentication.secret(Secret("s"), for: provider).method == expected)
+    }
+
+    @Test(arguments: [
+        ClientAuthentication.none, .clientSecretBasic(Secret("s3cret-value")),
+        .clientSecretPost(Secret("s3cret-value")),
+    ])
+    func `it survives being stored, and prints nothing`(authentication: ClientAuthentication) throws {
+        let stored = try JSONEncoder().encode(authentication)
+        #expect(try JSONDecoder().decode(ClientAuthentication.self, from: stored) == authentication)
+        #expect(!"\(authentication) \(String(reflecting: authentication))".contains("s3cret"))
+    }
+
+    @Test(arguments: [#"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, "{}"])
+    func `a stored method that is not known, or has no secret, is refused`(stored: String) {
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(ClientAuthentication.self, from: Data(stored.utf8))
+        }
+    }
+
+    private func refresh(
+        _ world: World, _ id: String, _ authentication: ClientAuthentication
+    ) async throws -> LoggedRequest {
+        let token = try #require(try world.provider.mintSession(client: id).refreshToken)
+        let client = try await world.client(id, authentication)
+        _ = await authError {
+            try await TokenEndpoint(client: client, environment: world.environment)
+                .send(.refresh(Secret(token)), stage: .refresh)
+        }
+        return try #require(world.provider.log(.token).last)
+    }
+}
