@@ -1,6 +1,6 @@
 import Foundation
 
-/// A script of `Setup` that runs beside the tests: a provider, or the browser. It writes one JSON object a line.
+/// A program that runs beside the tests: a provider, or the browser. The scripts of `Setup` write one JSON object a line.
 ///
 /// It lives for as long as its standard input is open, so it ends when the test process does, however that ends.
 final class Companion: Sendable {
@@ -43,11 +43,14 @@ final class Companion: Sendable {
 
     /// The next thing that it reports.
     func report<Report: Decodable>(_ type: Report.Type = Report.self) async throws -> Report {
-        for await line in lines {
-            let data = Data(line.utf8)
-            if let failure = try? JSONDecoder().decode(Failure.self, from: data) { throw SetupFailure(failure.error) }
-            return try JSONDecoder().decode(type, from: data)
-        }
+        let data = try await Data(line().utf8)
+        if let failure = try? JSONDecoder().decode(Failure.self, from: data) { throw SetupFailure(failure.error) }
+        return try JSONDecoder().decode(type, from: data)
+    }
+
+    /// The next line that it writes.
+    func line() async throws -> String {
+        for await line in lines { return line }
         throw SetupFailure("\(process.arguments ?? []) ended before it reported anything: see its messages above.")
     }
 

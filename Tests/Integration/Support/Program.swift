@@ -6,6 +6,17 @@ struct Program {
     var environment = ProcessInfo.processInfo.environment
     var folder = URL(filePath: FileManager.default.currentDirectoryPath)
 
+    /// A program of the search path.
+    static func named(_ name: String) throws -> Program {
+        for folder in ProcessInfo.processInfo.environment["PATH", default: "/usr/bin:/bin"].split(separator: ":") {
+            let candidate = "\(folder)/\(name)"
+            if FileManager.default.isExecutableFile(atPath: candidate) {
+                return Program(executable: URL(filePath: candidate))
+            }
+        }
+        throw SetupFailure("\(name) is missing: Tests/run installs what the tests need.")
+    }
+
     struct Outcome {
         /// The exit status; 128 and the signal's number where a signal ended the program.
         let status: Int32
