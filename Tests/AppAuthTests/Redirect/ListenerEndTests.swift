@@ -76,6 +76,22 @@ struct ListenerEndTests {
         #expect(throws: WireError.self) { try WireClient(listener.port) }
     }
 
+    @Test func `a browser that has gone breaks nothing`() async throws {
+        var limits = ListenerLimits()
+        limits.pageTime = .milliseconds(200)
+        let listener = try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+        async let query = listener.redirect(state: "s")
+        let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
+        _ = try await query
+        let (port, authority) = (listener.port, listener.authority)
+        try await onThread { _ = try WireClient(port).send(request(done, host: authority)) }
+        // More than the kernel takes at once: the later parts meet a closed connection.
+        let message = String(repeating: "x", count: 20_000_000)
+        let text = CompletionPage.Text(language: "en", title: "", heading: "", message: message)
+        await listener.finish(with: CompletionPage(texts: [text], isSuccess: true))
+        #expect(throws: WireError.self) { try WireClient(port) }
+    }
+
     @Test func `the end does not wait once the page was read`() async throws {
         let listener = try LoopbackRedirectListener.patient()
         async let query = listener.redirect(state: "s")
