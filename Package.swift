@@ -35,7 +35,7 @@ let package = Package(
         .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
         .target(name: "AppAuthCore", dependencies: ["JOSE", httpTypes, logging], swiftSettings: swift),
         .target(
-            name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", "CLibcurl", httpTypes],
+            name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
 
         // The samples.

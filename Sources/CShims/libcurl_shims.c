@@ -1,11 +1,39 @@
 #define _GNU_SOURCE
 #include "libcurl_shims.h"
 
+#include <curl/curl.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+// curl.h turns these into macros that check types, and a macro cannot name a function's type.
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+#define CHECK_OPTION(name, number) _Static_assert((int)CURLOPT_##name == number, #name);
+#define CHECK_CODE(name, number) _Static_assert((int)CURLE_##name == number, #name);
+SHIMS_CURL_OPTIONS(CHECK_OPTION)
+SHIMS_CURL_CODES(CHECK_CODE)
+_Static_assert((int)SHIMS_CURL_HTTP_VERSION_2TLS == CURL_HTTP_VERSION_2TLS, "HTTP_VERSION");
+_Static_assert((int)SHIMS_CURL_SSLVERSION_TLSv1_2 == CURL_SSLVERSION_TLSv1_2, "SSLVERSION");
+_Static_assert((int)SHIMS_CURL_PROTOCOLS_HTTP_HTTPS == (CURLPROTO_HTTP | CURLPROTO_HTTPS), "PROTOCOLS");
+_Static_assert((int)SHIMS_CURL_ERROR_SIZE == CURL_ERROR_SIZE, "ERROR_SIZE");
+
+#define FUNCTIONS(X)                                                                                       \
+    X(global_init) X(version_info) X(slist_append) X(slist_free_all)                                       \
+    X(easy_init) X(easy_reset) X(easy_cleanup) X(easy_strerror) X(easy_setopt) X(easy_getinfo)             \
+    X(multi_init) X(multi_setopt) X(multi_add_handle) X(multi_remove_handle) X(multi_perform)              \
+    X(multi_poll) X(multi_wakeup) X(multi_info_read) X(multi_cleanup)
+
+struct shims_curl {
+#define MEMBER(function) __typeof__(curl_##function) *function;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+};
 
 // Of the kind that lets a waiting writer in before new readers.
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -24,12 +52,6 @@ static void close_gate(void) {
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static int gate_is_set;
 
-static void *find(void *library, const char *symbol, char *problem, size_t capacity) {
-    void *address = dlsym(library, symbol);
-    if (address == NULL) snprintf(problem, capacity, "it has no %s", symbol);
-    return address;
-}
-
 const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t capacity) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
@@ -38,16 +60,17 @@ const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t
     }
     struct shims_curl *curl = calloc(1, sizeof *curl);
     if (curl == NULL) return NULL;
-#define FIND(function)                                                                               \
-    if ((curl->function = (__typeof__(curl->function))find(library, "curl_" #function, problem, capacity)) == NULL) { \
-        free(curl);                                                                                  \
-        return NULL;                                                                                 \
-    }
-    FIND(global_init) FIND(version_info) FIND(slist_append) FIND(slist_free_all)
-    FIND(easy_init) FIND(easy_reset) FIND(easy_cleanup) FIND(easy_strerror) FIND(easy_setopt) FIND(easy_getinfo)
-    FIND(multi_init) FIND(multi_setopt) FIND(multi_add_handle) FIND(multi_remove_handle) FIND(multi_perform)
-    FIND(multi_poll) FIND(multi_wakeup) FIND(multi_info_read) FIND(multi_cleanup)
+    const char *missing = NULL;
+#define FIND(function)                                                                        \
+    curl->function = (__typeof__(curl->function))dlsym(library, "curl_" #function);           \
+    if (curl->function == NULL) missing = "curl_" #function;
+    FUNCTIONS(FIND)
 #undef FIND
+    if (missing != NULL) {
+        snprintf(problem, capacity, "%s has no %s", name, missing);
+        free(curl);
+        return NULL;
+    }
     pthread_mutex_lock(&opening);
     CURLcode code = curl->global_init(CURL_GLOBAL_DEFAULT);
     // After libcurl has started OpenSSL, so that at exit, in reverse order, this comes before its end.
@@ -61,35 +84,105 @@ const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t
 
 void shims_curl_free(const struct shims_curl *curl) { free((void *)curl); }
 
-CURLcode shims_curl_set_long(const struct shims_curl *curl, CURL *easy, CURLoption option, long value) {
-    return curl->easy_setopt(easy, option, value);
+struct shims_curl_version shims_curl_version(const struct shims_curl *curl) {
+    const curl_version_info_data *info = curl->version_info(CURLVERSION_NOW);
+    struct shims_curl_version version = {info->version_num, info->version, NULL, NULL};
+    if (info->age >= CURLVERSION_SEVENTH) {
+        version.ca_file = info->cainfo;
+        version.ca_directory = info->capath;
+    }
+    return version;
 }
 
-CURLcode shims_curl_set_offset(const struct shims_curl *curl, CURL *easy, CURLoption option, curl_off_t value) {
-    return curl->easy_setopt(easy, option, value);
+const char *shims_curl_meaning(const struct shims_curl *curl, enum shims_curl_code code) {
+    return curl->easy_strerror((CURLcode)code);
 }
 
-CURLcode shims_curl_set_string(const struct shims_curl *curl, CURL *easy, CURLoption option, const char *value) {
-    return curl->easy_setopt(easy, option, value);
+CURL *shims_curl_easy_new(const struct shims_curl *curl) { return curl->easy_init(); }
+void shims_curl_easy_reset(const struct shims_curl *curl, CURL *easy) { curl->easy_reset(easy); }
+void shims_curl_easy_free(const struct shims_curl *curl, CURL *easy) { curl->easy_cleanup(easy); }
+
+enum shims_curl_code shims_curl_set_long(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, long value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, value);
 }
 
-CURLcode shims_curl_set_pointer(const struct shims_curl *curl, CURL *easy, CURLoption option, void *value) {
-    return curl->easy_setopt(easy, option, value);
+enum shims_curl_code shims_curl_set_offset(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, int64_t value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, (curl_off_t)value);
 }
 
-CURLcode shims_curl_set_data_callback(
-    const struct shims_curl *curl, CURL *easy, CURLoption option, shims_curl_data_callback value) {
-    return curl->easy_setopt(easy, option, value);
+enum shims_curl_code shims_curl_set_string(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, const char *value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, value);
 }
 
-CURLcode shims_curl_set_prereq_callback(const struct shims_curl *curl, CURL *easy, shims_curl_prereq_callback value) {
-    return curl->easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+enum shims_curl_code shims_curl_set_pointer(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, const void *value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, value);
 }
 
-CURLcode shims_curl_get_long(const struct shims_curl *curl, CURL *easy, CURLINFO info, long *value) {
-    return curl->easy_getinfo(easy, info, value);
+enum shims_curl_code shims_curl_set_blob(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, const void *bytes, size_t length) {
+    struct curl_blob blob = {(void *)bytes, length, CURL_BLOB_COPY};
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, &blob);
 }
 
-CURLMcode shims_curl_multi_set_long(const struct shims_curl *curl, CURLM *multi, CURLMoption option, long value) {
-    return curl->multi_setopt(multi, option, value);
+enum shims_curl_code shims_curl_set_data_callback(
+    const struct shims_curl *curl, CURL *easy, enum shims_curl_option option,
+    shims_curl_data_callback value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, value);
+}
+
+enum shims_curl_code shims_curl_set_prereq_callback(
+    const struct shims_curl *curl, CURL *easy, shims_curl_prereq_callback value) {
+    return (enum shims_curl_code)curl->easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+}
+
+int shims_curl_system_error(const struct shims_curl *curl, CURL *easy) {
+    long error = 0;
+    return curl->easy_getinfo(easy, CURLINFO_OS_ERRNO, &error) == CURLE_OK ? (int)error : 0;
+}
+
+void *shims_curl_list_append(const struct shims_curl *curl, void *list, const char *line) {
+    return curl->slist_append(list, line);
+}
+
+void shims_curl_list_free(const struct shims_curl *curl, void *list) { curl->slist_free_all(list); }
+
+CURLM *shims_curl_multi_new(const struct shims_curl *curl, long kept_connections) {
+    CURLM *multi = curl->multi_init();
+    if (multi != NULL) curl->multi_setopt(multi, CURLMOPT_MAXCONNECTS, kept_connections);
+    return multi;
+}
+
+void shims_curl_multi_free(const struct shims_curl *curl, CURLM *multi) { curl->multi_cleanup(multi); }
+
+void shims_curl_multi_add(const struct shims_curl *curl, CURLM *multi, CURL *easy) {
+    curl->multi_add_handle(multi, easy);
+}
+
+void shims_curl_multi_remove(const struct shims_curl *curl, CURLM *multi, CURL *easy) {
+    curl->multi_remove_handle(multi, easy);
+}
+
+void shims_curl_multi_perform(const struct shims_curl *curl, CURLM *multi) {
+    int running = 0;
+    curl->multi_perform(multi, &running);
+}
+
+void shims_curl_multi_wait(const struct shims_curl *curl, CURLM *multi) {
+    curl->multi_poll(multi, NULL, 0, INT_MAX, NULL);
+}
+
+void shims_curl_multi_wake(const struct shims_curl *curl, CURLM *multi) { curl->multi_wakeup(multi); }
+
+CURL *shims_curl_multi_next_ended(const struct shims_curl *curl, CURLM *multi, enum shims_curl_code *code) {
+    int left = 0;
+    for (CURLMsg *message; (message = curl->multi_info_read(multi, &left)) != NULL;)
+        if (message->msg == CURLMSG_DONE) {
+            *code = (enum shims_curl_code)message->data.result;
+            return message->easy_handle;
+        }
+    return NULL;
 }

@@ -1,12 +1,11 @@
 internal import AppAuthCore
-internal import CLibcurl
 internal import CShims
 internal import Glibc
 
 /// Why a transfer gave no answer, and what that means for the caller.
 struct CurlFailure: Sendable {
     /// libcurl's code.
-    var code: CURLcode
+    var code: shims_curl_code
     /// libcurl's words for this very failure; may be empty.
     var detail: String
     /// libcurl's words for the code.
@@ -25,29 +24,30 @@ struct CurlFailure: Sendable {
     func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
         switch (exceeded, code) {
-        case (.body, _), (nil, CURLE_FILESIZE_EXCEEDED):
+        case (.body, _), (nil, SHIMS_CURLE_FILESIZE_EXCEEDED):
             return invalid("the answer from \(host) is larger than \(limits.bodyBytes) bytes")
         case (.header, _):
             return invalid("the header of the answer from \(host) is larger than \(limits.headerBytes) bytes")
-        case (nil, CURLE_OUT_OF_MEMORY) where requestBegan, (nil, CurlFailure.tooLarge) where requestBegan:
+        case (nil, SHIMS_CURLE_OUT_OF_MEMORY) where requestBegan, (nil, SHIMS_CURLE_TOO_LARGE) where requestBegan:
             // One line longer than libcurl's own buffer (100 KiB).
             return invalid("a header line of the answer from \(host) is longer than libcurl takes")
-        case (nil, CURLE_WRITE_ERROR), (nil, CURLE_WEIRD_SERVER_REPLY),
-            (nil, CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
+        case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
+            (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
             return invalid("the answer from \(host) is not HTTP")
-        case (nil, CURLE_BAD_CONTENT_ENCODING):
+        case (nil, SHIMS_CURLE_BAD_CONTENT_ENCODING):
             return invalid("the answer from \(host) is in a content encoding that could not be undone")
-        case (nil, CURLE_OPERATION_TIMEDOUT):
+        case (nil, SHIMS_CURLE_OPERATION_TIMEDOUT):
             return timeout(target, limits)
-        case (nil, CURLE_SSL_CACERT_BADFILE):
+        case (nil, SHIMS_CURLE_SSL_CACERT_BADFILE):
             return configuration("the trusted certificates could not be loaded: \(words)")
-        case (nil, CURLE_URL_MALFORMAT):
+        case (nil, SHIMS_CURLE_URL_MALFORMAT):
             return configuration("the URL for \(host) is not well formed")
-        case (nil, CURLE_UNSUPPORTED_PROTOCOL), (nil, CURLE_NOT_BUILT_IN), (nil, CURLE_UNKNOWN_OPTION):
+        case (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL), (nil, SHIMS_CURLE_NOT_BUILT_IN),
+            (nil, SHIMS_CURLE_UNKNOWN_OPTION):
             return AuthError(
                 .unavailable, .configuration, "the libcurl of this system lacks what is needed: \(words)",
                 outcome: .notSent)
-        case (nil, CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
+        case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
             // Not temporary: it stays until somebody changes the server's certificate or the trusted ones.
             return transport("certificate of \(host) not trusted: \(words)", isTemporary: false)
         default:
@@ -58,14 +58,14 @@ struct CurlFailure: Sendable {
     private func connection(_ target: HTTPTarget) -> String {
         let (host, peer) = (target.host, target.hostAndPort)
         switch code {
-        case CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
-        case CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
-        case CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: return "connection to \(peer) refused"
-        case CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
-        case CURLE_GOT_NOTHING: return "\(host) closed the connection without an answer"
-        case CURLE_PARTIAL_FILE: return "the answer from \(host) was cut short"
+        case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
+        case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
+        case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: return "connection to \(peer) refused"
+        case SHIMS_CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
+        case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without an answer"
+        case SHIMS_CURLE_PARTIAL_FILE: return "the answer from \(host) was cut short"
         case _ where requestBegan: return "the connection to \(host) broke: \(words)"
-        case CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)"
+        case SHIMS_CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)"
         default: return "no connection to \(peer): \(words)"
         }
     }
@@ -103,9 +103,6 @@ struct CurlFailure: Sendable {
         }
         return detail.isEmpty ? meaning : detail
     }
-
-    /// `CURLE_TOO_LARGE`, newer than the oldest headers that this builds with.
-    private static let tooLarge = CURLcode(rawValue: 100)
 }
 
 extension Duration {

@@ -1,5 +1,4 @@
 package import AppAuthCore
-internal import CLibcurl
 internal import CShims
 
 /// The system's libcurl, opened when it is first needed: it brings more than thirty libraries into the process.
@@ -10,7 +9,7 @@ package final class CurlLibrary: @unchecked Sendable {
     /// The oldest version with all that is used here: a callback before each request (7.80).
     static let oldestVersion: UInt32 = 0x07_50_00
 
-    let curl: UnsafePointer<shims_curl>
+    let curl: OpaquePointer
     /// Version, and where the library was built to look for roots.
     let version: String
     let builtInRoots: (file: String?, directory: String?)
@@ -31,28 +30,21 @@ package final class CurlLibrary: @unchecked Sendable {
         throw unavailable("could not be opened (\(problems.joined(separator: "; ")))")
     }
 
-    private init(owning curl: UnsafePointer<shims_curl>) throws(AuthError) {
-        guard let info = curl.pointee.version_info(CURLVERSION_SEVENTH) else {
-            shims_curl_free(curl)
-            throw CurlLibrary.unavailable("does not tell its version")
-        }
-        version = String(cString: info.pointee.version)
-        guard info.pointee.version_num >= CurlLibrary.oldestVersion else {
+    private init(owning curl: OpaquePointer) throws(AuthError) {
+        let own = shims_curl_version(curl)
+        version = String(cString: own.text)
+        guard own.number >= CurlLibrary.oldestVersion else {
             shims_curl_free(curl)
             throw CurlLibrary.unavailable("is version \(version), expected 7.80 or newer")
         }
-        builtInRoots = (
-            info.pointee.cainfo.map { String(cString: $0) }, info.pointee.capath.map { String(cString: $0) }
-        )
+        builtInRoots = (own.ca_file.map { String(cString: $0) }, own.ca_directory.map { String(cString: $0) })
         self.curl = curl
     }
 
     deinit { shims_curl_free(curl) }
 
     /// What a code means, in libcurl's words.
-    func meaning(of code: CURLcode) -> String {
-        curl.pointee.easy_strerror(code).map { String(cString: $0) } ?? "code \(code.rawValue)"
-    }
+    func meaning(of code: shims_curl_code) -> String { String(cString: shims_curl_meaning(curl, code)) }
 
     private static func unavailable(_ problem: String) -> AuthError {
         AuthError(

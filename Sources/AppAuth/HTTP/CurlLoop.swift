@@ -1,5 +1,4 @@
 internal import AppAuthCore
-internal import CLibcurl
 internal import CShims
 
 /// The body of the worker's thread: owns a `curl_multi` and everything in it. All but the mailbox is the thread's own.
@@ -16,15 +15,14 @@ final class CurlLoop: @unchecked Sendable {
 
     /// Nil if libcurl is out of memory.
     init?(_ library: CurlLibrary, _ options: CurlOptions) {
-        guard let multi = library.curl.pointee.multi_init() else { return nil }
+        guard let multi = shims_curl_multi_new(library.curl, CurlLoop.keptConnections) else { return nil }
         (self.library, self.options, self.multi) = (library, options, multi)
-        _ = shims_curl_multi_set_long(library.curl, multi, CURLMOPT_MAXCONNECTS, CurlLoop.keptConnections)
         mailbox = CurlMailbox(library, multi: multi)
     }
 
     deinit {
         shims_curl_enter()
-        _ = library.curl.pointee.multi_cleanup(multi)
+        shims_curl_multi_free(library.curl, multi)
         shims_curl_leave()
     }
 
@@ -32,7 +30,7 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_enter()
         while turn() {
             shims_curl_leave()
-            _ = library.curl.pointee.multi_poll(multi, nil, 0, CInt.max, nil)
+            shims_curl_multi_wait(library.curl, multi)
             shims_curl_enter()
         }
         mailbox.close()
@@ -45,12 +43,9 @@ final class CurlLoop: @unchecked Sendable {
         let mail = mailbox.take()
         for transfer in mail.cancelled { cancel(transfer) }
         for transfer in mail.submitted { start(transfer) }
-        var count: CInt = 0
-        _ = library.curl.pointee.multi_perform(multi, &count)
-        while let message = library.curl.pointee.multi_info_read(multi, &count) {
-            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
-            finish(easy, message.pointee.data.result)
-        }
+        shims_curl_multi_perform(library.curl, multi)
+        var code = SHIMS_CURLE_OK
+        while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
         return !(mail.isClosing && running.isEmpty)
     }
 
@@ -67,10 +62,10 @@ final class CurlLoop: @unchecked Sendable {
             return transfer.finish(.failure(unavailable("\(problem): \(library.meaning(of: refused.code))")))
         }
         running[handle.easy] = (transfer, handle)
-        _ = library.curl.pointee.multi_add_handle(multi, handle.easy)
+        shims_curl_multi_add(library.curl, multi, handle.easy)
     }
 
-    private func finish(_ easy: UnsafeMutableRawPointer, _ code: CURLcode) {
+    private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
         guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
         let result = transfer.result(code: code, handle: handle, library: library)
         release(handle)
@@ -88,7 +83,7 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private func release(_ handle: CurlHandle) {
-        _ = library.curl.pointee.multi_remove_handle(multi, handle.easy)
+        shims_curl_multi_remove(library.curl, multi, handle.easy)
         if idle.count < CurlLoop.keptHandles { idle.append(handle) }
     }
 

@@ -29,7 +29,7 @@ final class CurlMailbox: Sendable {
             guard let multi = state.multi else { return }
             change(&state.contents)
             // Under the lock, so that the multi handle is still there.
-            _ = library.curl.pointee.multi_wakeup(multi)
+            shims_curl_multi_wake(library.curl, multi)
         }
     }
 

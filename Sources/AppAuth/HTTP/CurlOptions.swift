@@ -1,5 +1,4 @@
 internal import AppAuthCore
-internal import CLibcurl
 internal import CShims
 internal import HTTPTypes
 
@@ -11,19 +10,19 @@ struct CurlOptions: Sendable {
     /// Sets up a handle that was reset.
     func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
         let (exchange, target) = (transfer.exchange, transfer.target)
-        handle.set(CURLOPT_URL, target.url)
-        handle.set(CURLOPT_PATH_AS_IS, true)
-        handle.set(CURLOPT_NOSIGNAL, true)
-        handle.set(CURLOPT_FOLLOWLOCATION, false)
+        handle.set(SHIMS_CURLOPT_URL, target.url)
+        handle.set(SHIMS_CURLOPT_PATH_AS_IS, true)
+        handle.set(SHIMS_CURLOPT_NOSIGNAL, true)
+        handle.set(SHIMS_CURLOPT_FOLLOWLOCATION, false)
         // Before 7.85 a mask of bits, deprecated since.
-        if !handle.setIfKnown(CURLoption(rawValue: 10318), "http,https") {
-            handle.set(CURLoption(rawValue: 181), Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+        if !handle.setIfKnown(SHIMS_CURLOPT_PROTOCOLS_STR, "http,https") {
+            handle.set(SHIMS_CURLOPT_PROTOCOLS, Int(SHIMS_CURL_PROTOCOLS_HTTP_HTTPS.rawValue))
         }
         // Since 7.87: an abandoned name resolution is not waited for.
-        _ = handle.setIfKnown(CURLoption(rawValue: 322), 1)
-        handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
-        handle.set(CURLOPT_ACCEPT_ENCODING, "")
+        _ = handle.setIfKnown(SHIMS_CURLOPT_QUICK_EXIT, 1)
+        handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(SHIMS_CURL_HTTP_VERSION_2TLS.rawValue))
+        handle.set(SHIMS_CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "")
         limit(handle, exchange)
         secure(handle)
         route(handle, target)
@@ -31,28 +30,32 @@ struct CurlOptions: Sendable {
     }
 
     private func limit(_ handle: CurlHandle, _ exchange: HTTPExchange) {
-        handle.set(CURLOPT_TIMEOUT_MS, exchange.limits.total.wholeMilliseconds)
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, exchange.limits.connect.wholeMilliseconds)
+        handle.set(SHIMS_CURLOPT_TIMEOUT_MS, exchange.limits.total.wholeMilliseconds)
+        handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, exchange.limits.connect.wholeMilliseconds)
         // An early end by Content-Length, which says of an answer to HEAD what is not sent.
-        if exchange.request.method != .head { handle.set(CURLOPT_MAXFILESIZE_LARGE, offset: exchange.limits.bodyBytes) }
+        if exchange.request.method != .head {
+            handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: exchange.limits.bodyBytes)
+        }
     }
 
     private func secure(_ handle: CurlHandle) {
         // The same for the server and for a proxy that is spoken to by TLS.
-        for option in [CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION] { handle.set(option, CURL_SSLVERSION_TLSv1_2) }
+        for option in [SHIMS_CURLOPT_SSLVERSION, SHIMS_CURLOPT_PROXY_SSLVERSION] {
+            handle.set(option, Int(SHIMS_CURL_SSLVERSION_TLSv1_2.rawValue))
+        }
         guard case .chosen(let file, let bundle, let directory) = roots else { return }
-        for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { handle.set(option, directory) }
-        for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { handle.set(option, file) }
+        for option in [SHIMS_CURLOPT_CAPATH, SHIMS_CURLOPT_PROXY_CAPATH] { handle.set(option, directory) }
+        for option in [SHIMS_CURLOPT_CAINFO, SHIMS_CURLOPT_PROXY_CAINFO] { handle.set(option, file) }
         guard let bundle else { return }
-        for option in [CURLOPT_CAINFO_BLOB, CURLOPT_PROXY_CAINFO_BLOB] { handle.setBlob(option, bundle) }
+        for option in [SHIMS_CURLOPT_CAINFO_BLOB, SHIMS_CURLOPT_PROXY_CAINFO_BLOB] { handle.setBlob(option, bundle) }
     }
 
     private func route(_ handle: CurlHandle, _ target: HTTPTarget) {
-        if target.isLoopback { return handle.set(CURLOPT_PROXY, "") }
+        if target.isLoopback { return handle.set(SHIMS_CURLOPT_PROXY, "") }
         switch configuration.proxy {
         case .environment: break
-        case .none: handle.set(CURLOPT_PROXY, "")
-        case .url(let url): handle.set(CURLOPT_PROXY, url)
+        case .none: handle.set(SHIMS_CURLOPT_PROXY, "")
+        case .url(let url): handle.set(SHIMS_CURLOPT_PROXY, url)
         }
     }
 
@@ -61,17 +64,16 @@ struct CurlOptions: Sendable {
         // These methods say that a body is missing (RFC 9110 §8.6).
         let body = body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
         if method == .head {
-            handle.set(CURLOPT_NOBODY, true)
+            handle.set(SHIMS_CURLOPT_NOBODY, true)
         } else if let body {
-            handle.set(CURLOPT_POST, true)
-            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: body.count)
-            handle.setBytes(CURLOPT_COPYPOSTFIELDS, body)
+            handle.set(SHIMS_CURLOPT_POST, true)
+            handle.setBody(body)
         } else {
-            handle.set(CURLOPT_HTTPGET, true)
+            handle.set(SHIMS_CURLOPT_HTTPGET, true)
         }
-        if method != .head { handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+        if method != .head { handle.set(SHIMS_CURLOPT_CUSTOMREQUEST, method.rawValue) }
         // A connection of its own: on a kept one that the server has just closed, nobody can know whether it acted.
-        if !method.isIdempotent { handle.set(CURLOPT_FRESH_CONNECT, true) }
+        if !method.isIdempotent { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
         handle.setHeader(lines(request.headerFields, hasBody: body != nil))
     }
 

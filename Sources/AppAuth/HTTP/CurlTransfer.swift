@@ -1,5 +1,4 @@
 internal import AppAuthCore
-internal import CLibcurl
 internal import CShims
 internal import HTTPTypes
 
@@ -31,13 +30,13 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// What a transfer that libcurl has ended comes to.
-    func result(code: CURLcode, handle: CurlHandle, library: CurlLibrary) -> Result<HTTPAnswer, any Error> {
-        if code == CURLE_OK, let response = header.response {
+    func result(code: shims_curl_code, handle: CurlHandle, library: CurlLibrary) -> Result<HTTPAnswer, any Error> {
+        if code == SHIMS_CURLE_OK, let response = header.response {
             return .success(HTTPAnswer(response.describing(decoded: exchange.request.method), body: body))
         }
         let failure = CurlFailure(
-            code: code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
-            meaning: library.meaning(of: code), systemError: CInt(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO)),
+            code: code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
+            meaning: library.meaning(of: code), systemError: handle.systemError,
             requestBegan: requestBegan, exceeded: exceeded)
         return .failure(failure.error(target: target, limits: exchange.limits))
     }
@@ -45,20 +44,20 @@ final class CurlTransfer: @unchecked Sendable {
     /// Has libcurl report to this transfer, which must outlive it.
     func receive(from handle: CurlHandle) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        handle.set(CURLOPT_HEADERDATA, context)
-        handle.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        handle.set(SHIMS_CURLOPT_HEADERDATA, context)
+        handle.set(SHIMS_CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
             return transfer.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
         }
-        handle.set(CURLOPT_WRITEDATA, context)
-        handle.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        handle.set(SHIMS_CURLOPT_WRITEDATA, context)
+        handle.set(SHIMS_CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
             return transfer.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
         }
-        handle.set(CURLOPT_PREREQDATA, context)
+        handle.set(SHIMS_CURLOPT_PREREQDATA, context)
         handle.setBeforeRequest { context, _, _, _, _ in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-            return transfer.beginRequest() ? CInt(CURL_PREREQFUNC_OK) : CInt(CURL_PREREQFUNC_ABORT)
+            return transfer.beginRequest() ? 0 : 1
         }
     }
 

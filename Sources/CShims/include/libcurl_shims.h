@@ -1,67 +1,129 @@
-// libcurl, opened when it is first needed: its functions as pointers of their own types, its variadic
-// functions with fixed parameters (Swift imports no variadic ones), and a gate for the end of a process.
+// libcurl, opened when it is first needed, behind functions with fixed parameters (its own are variadic), and
+// a gate for the end of a process.
+//
+// curl.h itself stays out of here: it includes half of the system's headers, and a Swift file that imports
+// Glibc alone does not find an enumerator, such as SHUT_RDWR, that another module has seen first.
 #ifndef LIBCURL_SHIMS_H
 #define LIBCURL_SHIMS_H
 
-#include <curl/curl.h>
 #include <stddef.h>
+#include <stdint.h>
 
-// curl.h turns these into macros that check types, and a macro cannot name a function's type.
-#undef curl_easy_setopt
-#undef curl_easy_getinfo
-#undef curl_multi_setopt
+// libcurl's options, values and codes that are used here. The numbers are part of its ABI; the compiler
+// compares them with curl.h.
+#define SHIMS_CURL_OPTIONS(X)                                                                               \
+    X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(FRESH_CONNECT, 74) X(HTTPGET, 80)  \
+    X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(TIMEOUT_MS, 155) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
+    X(PROXY_SSLVERSION, 250) X(SUPPRESS_CONNECT_HEADERS, 265) X(WRITEDATA, 10001) X(URL, 10002)            \
+    X(PROXY, 10004) X(ERRORBUFFER, 10010) X(HTTPHEADER, 10023) X(HEADERDATA, 10029)                        \
+    X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \
+    X(COPYPOSTFIELDS, 10165) X(PROXY_CAINFO, 10246) X(PROXY_CAPATH, 10247) X(PREREQDATA, 10313)            \
+    X(WRITEFUNCTION, 20011) X(HEADERFUNCTION, 20079) X(PREREQFUNCTION, 20312) X(MAXFILESIZE_LARGE, 30117)  \
+    X(POSTFIELDSIZE_LARGE, 30120) X(CAINFO_BLOB, 40309) X(PROXY_CAINFO_BLOB, 40310)
+#define SHIMS_CURL_CODES(X)                                                                                 \
+    X(OK, 0) X(UNSUPPORTED_PROTOCOL, 1) X(URL_MALFORMAT, 3) X(NOT_BUILT_IN, 4) X(COULDNT_RESOLVE_PROXY, 5) \
+    X(COULDNT_RESOLVE_HOST, 6) X(COULDNT_CONNECT, 7) X(WEIRD_SERVER_REPLY, 8) X(PARTIAL_FILE, 18)          \
+    X(WRITE_ERROR, 23) X(OUT_OF_MEMORY, 27) X(OPERATION_TIMEDOUT, 28) X(SSL_CONNECT_ERROR, 35)             \
+    X(UNKNOWN_OPTION, 48) X(GOT_NOTHING, 52) X(PEER_FAILED_VERIFICATION, 60) X(BAD_CONTENT_ENCODING, 61)   \
+    X(FILESIZE_EXCEEDED, 63) X(SSL_CACERT_BADFILE, 77)
 
-struct shims_curl {
-    __typeof__(curl_global_init) *_Nonnull global_init;
-    __typeof__(curl_version_info) *_Nonnull version_info;
-    __typeof__(curl_slist_append) *_Nonnull slist_append;
-    __typeof__(curl_slist_free_all) *_Nonnull slist_free_all;
-    __typeof__(curl_easy_init) *_Nonnull easy_init;
-    __typeof__(curl_easy_reset) *_Nonnull easy_reset;
-    __typeof__(curl_easy_cleanup) *_Nonnull easy_cleanup;
-    __typeof__(curl_easy_strerror) *_Nonnull easy_strerror;
-    __typeof__(curl_easy_setopt) *_Nonnull easy_setopt;
-    __typeof__(curl_easy_getinfo) *_Nonnull easy_getinfo;
-    __typeof__(curl_multi_init) *_Nonnull multi_init;
-    __typeof__(curl_multi_setopt) *_Nonnull multi_setopt;
-    __typeof__(curl_multi_add_handle) *_Nonnull multi_add_handle;
-    __typeof__(curl_multi_remove_handle) *_Nonnull multi_remove_handle;
-    __typeof__(curl_multi_perform) *_Nonnull multi_perform;
-    __typeof__(curl_multi_poll) *_Nonnull multi_poll;
-    __typeof__(curl_multi_wakeup) *_Nonnull multi_wakeup;
-    __typeof__(curl_multi_info_read) *_Nonnull multi_info_read;
-    __typeof__(curl_multi_cleanup) *_Nonnull multi_cleanup;
+#define SHIMS_CURL_OPTION(name, number) SHIMS_CURLOPT_##name = number,
+#define SHIMS_CURL_CODE(name, number) SHIMS_CURLE_##name = number,
+enum shims_curl_option {
+    SHIMS_CURL_OPTIONS(SHIMS_CURL_OPTION)
+    SHIMS_CURLOPT_PROTOCOLS = 181,        // deprecated by 7.85
+    SHIMS_CURLOPT_PROTOCOLS_STR = 10318,  // since 7.85
+    SHIMS_CURLOPT_QUICK_EXIT = 322,       // since 7.87
 };
+enum shims_curl_code {
+    SHIMS_CURL_CODES(SHIMS_CURL_CODE)
+    SHIMS_CURLE_TOO_LARGE = 100,  // since 8.6
+};
+#undef SHIMS_CURL_OPTION
+#undef SHIMS_CURL_CODE
+enum shims_curl_value {
+    SHIMS_CURL_HTTP_VERSION_2TLS = 4,
+    SHIMS_CURL_SSLVERSION_TLSv1_2 = 6,
+    SHIMS_CURL_PROTOCOLS_HTTP_HTTPS = 3,
+    SHIMS_CURL_ERROR_SIZE = 256,
+};
+
+// The functions of an opened libcurl.
+struct shims_curl;
+// Its easy and multi handles are untyped pointers, as in curl.h.
+typedef void shims_curl_easy;
+typedef void shims_curl_multi;
 
 // Opens a libcurl and initialises it. NULL if it is missing or incomplete; `problem` then says why.
 const struct shims_curl *_Nullable shims_curl_open(const char *_Nonnull name, char *_Nonnull problem, size_t capacity);
 // Frees the table. The library stays in the process: unloading it under OpenSSL is not safe.
 void shims_curl_free(const struct shims_curl *_Nonnull curl);
 
+// What a libcurl says of itself. The strings are its own; the paths are NULL where it was built with none.
+struct shims_curl_version {
+    uint32_t number;  // 0xXXYYZZ
+    const char *_Nonnull text;
+    const char *_Nullable ca_file;
+    const char *_Nullable ca_directory;
+};
+struct shims_curl_version shims_curl_version(const struct shims_curl *_Nonnull curl);
+const char *_Nonnull shims_curl_meaning(const struct shims_curl *_Nonnull curl, enum shims_curl_code code);
+
 typedef size_t (*shims_curl_data_callback)(char *_Nonnull bytes, size_t size, size_t count, void *_Nonnull context);
+// 0 lets the request go, 1 ends the transfer.
 typedef int (*shims_curl_prereq_callback)(
     void *_Nonnull context, char *_Nullable peer, char *_Nullable local, int peer_port, int local_port);
 
-CURLcode shims_curl_set_long(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option, long value);
-CURLcode shims_curl_set_offset(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option, curl_off_t value);
-CURLcode shims_curl_set_string(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
-CURLcode shims_curl_set_pointer(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
-CURLcode shims_curl_set_data_callback(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option,
+shims_curl_easy *_Nullable shims_curl_easy_new(const struct shims_curl *_Nonnull curl);
+void shims_curl_easy_reset(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
+void shims_curl_easy_free(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
+
+enum shims_curl_code shims_curl_set_long(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option, long value);
+enum shims_curl_code shims_curl_set_offset(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
+    int64_t value);
+enum shims_curl_code shims_curl_set_string(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
+    const char *_Nullable value);
+enum shims_curl_code shims_curl_set_pointer(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
+    const void *_Nullable value);
+// Copies the bytes.
+enum shims_curl_code shims_curl_set_blob(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
+    const void *_Nullable bytes, size_t length);
+enum shims_curl_code shims_curl_set_data_callback(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
     shims_curl_data_callback _Nonnull value);
-CURLcode shims_curl_set_prereq_callback(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, shims_curl_prereq_callback _Nonnull value);
-CURLcode shims_curl_get_long(
-    const struct shims_curl *_Nonnull curl, CURL *_Nonnull easy, CURLINFO info, long *_Nonnull value);
-CURLMcode shims_curl_multi_set_long(
-    const struct shims_curl *_Nonnull curl, CURLM *_Nonnull multi, CURLMoption option, long value);
+enum shims_curl_code shims_curl_set_prereq_callback(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, shims_curl_prereq_callback _Nonnull value);
+
+// The errno of the last connection that failed, or 0.
+int shims_curl_system_error(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
+
+// A list of header lines for SHIMS_CURLOPT_HTTPHEADER. Appending copies the line; NULL if there is no memory.
+void *_Nullable shims_curl_list_append(
+    const struct shims_curl *_Nonnull curl, void *_Nullable list, const char *_Nonnull line);
+void shims_curl_list_free(const struct shims_curl *_Nonnull curl, void *_Nullable list);
+
+shims_curl_multi *_Nullable shims_curl_multi_new(const struct shims_curl *_Nonnull curl, long kept_connections);
+void shims_curl_multi_free(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
+void shims_curl_multi_add(
+    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
+void shims_curl_multi_remove(
+    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
+// Does what can be done without waiting.
+void shims_curl_multi_perform(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
+// Waits until there is something to do, or for a wake-up, which any thread may send.
+void shims_curl_multi_wait(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
+void shims_curl_multi_wake(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
+// The next transfer that has ended and has not been told of yet, or NULL.
+shims_curl_easy *_Nullable shims_curl_multi_next_ended(
+    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, enum shims_curl_code *_Nonnull code);
 
 // OpenSSL frees its state when the process exits, whatever other threads do with it. A thread that runs
-// libcurl does so between these two calls; an exiting process waits up to a second for each that is inside,
+// libcurl does so between these two calls; an exiting process waits up to a second for those that are inside,
 // and lets no further one in.
 void shims_curl_enter(void);
 void shims_curl_leave(void);

@@ -87,15 +87,15 @@ struct CurlLifecycleTests {
                 try connection.reply()
             }
             var transport: CurlTransport? = CurlTransport(.init(proxy: .none))
-            precondition(httpThreadCount() == 0)
+            try #require(httpThreadCount() == 0)
             _ = try await transport?.send(server.get())
-            precondition(httpThreadCount() == 1)
+            try #require(httpThreadCount() == 1)
             _ = try await transport?.send(server.get())
-            precondition(httpThreadCount() == 1)
+            try #require(httpThreadCount() == 1)
             transport = nil
             let deadline = ContinuousClock.now + .seconds(10)
             while httpThreadCount() > 0 {
-                precondition(ContinuousClock.now < deadline)
+                try #require(ContinuousClock.now < deadline)
                 await Task.yield()
             }
         }
@@ -108,10 +108,10 @@ struct CurlLifecycleTests {
                 try connection.reply(body: "done")
             }
             let answer = try await CurlTransport(.init(proxy: .none)).send(server.get())
-            precondition(answer.text == "done")
+            try #require(answer.text == "done")
             let deadline = ContinuousClock.now + .seconds(10)
             while httpThreadCount() > 0 {
-                precondition(ContinuousClock.now < deadline)
+                try #require(ContinuousClock.now < deadline)
                 await Task.yield()
             }
         }

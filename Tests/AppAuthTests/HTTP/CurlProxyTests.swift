@@ -48,10 +48,10 @@ struct CurlProxyTests {
             let direct = CurlTransport(.init(proxy: .none))
             let transport = CurlTransport()
             let (first, second) = try await (transport.send(elsewhere("http")), transport.send(server.get()))
-            precondition(first.text == "by proxy" && second.text == "direct")
+            try #require(first.text == "by proxy" && second.text == "direct")
             let error = await authError { try await direct.send(elsewhere("http")) }
-            precondition(error?.outcome == .notSent)
-            precondition(proxy.requests.count == 1)
+            try #require(error?.outcome == .notSent)
+            try #require(proxy.requests.count == 1)
         }
     }
 

@@ -42,8 +42,8 @@ final class RawConnection: Sendable {
     func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
-                Glibc.send(socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            let count = bytes[sent...].withUnsafeBytes { rest in
+                retrying { Glibc.send(socket, rest.baseAddress, rest.count, CInt(MSG_NOSIGNAL)) }
             }
             guard count > 0 else { throw Ended() }
             sent += count
@@ -64,7 +64,7 @@ final class RawConnection: Sendable {
     /// Waits for the peer to end the connection, at most so long. Whether it has.
     func hasEnded(within milliseconds: CInt) -> Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        guard poll(&entry, 1, milliseconds) > 0 else { return false }
+        guard retrying({ poll(&entry, 1, milliseconds) }) > 0 else { return false }
         return (try? receive()) == nil
     }
 
@@ -94,7 +94,7 @@ final class RawConnection: Sendable {
     private func receive() throws {
         let size = 65536
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { out, count in
-            count = max(0, recv(socket, out.baseAddress, size, 0))
+            count = max(0, retrying { recv(socket, out.baseAddress, size, 0) })
         }
         guard !bytes.isEmpty else { throw Ended() }
         buffer.withLock { $0 += bytes }

@@ -27,7 +27,7 @@ final class RawServer: Sendable {
         (listener, port) = try RawServer.listen(host)
         Thread.detachNewThread { [listener, state, arrived] in
             while true {
-                let descriptor = accept(listener, nil, nil)
+                let descriptor = retrying { accept(listener, nil, nil) }
                 guard descriptor >= 0 else {
                     Glibc.close(listener)
                     return
@@ -94,6 +94,14 @@ final class RawServer: Sendable {
             throw POSIXError(.init(rawValue: errno) ?? .EIO)
         }
         return (descriptor, port)
+    }
+}
+
+/// Makes a system call again where a signal has interrupted it.
+func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
     }
 }
 
