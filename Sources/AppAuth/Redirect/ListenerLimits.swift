@@ -8,6 +8,8 @@ package struct ListenerLimits: Sendable {
     package var farewellTime = Duration.seconds(1)
     /// The time for the browser to fetch and read the last page, from its outcome on.
     package var pageTime = Duration.seconds(1)
+    /// The same where the caller's task is cancelled: enough for a browser that is there already.
+    package var hurriedPageTime = Duration.milliseconds(50)
     /// Connections at a time; a new one pushes out the oldest that is of least use.
     package var connections = 64
     /// Connections that the kernel keeps until we take them.

@@ -36,7 +36,8 @@ struct ListenerLoop {
     /// Whether the outcome was shown, or nobody came for it in time.
     private mutating func isDone(_ orders: ListenerState.Orders, now: Instant) -> Bool {
         guard orders.isFinished else { return false }
-        let deadline = pageDeadline ?? now + limits.pageTime
+        var deadline = pageDeadline ?? now + limits.pageTime
+        if orders.isHurried { deadline = min(deadline, now + limits.hurriedPageTime) }
         pageDeadline = deadline
         return now >= deadline || pageWasRead && !connections.contains(where: \.carriesPage)
     }

@@ -26,6 +26,7 @@ final class ListenerState: Sendable {
         var routes: RedirectRoutes
         var waiter: Waiter?
         var finishers: [CheckedContinuation<Void, Never>] = []
+        var isHurried = false
         var isClosing = false
         var hasEnded = false
     }
@@ -88,6 +89,9 @@ extension ListenerState {
         if hasEnded { finisher.resume() }
     }
 
+    /// Cuts the time for the last page short.
+    func hurry() { update { $0.isHurried = true } }
+
     func close() { update { $0.isClosing = true } }
 }
 
@@ -99,15 +103,14 @@ extension ListenerState {
         /// A redirect that nobody had asked for can be looked at now.
         let canJudge: Bool
         let isFinished: Bool
+        let isHurried: Bool
     }
 
     var orders: Orders {
         contents.withLock { contents in
-            var isFinished = false
-            if case .finished = contents.routes.phase { isFinished = true }
-            return Orders(
+            Orders(
                 isClosing: contents.isClosing, canJudge: contents.waiter != nil || contents.routes.phase != .open,
-                isFinished: isFinished)
+                isFinished: contents.routes.isFinished, isHurried: contents.isHurried)
         }
     }
 

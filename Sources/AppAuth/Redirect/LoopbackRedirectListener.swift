@@ -134,12 +134,13 @@ public final class LoopbackRedirectListener: Sendable {
 
     /// Shows the browser the true outcome, waits until it has read the page, a second at most, and closes everything.
     ///
-    /// Closes at once if no redirect was accepted, or if the task is cancelled. Further calls wait for the same end.
+    /// Closes at once if no redirect was accepted. If the task is cancelled, a browser that waits still gets its page,
+    /// but nobody is waited for. Further calls wait for the same end.
     public func finish(with page: CompletionPage) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { state.finish(with: page, $0) }
         } onCancel: {
-            state.close()
+            state.hurry()
         }
         close()
     }

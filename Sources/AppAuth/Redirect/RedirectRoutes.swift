@@ -22,6 +22,7 @@ package struct RedirectRoutes: Sendable {
     }
 
     package private(set) var phase = Phase.open
+    var isFinished: Bool { if case .finished = phase { true } else { false } }
     /// How many redirects came that were not the awaited one.
     package private(set) var ignored = 0
     package let redirectURI: String

@@ -102,7 +102,27 @@ struct ListenerEndTests {
         #expect(try await page.status == 200)
     }
 
-    @Test func `cancelling the last page closes at once`() async throws {
+    @Test func `a cancelled end waits for nobody, and shows the page to a browser that is there`() async throws {
+        let listener = try LoopbackRedirectListener.patient()
+        async let query = listener.redirect(state: "s")
+        let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
+        _ = try await query
+        let (port, authority) = (listener.port, listener.authority)
+        let browser = try await onThread {
+            let client = try WireClient(port)
+            client.send(request(done, host: authority))
+            return client
+        }
+        #expect(try await onThread { !browser.isReadable(within: 100) })
+        await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await listener.finish(with: .failed(appName: "Harbour"))
+        }.value
+        #expect(throws: WireError.self) { try WireClient(port) }
+        #expect(try await onThread { try browser.answer().body.contains("did not succeed") })
+    }
+
+    @Test func `a cancelled end waits for no browser that is not there`() async throws {
         let listener = try LoopbackRedirectListener.patient()
         async let query = listener.redirect(state: "s")
         #expect(try await listener.get("/callback?state=s").status == 303)
