@@ -24,8 +24,8 @@ struct Console: Sendable {
     }
 
     /// Prints a result: JSON for programs, or text for people.
-    func succeed(_ result: JSON, text: @autoclosure () -> String) {
-        Self.write((json ? result.serialized() : text()) + "\n", to: .output)
+    func succeed(_ result: @autoclosure () -> JSON, text: @autoclosure () -> String) {
+        Self.write((json ? result().serialized() : text()) + "\n", to: .output)
     }
 
     /// Prints an error: one line on standard error, and JSON on standard output where that was asked for.

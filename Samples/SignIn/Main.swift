@@ -3,9 +3,11 @@ internal import Glibc
 
 @main
 enum Main {
-    static func main() async {
+    @MainActor static func main() async {
         // Secrets are in this process: no core dump, and no debugger of another process of the same person.
         shims_forbid_dumps()
-        exit(await Tool.run(Array(CommandLine.arguments.dropFirst())))
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if StoredToken.print(arguments) { exit(0) }
+        exit(await Tool.run(arguments))
     }
 }

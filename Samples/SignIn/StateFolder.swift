@@ -35,15 +35,19 @@ struct StateFolder: Sendable {
         return FileTokenStore(path: "\(path)/\(host)-\(digest).json")
     }
 
-    /// All that is stored, by name.
-    func entries() async throws -> [Entry] {
+    /// The files of all that is stored, by name.
+    func stores() throws -> [FileTokenStore] {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw AuthError(.store, .store, "\(path) cannot be read", outcome: .notSent)
         }
+        return names.sorted().filter { $0.hasSuffix(".json") }.map { FileTokenStore(path: "\(path)/\($0)") }
+    }
+
+    /// All that is stored, by name.
+    func entries() async throws -> [Entry] {
         var entries: [Entry] = []
-        for name in names.sorted() where name.hasSuffix(".json") {
-            let store = FileTokenStore(path: "\(path)/\(name)")
+        for store in try stores() {
             do {
                 if let record = try await store.load() { entries.append(Entry(store: store, record: .success(record))) }
             } catch let error as AuthError { entries.append(Entry(store: store, record: .failure(error))) }
@@ -60,6 +64,11 @@ extension SessionOptions {
         if let store { return store.store }
         let folder = try StateFolder()
         if let issuer, let clientID { return folder.store(issuer: try Issuer(issuer), clientID: clientID) }
+        // Where there is but one session, it is read once.
+        if issuer == nil, clientID == nil {
+            let stores = try folder.stores()
+            if stores.count < 2 { return stores.first }
+        }
         let entries = try await folder.entries().filter { entry in
             guard case .success(let record) = entry.record else { return issuer == nil && clientID == nil }
             return (issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string

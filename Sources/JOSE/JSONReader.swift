@@ -13,18 +13,22 @@ extension JSON {
     ///
     /// - Parameter bytes: The document in UTF-8.
     /// - Throws: ``ParseError``.
-    public init(parsing bytes: [UInt8]) throws(ParseError) {
-        self = try bytes.withUnsafeBufferPointer(Self.read).get()
+    public init(parsing bytes: [UInt8]) throws(ParseError) { try self.init(parsing: bytes, maximumDepth: 64) }
+
+    package init(parsing bytes: [UInt8], maximumDepth: Int) throws(ParseError) {
+        self = try bytes.withUnsafeBufferPointer { Self.read($0, maximumDepth) }.get()
     }
 
     /// Reads one JSON document from text; see ``init(parsing:)``.
     package init(parsing text: String) throws(ParseError) {
-        self = try text.withBytes(Self.read).get()
+        self = try text.withBytes { Self.read($0, 64) }.get()
     }
 
-    private static func read(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSON, ParseError> {
+    private static func read(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ maximumDepth: Int
+    ) -> Result<JSON, ParseError> {
         Result { () throws(ParseError) in
-            var reader = JSONReader(bytes: bytes)
+            var reader = JSONReader(bytes: bytes, maximumDepth: maximumDepth)
             return try reader.document()
         }
     }
@@ -33,12 +37,9 @@ extension JSON {
 /// A recursive descent over the bytes of one document.
 private struct JSONReader {
     let bytes: UnsafeBufferPointer<UInt8>
+    let maximumDepth: Int
     var position = 0
     var depth = 0
-
-    private static let maximumDepth = 64
-
-    init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     mutating func document() throws(JSON.ParseError) -> JSON {
         skipWhitespace()
@@ -64,7 +65,7 @@ private struct JSONReader {
     private mutating func nested<T>(
         _ read: (inout JSONReader) throws(JSON.ParseError) -> T
     ) throws(JSON.ParseError) -> T {
-        guard depth < Self.maximumDepth else { throw error("nested deeper than \(Self.maximumDepth)") }
+        guard depth < maximumDepth else { throw error("nested deeper than \(maximumDepth)") }
         depth += 1
         defer { depth -= 1 }
         position += 1

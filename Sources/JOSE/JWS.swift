@@ -23,20 +23,21 @@ package struct JWS: Sendable {
         guard text.utf8.count <= Self.maximumCount else {
             throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(text.utf8.count)")
         }
-        let (parts, signedCount) = text.withBytes { bytes in
-            // Whoever has more than three parts has them in the fourth.
-            let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-            return (
-                parts.map { Base64URL.decode(UnsafeBufferPointer(rebasing: $0)) }, parts.last.map { $0.startIndex - 1 }
-            )
+        let dot = UInt8(ascii: ".")
+        let (parts, signedCount): ([[UInt8]?], Int) = text.withBytes { bytes in
+            guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last else {
+                return ([], 0)
+            }
+            // A further dot is in the middle, and no character of base64url.
+            let ranges = [0..<first, (first + 1)..<last, (last + 1)..<bytes.count]
+            return (ranges.map { Base64URL.decode(UnsafeBufferPointer(rebasing: bytes[$0])) }, last)
         }
-        guard let signedCount, parts.count == 3 else { throw JOSEError("expected a signed token of three parts") }
-        guard let header = parts[0], let payload = parts[1], let signature = parts[2] else {
-            throw JOSEError("expected a token in base64url without padding")
+        guard parts.count == 3, let header = parts[0], let payload = parts[1], let signature = parts[2] else {
+            throw JOSEError("expected a signed token: three parts in base64url without padding")
         }
         self.header = try Self.header(from: header)
         (self.payload, self.signature) = (payload, signature)
-        (self.token, self.signedCount) = (text, signedCount)
+        (token, self.signedCount) = (text, signedCount)
     }
 
     private static func header(from bytes: [UInt8]) throws(JOSEError) -> Header {

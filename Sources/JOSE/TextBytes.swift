@@ -4,8 +4,9 @@ extension String {
     /// `==` compares by Unicode's canonical equivalence: it takes "é" in one code point and in two for the same, and the
     /// Kelvin sign for the letter K. JSON and JOSE compare without normalization (RFC 8259 §8.3, RFC 7515 §5.3).
     package func isExactly(_ other: String) -> Bool {
-        // Most texts differ in length or to `==`, and both find that out faster.
-        utf8.count == other.utf8.count && self == other && utf8.elementsEqual(other.utf8)
+        // Most texts differ in length or to `==`, and both find that out faster. What equals ASCII and is no longer is the
+        // same.
+        utf8.count == other.utf8.count && self == other && (utf8Span.isKnownASCII || utf8.elementsEqual(other.utf8))
     }
 
     /// Runs the body with the text in UTF-8, without a copy where it is stored so, as on Linux it always is.

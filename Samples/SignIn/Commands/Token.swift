@@ -18,11 +18,14 @@ struct Token: Command {
         let token = try await state.freshAccessToken(
             minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
         let record = await state.record
-        let result: JSON = [
+        console.succeed(Self.result(token, record), text: token.value.reveal())
+        return 0
+    }
+
+    static func result(_ token: AccessToken, _ record: AuthStateRecord) -> JSON {
+        [
             "access_token": .string(token.value.reveal()), "token_type": .string(token.type.rawValue),
             "expires_at": record.expiry, "scope": .string(record.scope.spaceDelimited ?? ""),
         ]
-        console.succeed(result, text: token.value.reveal())
-        return 0
     }
 }

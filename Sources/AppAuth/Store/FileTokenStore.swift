@@ -50,7 +50,8 @@ public struct FileTokenStore: TokenStore {
         try synchroniseFolder()
     }
 
-    private func read() throws -> AuthStateRecord? {
+    /// As ``load()``, for a caller that cannot wait for a thread.
+    package func read() throws -> AuthStateRecord? {
         // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }

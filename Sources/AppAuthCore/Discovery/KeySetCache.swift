@@ -8,15 +8,16 @@ internal import Logging
 /// most once a minute, so that tokens with made-up key ids cannot make us hammer the provider.
 package final class KeySetCache: Sendable {
     /// A key set with its times, as the stored record keeps it.
-    package struct Entry: Codable, Sendable, Hashable {
+    package struct Entry: Sendable, Hashable {
         package let document: JSON
         package let expires: Date
     }
 
     private struct State {
         var entry: Entry?
-        var keys: KeySet?
         var lastForced = Date.distantPast
+        /// Made when they are first needed: that takes longer than all else that a restored session does.
+        lazy var keys: KeySet? = entry.flatMap { try? KeySet($0.document) }
     }
 
     private let url: SecureURL
@@ -28,7 +29,7 @@ package final class KeySetCache: Sendable {
 
     package init(url: SecureURL, environment: Environment, entry: Entry? = nil) {
         (self.url, self.environment) = (url, environment)
-        state = Guarded(State(entry: entry, keys: entry.flatMap { try? KeySet($0.document) }))
+        state = Guarded(State(entry: entry))
     }
 
     /// What a record stores, so that a later process need not ask.

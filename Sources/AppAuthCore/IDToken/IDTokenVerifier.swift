@@ -111,7 +111,7 @@ public struct IDTokenVerifier: Sendable {
     private func checkIssuer(_ claims: Claims) throws {
         let issuer = client.provider.issuer.string
         let found = claims["iss"]?.string
-        guard let found, found.utf8.elementsEqual(issuer.utf8) else {
+        guard let found, found.isExactly(issuer) else {
             throw refusal("expected 'iss' to be '\(issuer)', found \(found.map { "'\($0.prefix(200))'" } ?? "none")")
         }
     }

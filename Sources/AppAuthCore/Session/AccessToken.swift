@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 /// An access token with what a caller needs to use it.
-public struct AccessToken: Sendable, Hashable, Codable {
+public struct AccessToken: Sendable, Hashable {
     /// The token itself.
     public let value: Secret
     /// How it is presented.

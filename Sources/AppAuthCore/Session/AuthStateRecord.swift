@@ -4,9 +4,7 @@ internal import JOSE
 /// The part of an ``AuthState`` that is stored: a value, with rules of merging that need no I/O.
 ///
 /// It holds tokens and may hold the client's secret: it belongs into protected stores alone.
-public struct AuthStateRecord: Codable, Sendable, Hashable {
-    private var format = Self.format
-    private var version = Self.version
+public struct AuthStateRecord: Sendable, Hashable {
     /// Tells one sign-in from the next: random, and the same until the session ends.
     public let id: String
     /// The client, with its provider's metadata.
@@ -29,7 +27,7 @@ public struct AuthStateRecord: Codable, Sendable, Hashable {
     public private(set) var end: End?
 
     /// The end of a session.
-    public struct End: Codable, Sendable, Hashable {
+    public struct End: Sendable, Hashable {
         /// What ended it, in one line, without secrets.
         public let reason: String
         /// When.
@@ -89,21 +87,22 @@ extension AuthStateRecord {
     private static let format = "swift-appauth session"
     private static let version = 1
 
-    private struct Header: Decodable {
-        let format: String
-        let version: Int
-    }
-
     /// The record as JSON, with dates in seconds since 1970.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store``.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for a date that is no number of seconds.
     public func encoded() throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .secondsSince1970
-        do { return Array(try encoder.encode(self)) } catch {
-            throw AuthError(.store, .store, "the session could not be encoded", outcome: .notSent)
-        }
+        var json: JSON.Object = [
+            "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
+            "client": client.stored, "scope": .array(scope.map { .string($0.rawValue) }),
+        ]
+        json["accessToken"] = try accessToken?.stored
+        json["refreshToken"] = refreshToken.map(JSON.init(storing:))
+        json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
+        json["nonce"] = nonce.map(JSON.init(storing:))
+        json["redirectURI"] = redirectURI.map(JSON.string)
+        json["keys"] = try keys.map { ["document": $0.document, "expires": try JSON(storing: $0.expires)] }
+        json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
+        return Array(JSON.object(json).serialized().utf8)
     }
 
     /// Reads a record.
@@ -114,17 +113,32 @@ extension AuthStateRecord {
         func refusal(_ why: String) -> AuthError {
             AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
         }
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .secondsSince1970
-        let data = Data(bytes)
-        guard let header = try? decoder.decode(Header.self, from: data), header.format == Self.format else {
-            throw refusal("is damaged or holds something else than a session")
+        // What servers sent stands two levels deeper here.
+        guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,
+            let version = json["version"]?.int
+        else { throw refusal("is damaged or holds something else than a session") }
+        guard version == Self.version else {
+            throw refusal("holds a session of version \(version), expected version \(Self.version)")
         }
-        guard header.version == Self.version else {
-            throw refusal("holds a session of version \(header.version), expected version \(Self.version)")
+        do { try self.init(stored: StoredObject(json)) } catch { throw refusal("holds a damaged session") }
+    }
+
+    private init(stored json: StoredObject) throws {
+        id = try json.string("id")
+        client = try Client(stored: json.object("client"))
+        scope = try json.strings("scope").map(Scope.init(rawValue:))
+        accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
+        refreshToken = try json.optional("refreshToken") { try $0.secret($1) }
+        verifiedIDToken = try json.optional("verifiedIDToken") { try $0.secret($1) }
+        nonce = try json.optional("nonce") { try $0.secret($1) }
+        redirectURI = try json.optional("redirectURI") { try $0.string($1) }
+        keys = try json.optional("keys") {
+            let keys = try $0.object($1)
+            return KeySetCache.Entry(document: try keys.value("document"), expires: try keys.date("expires"))
         }
-        do { self = try decoder.decode(AuthStateRecord.self, from: data) } catch {
-            throw refusal("holds a damaged session")
+        end = try json.optional("end") {
+            let end = try $0.object($1)
+            return End(reason: try end.string("reason"), date: try end.date("date"))
         }
     }
 }

@@ -72,7 +72,7 @@ package struct TokenResponse: Sendable {
 }
 
 /// How an access token is presented (RFC 6749 §7.1).
-public enum TokenType: String, Sendable, Hashable, Codable {
+public enum TokenType: String, Sendable, Hashable {
     /// Whoever has it may use it (RFC 6750).
     case bearer = "Bearer"
 

@@ -28,7 +28,8 @@ internal import Glibc
 
 @main
 enum Main {
-    static func main() async {
+    // On the main thread, so that what needs one thread has no other.
+    @MainActor static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             print(try await run(arguments).line)
@@ -39,7 +40,7 @@ enum Main {
         }
     }
 
-    private static func run(_ arguments: [String]) async throws -> Report {
+    @MainActor private static func run(_ arguments: [String]) async throws -> Report {
         switch (arguments.first, arguments.count) {
         case ("verify", 4):
             return try verify(folder: arguments[1], algorithm: arguments[2], for: duration(arguments[3]))

@@ -14,8 +14,7 @@ func verify(folder: String, algorithm: String, for duration: Duration) throws ->
     repeat {
         // The clock is read once for a batch, since reading it costs as much as a check.
         for _ in 0..<64 {
-            let sample = samples[position]
-            _ = try verifier.verify(sample.token, keys: keys, expecting: sample.expected)
+            _ = try verifier.verify(samples[position].token, keys: keys, expecting: samples[position].expected)
             position = position + 1 < samples.count ? position + 1 : 0
         }
         n += 64

@@ -1,0 +1,39 @@
+internal import AppAuth
+internal import FoundationEssentials
+
+/// `sign-in token` where the stored token is good and there is nothing to do but to print it: programs do that all the
+/// time, and wait for it.
+///
+/// The parsers, threads and timers of ``Tool`` take longer to start than all of this. Whatever is out of the ordinary is
+/// left to it: other options, a token that is not fresh, several sessions or none, a store that cannot be read.
+enum StoredToken {
+    /// - Parameter arguments: Those of the program, without its name.
+    /// - Returns: Whether a token was printed.
+    static func print(_ arguments: [String]) -> Bool {
+        guard arguments.first == "token" else { return false }
+        var (json, path) = (false, nil as String?)
+        var rest = arguments.dropFirst()
+        while let option = rest.popFirst() {
+            switch option {
+            case "--json": json = true
+            case "--store":
+                guard case .file(let named)? = rest.popFirst().flatMap(StoreChoice.init(argument:)) else {
+                    return false
+                }
+                path = named
+            default: return false
+            }
+        }
+        guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = try? store.read(),
+            let token = record.accessToken, token.isFresh(at: Date())
+        else { return false }
+        let line = json ? Token.result(token, record).serialized() : token.value.reveal()
+        Console.write(line + "\n", to: .output)
+        return true
+    }
+
+    private static var onlyStore: FileTokenStore? {
+        guard let stores = try? StateFolder().stores(), stores.count == 1 else { return nil }
+        return stores.first
+    }
+}
