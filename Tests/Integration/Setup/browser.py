@@ -25,8 +25,9 @@ AGREE = re.compile(r"sign in|log ?in|authorize|allow|continue|grant|accept|yes|^
 REFUSE = re.compile(r"cancel|deny|refuse|reject", re.IGNORECASE)
 LEAVE = re.compile(r"log ?out|sign out", re.IGNORECASE)
 
+# Opened for reading too, so that it never waits for a browser that is gone.
 OPENER = """#!/bin/sh
-printf '%s\\n' "$1" >'{urls}'
+printf '%s\\n' "$1" 1<>'{urls}'
 """
 
 
