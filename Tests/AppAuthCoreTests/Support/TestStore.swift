@@ -9,6 +9,7 @@ actor TestStore: TokenStore {
     private(set) var deletions = 0
     private var refusal: (any Error)?
     private var isHeld = false
+    private var heldFail = false
     private var held: [CheckedContinuation<Void, Never>] = []
     private var waiting: [(saves: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
@@ -21,6 +22,9 @@ actor TestStore: TokenStore {
 
     /// Parks what is saved from now on, until ``release()``.
     func hold() { isHeld = true }
+
+    /// Refuses what is parked once it is released, and nothing else.
+    func failHeld() { heldFail = true }
 
     func release() {
         isHeld = false
@@ -43,7 +47,10 @@ actor TestStore: TokenStore {
         saves += 1
         for waiter in waiting where waiter.saves <= saves { waiter.continuation.resume() }
         waiting.removeAll { $0.saves <= saves }
-        if isHeld { await withCheckedContinuation { held.append($0) } }
+        if isHeld {
+            await withCheckedContinuation { held.append($0) }
+            if heldFail { throw Refusal() }
+        }
         if let refusal { throw refusal }
         self.record = record
     }

@@ -1,0 +1,122 @@
+import AppAuthCore
+import JOSE
+import Testing
+
+/// OpenID Connect Core §3.1.3.7 steps 6 to 8, RFC 8725 §3.1 and §3.2.
+struct IDTokenSignatureTests {
+    // oidcc-client-test-idtoken-sig-rs256, rp-id_token-sig-es256; oidcc-client-test-invalid-sig-rs256, …-es256
+    @Test(arguments: SignatureAlgorithm.allCases)
+    func `a signature is accepted by the right key, and refused by another one or with a bit turned`(
+        algorithm: SignatureAlgorithm
+    ) throws {
+        let (signer, other) = (try Signer(algorithm), try Signer(algorithm))
+        let verifier = try Signer.verifier(algorithms: [algorithm.rawValue])
+        let token = try signer.token()
+        _ = try verifier.verify(token, keys: signer.keys, expecting: .usual)
+        expect("signature", try verifier.verify(token, keys: other.keys, expecting: .usual))
+        expect("signature", try verifier.verify(damaged(token), keys: signer.keys, expecting: .usual))
+        let forged = try Signer(algorithm).token { $0["sub"] = "root" }
+        expect("signature", try verifier.verify(forged, keys: signer.keys, expecting: .usual))
+    }
+
+    // fapi2-…-invalid-alternate-alg
+    @Test func `an algorithm that the provider does not list is refused`() throws {
+        let signer = try Signer(.es256)
+        let verifier = try Signer.verifier(algorithms: ["RS256"])
+        expect("algorithm of 'RS256'", try verifier.verify(signer.token(), keys: signer.keys, expecting: .usual))
+    }
+
+    @Test func `a provider that lists nothing signs with RS256 (Core §15.1)`() throws {
+        let client = Client(id: "s6BhdRkqt3", provider: try Signer.provider(nil))
+        var verifier = IDTokenVerifier(client: client)
+        verifier.now = { Signer.now }
+        let (rs256, es256) = (try Signer(.rs256), try Signer(.es256))
+        _ = try verifier.verify(rs256.token(), keys: rs256.keys, expecting: .usual)
+        expect("algorithm of 'RS256'", try verifier.verify(es256.token(), keys: es256.keys, expecting: .usual))
+    }
+
+    // RFC 9864 names EdDSA with Ed25519 so.
+    @Test(arguments: ["EdDSA", "Ed25519"])
+    func `EdDSA may be listed by either name`(name: String) throws {
+        let signer = try Signer(.edDSA)
+        _ = try Signer.verifier(algorithms: [name]).verify(signer.token(), keys: signer.keys, expecting: .usual)
+    }
+
+    // oidcc-client-test-idtoken-sig-none, fapi2-…-invalid-null-alg
+    @Test(arguments: ["none", "None", "NONE", ""])
+    func `a token without a signature is refused, also by a provider that lists none`(alg: String) throws {
+        let header = JSON.object(["alg": .string(alg), "kid": "key-1"])
+        let parts = [header, .object(Signer.claims)].map { Base64URL.encode(Array($0.serialized().utf8)) }
+        let verifier = try Signer.verifier(algorithms: ["none", "None", "NONE", "", "ES256"])
+        let keys = try Signer().keys
+        for signature in ["", "AA"] {
+            let token = Secret(parts.joined(separator: ".") + "." + signature)
+            expect("algorithm that is known", try verifier.verify(token, keys: keys, expecting: .usual))
+        }
+    }
+
+    // rp-id_token-sig-hs256, oidcc-client-test-invalid-sig-hs256
+    @Test(arguments: MACAlgorithm.allCases)
+    func `HS256 and its like are verified with the client secret`(algorithm: MACAlgorithm) throws {
+        let keys = try Signer.keySet([])
+        let token = mac("a client secret of thirty-two bytes", algorithm)
+        let verifier = try Signer.verifier(secret: "a client secret of thirty-two bytes")
+        _ = try verifier.verify(token, keys: keys, expecting: .usual)
+        let other = try Signer.verifier(secret: "a client secret of thirty-two bytez")
+        expect("by the client secret", try other.verify(token, keys: keys, expecting: .usual))
+        expect("by the client secret", try verifier.verify(damaged(token), keys: keys, expecting: .usual))
+        expect("the client has no secret", try Signer.verifier().verify(token, keys: keys, expecting: .usual))
+    }
+
+    @Test func `an HMAC with an empty secret, or with the public key as the secret, is refused (RFC 8725 §2.1)`() throws
+    {
+        let signer = try Signer(.rs256)
+        let keys = try signer.keys
+        let empty = try Signer.verifier(secret: "")
+        expect("by the client secret", try empty.verify(mac("", .hs256), keys: keys, expecting: .usual))
+        let published = signer.jwk().serialized()
+        for verifier in [try Signer.verifier(), try Signer.verifier(secret: "something else of length")] {
+            expect("secret", try verifier.verify(mac(published, .hs256), keys: keys, expecting: .usual))
+        }
+    }
+
+    @Test func `an HMAC is refused where the provider does not list it`() throws {
+        let verifier = try Signer.verifier(secret: "a client secret", algorithms: ["RS256"])
+        let token = mac("a client secret", .hs256)
+        expect("algorithm of 'RS256'", try verifier.verify(token, keys: Signer.keySet([]), expecting: .usual))
+    }
+
+    @Test func `a header with crit is refused (RFC 7515 §4.1.11)`() throws {
+        let signer = try Signer()
+        let header: JSON.Object = ["kid": "key-1", "crit": ["b64"], "b64": true]
+        let token = try JWS.sign(.object(Signer.claims), header: header, with: signer.key)
+        expect("crit", try Signer.verifier().verify(Secret(token), keys: signer.keys, expecting: .usual))
+    }
+
+    @Test func `a key in the token itself is not used (RFC 8725 §3.10)`() throws {
+        let (signer, attacker) = (try Signer(), try Signer())
+        let header: JSON.Object = ["kid": "key-1", "jwk": attacker.jwk(), "jku": "https://evil.example/jwks"]
+        let token = try JWS.sign(.object(Signer.claims), header: header, with: attacker.key)
+        expect("signature", try Signer.verifier().verify(Secret(token), keys: signer.keys, expecting: .usual))
+    }
+
+    private func mac(_ secret: String, _ algorithm: MACAlgorithm) -> Secret {
+        Secret(JWS.sign(.object(Signer.claims), secret: Array(secret.utf8), algorithm: algorithm))
+    }
+
+    private func damaged(_ token: Secret) throws -> Secret {
+        var parts = token.reveal().split(separator: ".").map(String.init)
+        var signature = try #require(Base64URL.decode(parts[2]))
+        signature[signature.count / 2] ^= 1
+        parts[2] = Base64URL.encode(signature)
+        return Secret(parts.joined(separator: "."))
+    }
+
+    private func expect(
+        _ what: String, _ operation: @autoclosure () throws -> IDToken, at location: SourceLocation = #_sourceLocation
+    ) {
+        let error = refusal(operation)
+        #expect(error?.code == .invalidIDToken, sourceLocation: location)
+        #expect(error?.message.contains(what) == true, "\(error?.message ?? "")", sourceLocation: location)
+    }
+}

@@ -1,0 +1,86 @@
+import AppAuthCore
+import LocalProvider
+import Testing
+
+/// A session that was ended stays ended, whatever comes afterwards.
+struct ForgetTests {
+    @Test func `a session that is forgotten is gone from memory and store`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            try await state.forget()
+            #expect(await store.record == nil)
+            let record = await state.record
+            #expect(record.accessToken == nil)
+            #expect(record.refreshToken == nil)
+            #expect(record.end?.reason == "signed out")
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == 1)
+            #expect(await store.deletions == 1)
+        }
+    }
+
+    @Test func `an answer that comes late brings nothing back`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let hold = world.provider.hold(.token)
+            let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            try await state.forget()
+            let forgotten = await state.record
+            hold.release()
+            #expect(await caller.value?.code == .signInRequired)
+            #expect(await state.record == forgotten)
+            #expect(await store.record == nil)
+            #expect(await store.saves == 1)
+        }
+    }
+
+    @Test func `an answer that is being stored meanwhile is removed again`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.hold()
+            let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            await store.begun(2)
+            let forgetting = Task { try await state.forget() }
+            while await state.record.end == nil { await Task.yield() }
+            await store.release()
+            try await forgetting.value
+            #expect(await caller.value?.code == .signInRequired)
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `a store that refuses to forget is an error, and asked again by the next call`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await state.forget() }?.code == .store)
+            #expect(await state.record.end != nil)
+            #expect(await store.record != nil)
+            await store.refuse(with: nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `a write that fails meanwhile does not keep the session from being removed`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.hold()
+            let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            await store.begun(2)
+            await store.failHeld()
+            let forgetting = Task { await authError { try await state.forget() } }
+            while await state.record.end == nil { await Task.yield() }
+            await store.release()
+            #expect(await forgetting.value == nil)
+            #expect(await caller.value != nil)
+            #expect(await store.record == nil)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// What ends a session, and what does not.
+struct RefreshFailureTests {
+    @Test func `a refresh token that is no longer good ends the session, with the reason (RFC 6749 §5.2)`() async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try #require(await state.record.refreshToken)
+            world.provider.revokeGrant(of: token.reveal())
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(error.server?.error == "invalid_grant")
+            #expect(error.httpStatus == 400)
+            let record = await state.record
+            #expect(record.end?.date == world.clock.now)
+            #expect(record.end?.reason.contains("invalid_grant") == true)
+            #expect(record.accessToken == nil)
+            #expect(!record.hasRefreshToken)
+            #expect(record.idToken != nil)
+            #expect(await store.record == record)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test(arguments: [
+        (Fault.status(.internalServerError), AuthError.Code.invalidResponse),
+        (.status(.internalServerError, json: ["error": "server_error"]), "server_error"),
+        (.status(.serviceUnavailable, json: ["error": "invalid_grant"]), .invalidGrant),
+        (.status(.tooManyRequests, json: ["error": "invalid_grant"]), .invalidGrant),
+        (.tooManyRequests(retryAfter: 1), .invalidResponse), (.unavailable(retryAfter: 1), .invalidResponse),
+        (.htmlPage, .invalidResponse), (.status(.badRequest), .invalidResponse),
+        (.status(.unauthorized, json: ["error": "invalid_client"]), .invalidClient),
+        (.status(.badRequest, json: ["error": "invalid_request"]), "invalid_request"),
+        (.status(.badRequest, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
+        (.status(.ok, json: ["error": "invalid_grant"]), .invalidResponse),
+        (.redirect(to: "https://evil.example/token"), .invalidResponse), (.reset(), .transport),
+        (.answer(.json(["access_token": "a", "token_type": "mac"])), .invalidResponse),
+        (.answer(.json(["token_type": "Bearer"])), .invalidResponse),
+    ])
+    func `anything else leaves the session as it is, and the next call may succeed`(
+        fault: Fault, code: AuthError.Code
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == code)
+            #expect(await state.record == before)
+            #expect(await store.saves == 1)
+            #expect(world.provider.count(.token) == 2)
+            #expect(await authError { try await state.freshAccessToken() } == nil)
+        }
+    }
+
+    @Test func `a server that is silent for too long does not end the session`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn(transport: HastyTransport(transport: world.transport))
+            let hold = world.provider.hold(.token, before: .request)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .timeout)
+            #expect(error.stage == .refresh)
+            #expect(error.isTemporary)
+            #expect(error.outcome == .perhapsProcessed)
+            #expect(await state.record.end == nil)
+            hold.release()
+        }
+    }
+
+    @Test func `a server that is not there does not end the session`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            await world.provider.stop()
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .transport)
+            #expect(error.outcome == .notSent)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `an answer that was lost leaves the session until the server refuses the old token`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostAnswer, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.outcome == .perhapsProcessed)
+            #expect(await state.record.end == nil)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+        }
+    }
+}
+
+/// The same HTTP client with less patience.
+private struct HastyTransport: HTTPTransport {
+    let transport: any HTTPTransport
+
+    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        var exchange = exchange
+        exchange.limits.total = .milliseconds(exchange.request.path?.hasSuffix("/token") == true ? 500 : 30_000)
+        return try await transport.send(exchange)
+    }
+}

@@ -1,0 +1,105 @@
+import AppAuthCore
+import LocalProvider
+import Testing
+
+/// One refresh at a time, shared by all who need it.
+struct RefreshSharingTests {
+    @Test func `a thousand callers make one request and one write, and get one token`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.clock.advance(by: 3600)
+            let hold = world.provider.hold(.token)
+            let callers = (0..<1000).map { _ in Task { try await state.freshAccessToken() } }
+            try await hold.arrived()
+            for _ in 0..<1000 { await Task.yield() }
+            hold.release()
+            var tokens: Set<AccessToken> = []
+            for caller in callers { tokens.insert(try await caller.value) }
+            #expect(tokens.count == 1)
+            #expect(world.provider.count(.token) == 2)
+            #expect(await store.saves == 2)
+        }
+    }
+
+    @Test func `a caller that comes just after the end of a refresh does not begin another`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            // Whoever found the old token may reach the shared refresh late: round by round, at another moment.
+            for round in 1...100 {
+                world.clock.advance(by: 3600)
+                try await withThrowingTaskGroup { group in
+                    for _ in 0..<32 { group.addTask { _ = try await state.freshAccessToken() } }
+                    try await group.waitForAll()
+                }
+                #expect(world.provider.count(.token) == 1 + round)
+            }
+        }
+    }
+
+    @Test func `callers that force a refresh at the same time share it too`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let hold = world.provider.hold(.token)
+            let callers = (0..<50).map { _ in Task { try await state.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            for _ in 0..<1000 { await Task.yield() }
+            hold.release()
+            for caller in callers { _ = try await caller.value }
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a waiting caller that is cancelled leaves at once, and the others get their token`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.clock.advance(by: 3600)
+            let hold = world.provider.hold(.token)
+            let first = Task { try await state.freshAccessToken() }
+            try await hold.arrived()
+            let second = Task { try await state.freshAccessToken() }
+            first.cancel()
+            await #expect(throws: CancellationError.self) { try await first.value }
+            hold.release()
+            let token = try await second.value
+            #expect(world.provider.isAlive(token.value.reveal()))
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `when the last caller is cancelled the refresh ends, and is stored`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.clock.advance(by: 3600)
+            let hold = world.provider.hold(.token)
+            let only = Task { try await state.freshAccessToken() }
+            try await hold.arrived()
+            only.cancel()
+            await #expect(throws: CancellationError.self) { try await only.value }
+            hold.release()
+            await store.begun(2)
+            let token = try await state.freshAccessToken()
+            #expect(await store.record?.accessToken == token)
+            #expect(world.provider.isAlive(token.value.reveal()))
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a refresh that fails fails for all who wait, and is tried again by the next`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.clock.advance(by: 3600)
+            world.provider.fault(.unavailable(retryAfter: 5), at: .token)
+            let hold = world.provider.hold(.token)
+            let callers = (0..<50).map { _ in Task { await authError { try await state.freshAccessToken() } } }
+            try await hold.arrived()
+            for _ in 0..<1000 { await Task.yield() }
+            hold.release()
+            for caller in callers { #expect(await caller.value?.retryAfter == 5) }
+            #expect(world.provider.count(.token) == 2)
+            _ = try await state.freshAccessToken()
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+}

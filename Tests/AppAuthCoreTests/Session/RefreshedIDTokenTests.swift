@@ -1,0 +1,170 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// OpenID Connect Core §12.2: the ID token of a refresh is verified like the first one, and against it.
+struct RefreshedIDTokenTests {
+    // oidcc-client-test-refresh-token-invalid-issuer, …-invalid-sub
+    @Test(
+        arguments: [
+            ("'iss'", .editIDToken { $0.claims["iss"] = "https://evil.example" }),
+            ("'iss'", .editIDToken { $0.claims["iss"] = nil }),
+            ("'sub'", .editIDToken { $0.claims["sub"] = "somebody-else" }),
+            ("'sub'", .editIDToken { $0.claims["sub"] = nil }),
+            ("'aud'", .editIDToken { $0.claims["aud"] = "other" }),
+            ("audience", .editIDToken { $0.claims["aud"] = ["demo", "other"] }),
+            ("'azp'", .editIDToken { $0.claims["azp"] = "other" }),
+            ("'azp'", .editIDToken { $0.claims["azp"] = "demo" }),
+            ("'nonce'", .editIDToken { $0.claims["nonce"] = "other" }),
+            ("'nonce'", .editIDToken { $0.claims["nonce"] = 1 }),
+            ("'at_hash'", .editIDToken { $0.claims["at_hash"] = "AA" }),
+            ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
+            ("signature", .editIDToken { $0.signature = .unpublishedKey(.rs256) }),
+            ("algorithm", .editIDToken { $0.signature = .none }),
+            ("'exp'", .editIDToken { $0.claims["exp"] = nil }), ("key", .editIDToken { $0.header["kid"] = "unknown" }),
+        ] as [(String, Fault)])
+    func `a token that is not this session's ends it, and nothing of the answer is kept`(
+        what: String, fault: Fault
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let answers = Answers()
+            world.provider.fault(.all([fault, .editReply { answers.add($0.body) }]), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(error.message.contains(what), "\(error.message)")
+            let after = await state.record
+            #expect(after.end?.reason.contains(what) == true)
+            #expect(after.accessToken == nil)
+            #expect(after.refreshToken == nil)
+            #expect(after.idToken == before.idToken)
+            #expect(await store.record == after)
+            let stored = String(decoding: try after.encoded(), as: UTF8.self)
+            for token in try answers.tokens { #expect(!stored.contains(token)) }
+
+            let requests = world.provider.log.count
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.log.count == requests)
+        }
+    }
+
+    @Test func `a nonce may be left out and repeated, but not be another`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let nonce = try #require(await state.record.nonce).reveal()
+            let edits: [@Sendable (inout IDTokenDraft) -> Void] = [
+                { $0.claims["nonce"] = nil }, { $0.claims["nonce"] = .string(nonce) }, { $0.claims["nonce"] = nil },
+            ]
+            for edit in edits {
+                world.provider.fault(.editIDToken(edit), at: .token)
+                _ = try await state.freshAccessToken(forceRefresh: true)
+            }
+            world.provider.fault(.editIDToken { $0.claims["nonce"] = .string(nonce + "x") }, at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+        }
+    }
+
+    @Test func `keys that were rotated in the meantime are fetched`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            try world.provider.rotateSigningKeys()
+            try world.provider.withdrawOldSigningKeys()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.keys) == 2)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `a key without a name that was rotated is fetched too (Core §10.1.1)`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.idTokenAlgorithm = .es256
+        try await World.run(configuration) { world in
+            let nameless = Fault.editIDToken { $0.header["kid"] = nil }
+            world.provider.fault(nameless, at: .token)
+            let state = try await world.signIn()
+            try world.provider.rotateSigningKeys()
+            try world.provider.withdrawOldSigningKeys()
+            world.provider.fault(nameless, at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `keys that may not be fetched again yet do not end the session`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            for isTooSoon in [false, true] {
+                try world.provider.rotateSigningKeys()
+                try world.provider.withdrawOldSigningKeys()
+                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+                #expect((error == nil) == !isTooSoon)
+                #expect(error?.isTemporary == (isTooSoon ? true : nil))
+                #expect(await state.record.end == nil)
+            }
+            #expect(world.provider.count(.keys) == 2)
+            world.clock.advance(by: 60)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.keys) == 3)
+        }
+    }
+
+    @Test(arguments: [
+        ("3600 s ahead", Fault.editIDToken { $0.claims["iat"] = .number(.init(1_750_003_600)) }),
+        ("expired 3600 s ago", .editIDToken { $0.claims["exp"] = .number(.init(1_749_996_400)) }),
+    ])
+    func `a wrong time hands out nothing, and keeps the rotated refresh token`(what: String, fault: Fault) async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .clockSkew)
+            #expect(error.message.contains(what), "\(error.message)")
+            let after = await state.record
+            #expect(after.end == nil)
+            #expect(after.refreshToken != before.refreshToken)
+            #expect(after.accessToken == before.accessToken)
+            #expect(after.idToken == before.idToken)
+            #expect(await store.record == after)
+            // Once the clock is right, the session goes on.
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `keys that cannot be had now keep the rotated refresh token too`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.clock.advance(by: 3600)
+            world.provider.fault(.status(.internalServerError), at: .keys)
+            let error = try #require(await authError { try await state.freshAccessToken() })
+            #expect(error.stage == .keys)
+            #expect(error.isTemporary)
+            #expect(await state.record.end == nil)
+            let token = try await state.freshAccessToken()
+            #expect(world.provider.isAlive(token.value.reveal()))
+        }
+    }
+}
+
+/// The tokens of the answers that went out.
+private final class Answers: Sendable {
+    private let bodies = Guarded<[[UInt8]]>([])
+
+    func add(_ body: [UInt8]) { bodies.withLock { $0.append(body) } }
+
+    var tokens: [String] {
+        get throws {
+            let answers = try bodies.withLock { $0 }.map { try JSON(parsing: $0) }
+            let names = ["access_token", "refresh_token", "id_token"]
+            let tokens = answers.flatMap { answer in names.compactMap { answer[$0]?.string } }
+            try #require(tokens.count == 3)
+            return tokens
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import AppAuthCore
+import LocalProvider
+import Testing
+
+/// New tokens are handed out once the store has them, and not lost where it refuses.
+struct StoreTests {
+    @Test(arguments: [true, false])
+    func `a store that refuses is an error; the tokens stay in memory and are stored by the next call`(
+        isForeign: Bool
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let refused = AuthError(.store, .store, "the disk is full", outcome: .notSent)
+            await store.refuse(with: isForeign ? TestStore.Refusal() : refused)
+            for _ in 0..<2 {
+                let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(error.code == .store)
+                #expect(error.message.contains(isForeign ? "test store" : "disk is full"))
+                #expect(await store.record == before)
+            }
+            let kept = await state.record
+            #expect(kept.refreshToken != before.refreshToken)
+            #expect(world.provider.count(.token) == 2)
+
+            await store.refuse(with: nil)
+            #expect(try await state.freshAccessToken() == kept.accessToken)
+            #expect(await store.record == kept)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `nobody gets a token before the store has it, and a thousand share the write`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.clock.advance(by: 3600)
+            await store.hold()
+            let isOut = Flag()
+            let callers = (0..<1000).map { _ in
+                Task {
+                    let token = try await state.freshAccessToken()
+                    await isOut.set()
+                    return token
+                }
+            }
+            await store.begun(2)
+            // These come while the new token waits for the store.
+            let later = (0..<1000).map { _ in Task { try await state.freshAccessToken() } }
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(await !isOut.isSet)
+            await store.release()
+            var tokens: Set<AccessToken> = []
+            for caller in callers + later { tokens.insert(try await caller.value) }
+            #expect(tokens.count == 1)
+            #expect(await store.record?.accessToken == tokens.first)
+            #expect(await store.saves == 2)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `the end of a session is stored by the next call, if the store refused it`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())
+            await store.refuse(with: TestStore.Refusal())
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .signInRequired)
+            #expect(await store.record?.end == nil)
+            await store.refuse(with: nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await store.record?.end != nil)
+        }
+    }
+
+    private actor Flag {
+        private(set) var isSet = false
+        func set() { isSet = true }
+    }
+}
