@@ -11,7 +11,8 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
         url = try SecureURL(string)
         guard url.query == nil else {
             throw AuthError(
-                .invalidConfiguration, .configuration, "expected an issuer without a query, found '\(string)'")
+                .invalidConfiguration, .configuration,
+                "expected an issuer without a query, found one behind '\(url.path)'", outcome: .notSent)
         }
     }
 

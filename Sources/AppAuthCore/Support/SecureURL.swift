@@ -22,7 +22,7 @@ public struct SecureURL: Sendable, Hashable {
         func refuse(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)")
+                "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)", outcome: .notSent)
         }
         guard string.utf8.count <= 8192 else { throw refuse("longer than 8192 bytes") }
         guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {

@@ -1,0 +1,94 @@
+import AppAuthCore
+import Testing
+
+struct SingleFlightTests {
+    private struct Failure: Error {}
+
+    @Test func `callers while it runs share a run, and those after it begin another`() async throws {
+        let flight = SingleFlight<Int>()
+        let gate = Gate()
+        let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
+        await gate.arrived()
+        for _ in 0..<100 { await Task.yield() }
+        await gate.open()
+        for caller in callers { #expect(try await caller.value == 1) }
+        #expect(try await flight.run { await gate.pass() } == 2)
+    }
+
+    @Test func `an error is shared too, and not kept`() async throws {
+        let flight = SingleFlight<Int>()
+        await #expect(throws: Failure.self) { try await flight.run { throw Failure() } }
+        #expect(try await flight.run { 1 } == 1)
+    }
+
+    @Test func `a caller that is cancelled before it asks begins nothing`() async throws {
+        let flight = SingleFlight<Int>()
+        let caller = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await flight.run {
+                Issue.record("expected no run")
+                return 1
+            }
+        }
+        caller.cancel()
+        await #expect(throws: CancellationError.self) { try await caller.value }
+    }
+
+    @Test func `the operation goes on when every caller is cancelled, and is not cancelled itself`() async throws {
+        let flight = SingleFlight<Int>()
+        let gate = Gate()
+        let callers = (0..<10).map { _ in
+            Task {
+                try await flight.run {
+                    let number = await gate.pass()
+                    #expect(!Task.isCancelled)
+                    return number
+                }
+            }
+        }
+        await gate.arrived()
+        for _ in 0..<100 { await Task.yield() }
+        for caller in callers { caller.cancel() }
+        for caller in callers { await #expect(throws: CancellationError.self) { try await caller.value } }
+        let late = Task { try await flight.run { await gate.pass() } }
+        for _ in 0..<100 { await Task.yield() }
+        await gate.open()
+        #expect(try await late.value == 1)
+    }
+
+    @Test func `cancellations and results at the same moment lose nobody`() async throws {
+        let flight = SingleFlight<Int>()
+        for _ in 0..<200 {
+            let callers = (0..<20).map { number in
+                Task { try await flight.run { number } }
+            }
+            for caller in callers where Bool.random() { caller.cancel() }
+            for caller in callers { _ = await caller.result }
+        }
+    }
+
+    /// Holds who passes until it is opened, and counts them.
+    private actor Gate {
+        private var count = 0
+        private var isOpen = false
+        private var held: [CheckedContinuation<Void, Never>] = []
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+
+        func pass() async -> Int {
+            count += 1
+            let number = count
+            for continuation in waiting { continuation.resume() }
+            waiting = []
+            if !isOpen { await withCheckedContinuation { held.append($0) } }
+            return number
+        }
+
+        func arrived() async { if count == 0 { await withCheckedContinuation { waiting.append($0) } } }
+
+        func open() {
+            isOpen = true
+            for continuation in held { continuation.resume() }
+            held = []
+        }
+    }
+}
