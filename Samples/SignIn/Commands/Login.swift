@@ -46,7 +46,7 @@ struct Login: Command {
         let record = await state.record
         var result = record.summary
         if userinfo { result["userinfo"] = try await state.userInfo().json }
-        console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
+        try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         return 0
     }
 

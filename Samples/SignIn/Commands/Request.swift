@@ -47,9 +47,9 @@ struct Request: Command {
         let answer = try await state.send(HTTPExchange(request, body: body))
         let status = answer.response.status
         if common.json {
-            console.succeed(Self.json(answer), text: "")
+            try console.succeed(Self.json(answer), text: "")
         } else {
-            Console.write(Self.printable(answer.body), to: .output)
+            try console.print(Self.printable(answer.body))
         }
         if !common.json || status.code >= 400 { console.say("\(status.code) \(status.reasonPhrase)") }
         return status.code < 400 ? 0 : 1
