@@ -51,7 +51,8 @@ struct Request: Command {
         } else {
             try console.print(Self.printable(answer.body))
         }
-        if !common.json || status.code >= 400 { console.say("\(status.code) \(status.reasonPhrase)") }
+        // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
+        if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
         return status.code < 400 ? 0 : 1
     }
 
