@@ -24,8 +24,16 @@ struct Console: Sendable {
     }
 
     /// Prints a result: JSON for programs, or text for people.
-    func succeed(_ result: @autoclosure () -> JSON, text: @autoclosure () -> String) {
-        Self.write((json ? result().serialized() : text()) + "\n", to: .output)
+    func succeed(_ result: @autoclosure () -> JSON, text: @autoclosure () -> String) throws {
+        try print(Array(((json ? result().serialized() : text()) + "\n").utf8))
+    }
+
+    /// Prints what a command is for. A result that nobody gets is a failure.
+    func print(_ bytes: [UInt8]) throws {
+        let error = Self.write(bytes, to: .output)
+        guard error != 0 else { return }
+        throw AuthError(
+            "output", .configuration, "standard output cannot be written: \(String(cString: strerror(error)))")
     }
 
     /// Prints an error: one line on standard error, and JSON on standard output where that was asked for.
@@ -47,16 +55,18 @@ struct Console: Sendable {
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-    static func write(_ text: String, to stream: Stream) { write(Array(text.utf8), to: stream) }
+    static func write(_ text: String, to stream: Stream) { _ = write(Array(text.utf8), to: stream) }
 
-    static func write(_ bytes: [UInt8], to stream: Stream) {
+    /// Writes all of it; returns an error number, 0 if that went well.
+    static func write(_ bytes: [UInt8], to stream: Stream) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(stream.rawValue, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
+            guard count > 0 else { return errno }
             rest = rest.dropFirst(count)
         }
+        return 0
     }
 }
 

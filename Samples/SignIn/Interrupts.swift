@@ -11,28 +11,30 @@ struct Interrupts: Sendable {
     }
 
     private let state = Guarded(State())
+    private let signals: sigset_t
 
-    /// Takes the signals over. Has to come before the process has other threads.
+    /// Holds the signals back. Has to come before the process has other threads, which inherit that.
     init() {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let (state, awaited) = (state, signals)
-        let thread = try? SystemThread(named: "signals") {
-            var signals = awaited
-            while true {
-                var signal: Int32 = 0
-                guard sigwait(&signals, &signal) == 0 else { continue }
-                let cancel = state.withLock { state in
-                    if state.signal != 0 { _exit(128 + signal) }
-                    state.signal = signal
-                    return state.cancel
-                }
-                cancel?()
+        self.signals = signals
+    }
+
+    /// Waits for signals on this thread, for as long as the process lives.
+    func wait() -> Never {
+        var signals = signals
+        while true {
+            var signal: Int32 = 0
+            guard sigwait(&signals, &signal) == 0 else { continue }
+            let cancel = state.withLock { state in
+                if state.signal != 0 { _exit(128 + signal) }
+                state.signal = signal
+                return state.cancel
             }
+            cancel?()
         }
-        thread?.detach()
     }
 
     /// Runs the work until it ends or a signal comes.

@@ -3,11 +3,15 @@ internal import Glibc
 
 @main
 enum Main {
-    @MainActor static func main() async {
+    static func main() {
         // Secrets are in this process: no core dump, and no debugger of another process of the same person.
         shims_forbid_dumps()
         let arguments = Array(CommandLine.arguments.dropFirst())
         if StoredToken.print(arguments) { exit(0) }
-        exit(await Tool.run(arguments))
+        // This thread is the only one yet, so that all others leave the signals to it.
+        let interrupts = Interrupts()
+        // Detached: this function is the main actor's, and the next line never gives that back.
+        Task.detached { exit(await Tool.run(arguments, interrupts)) }
+        interrupts.wait()
     }
 }

@@ -28,8 +28,8 @@ enum StoredToken {
             let token = record.accessToken, token.isFresh(at: Date())
         else { return false }
         let line = json ? Token.result(token, record).serialized() : token.value.reveal()
-        Console.write(line + "\n", to: .output)
-        return true
+        // If nobody gets it, the long way says so.
+        return Console.write(Array((line + "\n").utf8), to: .output) == 0
     }
 
     private static var onlyStore: FileTokenStore? {

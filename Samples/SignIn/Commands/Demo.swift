@@ -30,7 +30,7 @@ struct Demo: Command {
         let result = try await withBrowser(isHeadless, console.environment) { browser in
             try await journey(issuer, browser, isHeadless, story, console)
         }
-        if common.json { console.succeed(.object(result), text: "") }
+        if common.json { try console.succeed(.object(result), text: "") }
         return 0
     }
 

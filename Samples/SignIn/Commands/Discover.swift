@@ -12,7 +12,7 @@ struct Discover: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let metadata = JSON.object(
             try await Discovery(environment: console.environment).metadata(for: issuer).document)
-        console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
+        try console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
         return 0
     }
 }

@@ -1,6 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import JOSE
 
 /// `sign-in login`
 struct Login: Command {
@@ -19,7 +20,9 @@ struct Login: Command {
     var userinfo = false
     @Flag(name: .customLong("no-browser"), help: "Show the URL, and start no browser.")
     var noBrowser = false
-    @Option(parsing: .unconditional, help: "Where to store the session: file:PATH or memory.")
+    @Option(
+        parsing: .unconditional, help: "Where to store the session: file:PATH or memory.",
+        transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @OptionGroup var later: LaterOptions
     @OptionGroup var common: CommonOptions
@@ -41,12 +44,19 @@ struct Login: Command {
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.observe = { event in Self.show(event, noBrowser, console) }
+        let claims = Guarded<JSON?>(nil)
+        if userinfo {
+            signIn.confirm = { state in
+                let answer = try await state.userInfo().json
+                claims.withLock { $0 = answer }
+            }
+        }
         let store = try self.store?.store ?? StateFolder().store(issuer: Issuer(issuer), clientID: clientID)
         let state = try await signIn.run(store: store)
         let record = await state.record
         var result = record.summary
-        if userinfo { result["userinfo"] = try await state.userInfo().json }
-        console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
+        result["userinfo"] = claims.withLock { $0 }
+        try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         return 0
     }
 

@@ -53,7 +53,7 @@ struct Logout: Command {
         if let error = report.endSessionError {
             console.note("the provider did not confirm the sign-out: \(error.message)")
         }
-        console.succeed(
+        try console.succeed(
             ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)], text: "Signed out.")
         return 0
     }

@@ -47,11 +47,12 @@ struct Request: Command {
         let answer = try await state.send(HTTPExchange(request, body: body))
         let status = answer.response.status
         if common.json {
-            console.succeed(Self.json(answer), text: "")
+            try console.succeed(Self.json(answer), text: "")
         } else {
-            Console.write(Self.printable(answer.body), to: .output)
+            try console.print(Self.printable(answer.body))
         }
-        if !common.json || status.code >= 400 { console.say("\(status.code) \(status.reasonPhrase)") }
+        // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
+        if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
         return status.code < 400 ? 0 : 1
     }
 

@@ -25,7 +25,7 @@ struct Status: Command {
         }
         var result: JSON.Object = ["sessions": .array(sessions)]
         if !unreadable.isEmpty { result["unreadable"] = .array(unreadable) }
-        console.succeed(.object(result), text: Self.text(sessions))
+        try console.succeed(.object(result), text: Self.text(sessions))
         return 0
     }
 

@@ -18,7 +18,7 @@ struct Token: Command {
         let token = try await state.freshAccessToken(
             minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
         let record = await state.record
-        console.succeed(Self.result(token, record), text: token.value.reveal())
+        try console.succeed(Self.result(token, record), text: token.value.reveal())
         return 0
     }
 

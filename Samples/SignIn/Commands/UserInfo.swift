@@ -11,7 +11,7 @@ struct UserInfo: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let claims = try await session.state(console.environment).userInfo().json
-        console.succeed(claims, text: claims.lines.joined(separator: "\n"))
+        try console.succeed(claims, text: claims.lines.joined(separator: "\n"))
         return 0
     }
 }

@@ -55,7 +55,7 @@ public struct SignOut: Sendable {
     /// is signed out. What the provider refuses is reported, not thrown.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after everything else
-    ///   was done.
+    ///   was done; `CancellationError`, after the session was removed.
     public func run(_ state: AuthState) async throws -> Report {
         var report = Report()
         let deadline = ContinuousClock.now + timeout
@@ -71,6 +71,7 @@ public struct SignOut: Sendable {
         } catch { forgetting = .failure(error) }
         if endsBrowserSession, record.client.provider[.endSession] != nil {
             do {
+                try Task.checkCancellation()
                 try await endSession(record, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {
@@ -80,10 +81,15 @@ public struct SignOut: Sendable {
             }
         }
         try forgetting.get()
+        try Task.checkCancellation()
         return report
     }
 
     private func endSession(_ record: AuthStateRecord, before deadline: ContinuousClock.Instant) async throws {
+        let limit = ContinuousClock.now.duration(to: deadline)
+        guard limit > .zero else {
+            throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
+        }
         let listener = try Self.listener(for: record)
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
@@ -96,9 +102,7 @@ public struct SignOut: Sendable {
         } else {
             observe(.endSession(url: request.urlWithoutHint))
         }
-        _ = try await withTimeout(
-            ContinuousClock.now.duration(to: deadline), .logout, "the provider did not send the browser back"
-        ) {
+        _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
             try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
         }
         await listener.finish(with: .signedOut(appName: appName))
@@ -121,17 +125,18 @@ public struct SignOut: Sendable {
 }
 
 extension AuthState {
-    /// Revokes, and gives up on a server that takes longer than there is time.
+    /// Revokes, and gives up on a server that takes longer than there is time. What was revoked until then stays so.
     fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [Revocation] {
-        do {
-            let limit = ContinuousClock.now.duration(to: deadline)
-            return try await withTimeout(limit, .revocation, "the provider did not answer") {
-                await self.revokeTokens()
-            }
-        } catch {
-            let error = error as? AuthError ?? AuthError(.timeout, .revocation, "the revocation was ended")
-            return record.refreshToken == nil && record.accessToken == nil
-                ? [] : [Revocation(token: "refresh_token", error: error)]
+        let revoking = Task { await self.revokeTokens() }
+        let clock = Task {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            revoking.cancel()
+        }
+        defer { clock.cancel() }
+        return await withTaskCancellationHandler {
+            await revoking.value
+        } onCancel: {
+            revoking.cancel()
         }
     }
 }

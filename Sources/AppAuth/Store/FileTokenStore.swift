@@ -55,16 +55,18 @@ public struct FileTokenStore: TokenStore {
         // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
-        guard descriptor >= 0 else { throw failure(errno == ELOOP ? "is a symbolic link" : "cannot be opened") }
+        if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
+        guard descriptor >= 0 else { throw failure("cannot be opened") }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= Self.largestRecord else { throw refusal("is too large for a session") }
+        let record = try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
         // Whoever opened the file to others since: tokens are nobody else's.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
-        return try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
+        return record
     }
 
     private func contents(of descriptor: Int32, count: Int) throws -> [UInt8] {
