@@ -15,13 +15,11 @@ struct CurlLimitTests {
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
             while !connection.hasEnded(within: 50) { try connection.send("x") }
         }
-        let start = ContinuousClock.now
         let error = await authError { try await transport.send(server.get(limits: .with(total: .milliseconds(400)))) }
         #expect(error?.code == .timeout)
         #expect(error?.outcome == .perhapsProcessed)
         #expect(error?.isTemporary == true)
         #expect(error?.message == "no complete answer from 127.0.0.1 within 400 ms")
-        #expect(ContinuousClock.now - start < .seconds(10))
     }
 
     @Test func `a server that never answers ends the wait as perhaps processed`() async throws {
@@ -38,12 +36,10 @@ struct CurlLimitTests {
         let server = try RawServer { $0.waitForEnd() }
         var exchange = server.post(limits: .with(connect: .milliseconds(300)))
         exchange.request.scheme = "https"
-        let start = ContinuousClock.now
         let error = await authError { try await transport.send(exchange) }
         #expect(error?.code == .timeout)
         #expect(error?.outcome == .notSent)
         #expect(error?.message == "no connection to \(server.authority) within 300 ms")
-        #expect(ContinuousClock.now - start < .seconds(15))
     }
 
     @Test(arguments: [999, 1000, 1001])
