@@ -12,7 +12,8 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
         guard url.query == nil else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an issuer without a query, found one behind '\(url.path)'", outcome: .notSent)
+                "expected an issuer without a query, found one behind '\(url.scheme)://\(url.authority)\(url.path)'",
+                outcome: .notSent)
         }
     }
 
