@@ -67,6 +67,9 @@ import Testing
             #expect(browser.page?.status == 403)
             _ = try await other.open(url)
             #expect(other.page?.status == 403)
+            _ = try await other.open(Flow(provider: provider).authorizationURL())
+            _ = try await other.open(url)
+            #expect(other.page?.status == 403)
             _ = try await browser.open(url)
             #expect(try await browser.signIn() == nil)
             #expect(browser.page?.status == 200)
@@ -133,11 +136,11 @@ import Testing
                 try await browser.open(flow.authorizationURL(changes)) == nil
                     && browser.page?.text.contains("type=\"password\"") == true
             }
+            #expect(try await asks(["prompt": nil, "max_age": "0"]))
             clock.advance(100)
             #expect(try await !asks(["prompt": nil]))
             #expect(try await !asks(["prompt": nil, "max_age": "100"]))
             #expect(try await asks(["prompt": nil, "max_age": "99"]))
-            #expect(try await asks(["prompt": nil, "max_age": "0"]))
             #expect(try await asks(["prompt": "login"]))
             // Signing in again satisfies the request and renews auth_time.
             let code = try #require(try Flow.answer(in: try await browser.signIn())["code"])

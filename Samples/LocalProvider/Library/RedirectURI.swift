@@ -10,8 +10,8 @@ package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
     package init(stringLiteral value: String) { self = .exact(value) }
 
     package func matches(_ uri: String) -> Bool {
-        // RFC 6749 §3.1.2: absolute, no fragment. Nor user information, which hides the host from a person.
-        guard let url = URLComponents(string: uri), url.scheme != nil, !uri.contains("#"), url.user == nil else {
+        // RFC 6749 §3.1.2: absolute, and without a fragment.
+        guard let url = URLComponents(string: uri), url.scheme != nil, !uri.contains("#") else {
             return false
         }
         return switch self {

@@ -14,8 +14,6 @@ enum Wire {
     struct Answer {
         var bytes: [UInt8]
         let end: End
-        /// How many reads it took to get the bytes.
-        let reads: Int
 
         private var headEnd: Int? {
             bytes.indices.first { bytes[$0...].starts(with: Array("\r\n\r\n".utf8)) }
@@ -51,17 +49,15 @@ enum Wire {
             }
         return try await channel.executeThenClose { inbound, outbound in
             var received: [UInt8] = []
-            var reads = 0
             do {
                 try await outbound.write(ByteBuffer(bytes: bytes))
                 for try await buffer in inbound {
                     received += buffer.readableBytesView
-                    reads += 1
                     if received.count >= limit { break }
                 }
-                return Answer(bytes: received, end: .closed, reads: reads)
+                return Answer(bytes: received, end: .closed)
             } catch let error as IOError where [ECONNRESET, EPIPE].contains(error.errnoCode) {
-                return Answer(bytes: received, end: .reset, reads: reads)
+                return Answer(bytes: received, end: .reset)
             }
         }
     }

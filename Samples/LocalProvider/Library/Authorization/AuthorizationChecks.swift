@@ -66,7 +66,7 @@ struct AuthorizationChecks {
             return nil
         }
         guard method == "S256" else { throw .invalidRequest("expected the code_challenge_method S256") }
-        guard challenge.utf8.count == 43, Base64URL.decode(challenge)?.count == 32 else {
+        guard Base64URL.decode(challenge)?.count == 32 else {
             throw .invalidRequest("expected a code_challenge of 43 characters in base64url")
         }
         return challenge
