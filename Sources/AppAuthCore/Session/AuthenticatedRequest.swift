@@ -19,7 +19,7 @@ extension AuthState {
         let request = exchange.request
         let url = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
         // A path without its slash would go on in the name of the host.
-        guard url.authority == request.authority, request.path?.first ?? "/" == "/" else {
+        guard url.authority == request.authority else {
             throw AuthError(
                 .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
         }
