@@ -103,7 +103,14 @@ extension AuthState {
     public func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false
     ) async throws -> AccessToken {
-        try await save()
+        if savedChanges < changes { try await save() }
+        if let token = try usableToken(minimumValidity: minimumValidity, forceRefresh: forceRefresh) { return token }
+        let seen = record.accessToken
+        return try await refreshing.run { try await self.refresh(insteadOf: seen) }
+    }
+
+    /// The token at hand, if that is good enough; nil if a refresh can bring a better one.
+    private func usableToken(minimumValidity: Duration?, forceRefresh: Bool) throws -> AccessToken? {
         let now = environment.now()
         if !forceRefresh, let token = record.accessToken, token.isFresh(at: now, minimumValidity: minimumValidity) {
             return token
@@ -119,8 +126,7 @@ extension AuthState {
                 "the access token cannot be refreshed, since the provider gave no refresh token",
                 outcome: .notSent)
         }
-        let seen = record.accessToken
-        return try await refreshing.run { try await self.refresh(insteadOf: seen) }
+        return nil
     }
 
     private func refresh(insteadOf seen: AccessToken?) async throws -> AccessToken {
