@@ -19,7 +19,8 @@ struct SessionOptions: ParsableArguments, Sendable {
     var issuer: String?
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
     var clientID: String?
-    @Option(parsing: .unconditional, help: "Where it is stored: file:PATH or memory.")
+    @Option(
+        parsing: .unconditional, help: "Where it is stored: file:PATH or memory.", transform: StoreChoice.init(_:))
     var store: StoreChoice?
 }
 
@@ -34,16 +35,17 @@ struct Seconds: ExpressibleByArgument, Sendable {
 }
 
 /// `file:PATH` or `memory`.
-enum StoreChoice: ExpressibleByArgument, Sendable {
+enum StoreChoice: Sendable {
     case file(String)
     case memory
 
-    init?(argument: String) {
+    init(_ argument: String) throws {
         switch argument {
         case "memory": self = .memory
+        case "keyring": throw ValidationError("it is not available in this version")
         case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
             self = .file(String(argument.dropFirst("file:".count)))
-        default: return nil
+        default: throw ValidationError("expected file:PATH or memory")
         }
     }
 

@@ -17,7 +17,7 @@ enum StoredToken {
             switch option {
             case "--json": json = true
             case "--store":
-                guard case .file(let named)? = rest.popFirst().flatMap(StoreChoice.init(argument:)) else {
+                guard case .file(let named)? = rest.popFirst().flatMap({ try? StoreChoice($0) }) else {
                     return false
                 }
                 path = named

@@ -19,7 +19,9 @@ struct Login: Command {
     var userinfo = false
     @Flag(name: .customLong("no-browser"), help: "Show the URL, and start no browser.")
     var noBrowser = false
-    @Option(parsing: .unconditional, help: "Where to store the session: file:PATH or memory.")
+    @Option(
+        parsing: .unconditional, help: "Where to store the session: file:PATH or memory.",
+        transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @OptionGroup var later: LaterOptions
     @OptionGroup var common: CommonOptions
