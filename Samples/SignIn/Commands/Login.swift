@@ -1,6 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import JOSE
 
 /// `sign-in login`
 struct Login: Command {
@@ -43,11 +44,18 @@ struct Login: Command {
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.observe = { event in Self.show(event, noBrowser, console) }
+        let claims = Guarded<JSON?>(nil)
+        if userinfo {
+            signIn.confirm = { state in
+                let answer = try await state.userInfo().json
+                claims.withLock { $0 = answer }
+            }
+        }
         let store = try self.store?.store ?? StateFolder().store(issuer: Issuer(issuer), clientID: clientID)
         let state = try await signIn.run(store: store)
         let record = await state.record
         var result = record.summary
-        if userinfo { result["userinfo"] = try await state.userInfo().json }
+        result["userinfo"] = claims.withLock { $0 }
         try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         return 0
     }

@@ -34,6 +34,9 @@ public struct SignIn: Sendable {
     public var appName: String
     /// HTTP, clock and log.
     public var environment: Environment
+    /// A last step before the session is stored and the person is told that it worked, for example a first request with
+    /// the new token. If it throws, the sign-in has failed.
+    public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
     /// Told about each step, from whatever thread.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
@@ -104,8 +107,12 @@ public struct SignIn: Sendable {
         let answer = try await listener.redirect { query in request.answer(toQuery: query) }
         observe(.redirected)
         do {
-            let state = try await AuthState(exchanging: answer.get(), store: store, environment: environment)
-            await observe(.signedIn(state.record))
+            let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
+            try await confirm(new)
+            let record = await new.record
+            try await store.save(record)
+            let state = AuthState(record: record, store: store, environment: environment)
+            observe(.signedIn(record))
             await listener.finish(with: .signedIn(appName: appName))
             return state
         } catch {
