@@ -82,6 +82,14 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: swift),
+        // The built programs, from outside.
+        .executableTarget(
+            name: "scripted-browser", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "ScriptedBrowser"],
+            path: "Tests/Support/ScriptedBrowserProgram", swiftSettings: swift),
+        .testTarget(
+            name: "SignInTests",
+            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
+            swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
         .testTarget(name: "IntegrationTests", path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
     ],

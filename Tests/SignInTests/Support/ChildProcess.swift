@@ -1,0 +1,101 @@
+import Foundation
+
+/// A program in a process of its own, and what it writes.
+final class ChildProcess: Sendable {
+    /// What a process has written so far, and how it ended.
+    struct Progress: Sendable {
+        var output: [UInt8] = []
+        var errors: [UInt8] = []
+        var outcome: Outcome?
+    }
+
+    struct Ended: Error, CustomStringConvertible {
+        let outcome: Outcome
+        var description: String { "the process ended before it wrote that: \(outcome)" }
+    }
+
+    let id: pid_t
+    private let progress = Watched(Progress())
+
+    /// Starts a program with these arguments and this environment, and nothing else of ours. Its input is empty.
+    init(_ arguments: [String], environment: [String: String]) throws {
+        // Sockets and not pipes, since they can be made so that no other child gets hold of them.
+        let (output, errors) = (try Self.pair(), try Self.pair())
+        defer { for end in [output.theirs, errors.theirs] { close(end) } }
+        do {
+            id = try Spawn.start(arguments, environment, output: output.theirs, errors: errors.theirs)
+        } catch {
+            for end in [output.ours, errors.ours] { close(end) }
+            throw error
+        }
+        let (id, progress) = (id, progress)
+        Thread.detachNewThread {
+            Self.read(output.ours, errors.ours) { bytes, isError in
+                progress.change { if isError { $0.errors += bytes } else { $0.output += bytes } }
+            }
+            for end in [output.ours, errors.ours] { close(end) }
+            var status: CInt = 0
+            while waitpid(id, &status, 0) < 0, errno == EINTR {}
+            let ended = status
+            progress.change { $0.outcome = Outcome(status: ended, output: $0.output, errors: $0.errors) }
+        }
+    }
+
+    deinit { if progress.value.outcome == nil { kill(id, SIGKILL) } }
+
+    func send(_ signal: CInt) { if progress.value.outcome == nil { kill(id, signal) } }
+
+    /// Waits until the process has ended and nobody holds its output any more. A test that is cancelled kills it.
+    func outcome() async throws -> Outcome {
+        try await withTaskCancellationHandler {
+            try await progress.wait { $0.outcome }
+        } onCancel: {
+            send(SIGKILL)
+        }
+    }
+
+    /// Waits for a line on standard error.
+    func line(_ isWanted: @escaping @Sendable (String) -> Bool) async throws -> String {
+        try await line(of: { $0.errors }, isWanted)
+    }
+
+    /// Waits for a line on standard output.
+    func outputLine(_ isWanted: @escaping @Sendable (String) -> Bool) async throws -> String {
+        try await line(of: { $0.output }, isWanted)
+    }
+
+    private func line(
+        of stream: @escaping @Sendable (Progress) -> [UInt8], _ isWanted: @escaping @Sendable (String) -> Bool
+    ) async throws -> String {
+        let found: Result<String, Ended> = try await progress.wait { progress in
+            let lines = String(decoding: stream(progress), as: UTF8.self).components(separatedBy: "\n").dropLast()
+            if let line = lines.first(where: isWanted) { return .success(line) }
+            return progress.outcome.map { .failure(Ended(outcome: $0)) }
+        }
+        return try found.get()
+    }
+
+    private static func pair() throws -> (ours: CInt, theirs: CInt) {
+        var ends: [CInt] = [-1, -1]
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return (ends[0], ends[1])
+    }
+
+    /// Reads both streams to their ends.
+    private static func read(
+        _ output: CInt, _ errors: CInt, _ take: (_ bytes: [UInt8], _ isError: Bool) -> Void
+    ) {
+        var open = [output, errors]
+        while open.contains(where: { $0 >= 0 }) {
+            var entries = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            guard poll(&entries, 2, -1) > 0 else { continue }
+            for index in 0..<2 where entries[index].revents != 0 {
+                let bytes = [UInt8](unsafeUninitializedCapacity: 65536) { buffer, count in
+                    count = max(0, recv(open[index], buffer.baseAddress, 65536, 0))
+                }
+                if bytes.isEmpty { open[index] = -1 } else { take(bytes, index == 1) }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import LocalProvider
+import ScriptedBrowser
+
+/// A sign-in that waits, as whoever may connect to it sees it.
+struct Redirects: Sendable {
+    /// The authorization URL that was shown.
+    let url: String
+    let redirectURI: String
+    let state: String
+
+    private static let transport = CurlTransport(.init(proxy: .none))
+
+    /// Waits until a process shows its URL.
+    init(_ process: ChildProcess) async throws {
+        url = try await process.line { $0.hasPrefix("  http") }.trimmingCharacters(in: .whitespaces)
+        let items = URLComponents(string: url)?.queryItems ?? []
+        redirectURI = items.first { $0.name == "redirect_uri" }?.value ?? ""
+        state = items.first { $0.name == "state" }?.value ?? ""
+    }
+
+    var port: String { redirectURI.components(separatedBy: ":").last?.components(separatedBy: "/").first ?? "" }
+
+    /// Comes back with this query, follows what is answered, and returns the last page's text.
+    @discardableResult
+    func comeBack(_ query: String) async throws -> String {
+        try await ScriptedBrowser(transport: Self.transport, entries: [:]).visit("\(redirectURI)?\(query)")
+    }
+
+    /// Comes back with this query, and returns the status of the first answer.
+    func status(_ query: String) async throws -> Int {
+        let request = HTTPRequest(method: .get, url: try SecureURL("\(redirectURI)?\(query)"))
+        return try await Self.transport.send(HTTPExchange(request)).response.status.code
+    }
+
+    /// Signs in as alice, with the provider's pages.
+    @discardableResult
+    func signIn() async throws -> String {
+        let entries = ["username": "alice", "password": "looking-glass"]
+        return try await ScriptedBrowser(transport: Self.transport, entries: entries).visit(url)
+    }
+
+    /// Whether nobody listens for the redirect any more.
+    func isClosed() async -> Bool { await Self.isClosed(redirectURI) }
+
+    /// Whether nobody listens at a URL's port.
+    static func isClosed(_ url: String) async -> Bool {
+        do {
+            _ = try await transport.send(HTTPExchange(HTTPRequest(method: .get, url: SecureURL(url))))
+            return false
+        } catch {
+            return (error as? AuthError)?.message.hasSuffix("refused") == true
+        }
+    }
+}

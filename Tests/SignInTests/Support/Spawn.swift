@@ -1,0 +1,41 @@
+import Foundation
+
+/// Starts processes that inherit nothing but what they are given.
+enum Spawn {
+    static func start(
+        _ arguments: [String], _ environment: [String: String], output: CInt, errors: CInt
+    ) throws -> pid_t {
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO)
+        try closeOthers(&files)
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var (all, none) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        sigemptyset(&none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+
+        var id: pid_t = 0
+        let words = arguments.map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for copy in words + variables { free(copy) } }
+        let error = posix_spawnp(&id, arguments[0], &files, &attributes, words, variables)
+        guard error == 0 else { throw POSIXError(.init(rawValue: error) ?? .EIO) }
+        return id
+    }
+
+    /// A GNU extension, which Swift does not import.
+    private static func closeOthers(_ files: inout posix_spawn_file_actions_t) throws {
+        typealias Function = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt
+        guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else { throw POSIXError(.ENOSYS) }
+        _ = unsafeBitCast(symbol, to: Function.self)(&files, STDERR_FILENO + 1)
+    }
+}

@@ -1,0 +1,99 @@
+import JOSE
+import Testing
+
+/// What cannot be understood ends with status 2 and one line, whatever it is.
+@Suite(.timeLimit(.minutes(5)))
+struct WrongUsageTests {
+    private static let login = ["login", "--issuer", "https://op.example", "--client-id", "app"]
+
+    @Test(arguments: [
+        [], ["sign-on"], ["--frobnicate"], ["device"], ["client-credentials"], ["password"], ["register"],
+        ["token", "--frobnicate"], ["token", "more"], ["discover"], ["request"], ["request", "GET"],
+        ["login"], ["login", "--issuer", "https://op.example"], ["login", "--client-id", "app"], ["login", "--issuer"],
+    ])
+    func `a command that is missing, unknown or incomplete is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(arguments + ["--json"]).outcome().wrongUsage()
+            let text = try await desk.start(arguments).outcome()
+            #expect(text.status == 2 && text.output.isEmpty && text.errorLines.count == 1, "\(text)")
+        }
+    }
+
+    @Test(arguments: [
+        ["--redirect-port", "65536"], ["--redirect-port", "-1"], ["--redirect-port", "http"],
+        ["--redirect-host", "192.0.2.1"], ["--redirect-path", "callback"], ["--max-age", "-1"], ["--max-age", "soon"],
+        ["--timeout", "soon"], ["--timeout", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--timeout", "inf"],
+        ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
+        ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
+        ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
+        ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
+    ])
+    func `a value that is malformed is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
+        }
+    }
+
+    @Test(arguments: [
+        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+        "code_challenge_method", "request", "request_uri",
+    ])
+    func `a parameter that the library must own is wrong usage, and is named`(name: String) async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.start(Self.login + ["--json", "--param", "\(name)=x"]).outcome()
+            #expect(try outcome.wrongUsage().contains("'\(name)'"))
+        }
+    }
+
+    @Test(arguments: [
+        (["--client-auth", "client_secret_jwt"], "client_secret_jwt"),
+        (["--client-auth", "private_key_jwt"], "private_key_jwt"), (["--client-key", "/dev/null"], "--client-key"),
+        (["--par"], "--par"), (["--dpop"], "--dpop"), (["--store", "keyring"], "keyring"),
+    ])
+    func `what a later version brings is wrong usage that says so`(arguments: [String], name: String) async throws {
+        try await withDesk { desk in
+            let message = try await desk.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
+            #expect(message.contains(name) && message.contains("not available in this version"), "\(message)")
+        }
+    }
+
+    @Test func `the keyring is refused by every command that takes a store`() async throws {
+        try await withDesk { desk in
+            for command in [
+                ["token"], ["userinfo"], ["request", "GET", "https://api.example"], ["logout"], ["status"],
+            ] {
+                let outcome = try await desk.start(command + ["--json", "--store", "keyring"]).outcome()
+                #expect(try outcome.wrongUsage().contains("not available in this version"))
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["GET", "https://api.example", "--header", "no colon"], ["GET", "https://api.example", "--header", "a b: c"],
+        ["GET", "https://api.example", "--header", "Authorization: Bearer x"],
+        ["GET", "https://api.example", "--header", "authorization:x"],
+        ["G T", "https://api.example"], ["POST", "https://api.example", "--data", "x", "--data-file", "/dev/null"],
+    ])
+    func `a request that cannot be made is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(["request", "--json"] + arguments).outcome().wrongUsage()
+        }
+    }
+
+    @Test func `contradictions are wrong usage`() async throws {
+        try await withDesk { desk in
+            try await desk.run("logout", "--json", "--local", "--revoke-only").wrongUsage()
+            try await desk.run("token", "--json", "--min-validity", "-5").wrongUsage()
+        }
+    }
+
+    @Test(arguments: [["--help"], ["help"], ["login", "--help"], ["token", "--help"], ["help", "token"]])
+    func `help is no error`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.start(arguments).outcome()
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+            #expect(outcome.output.contains("USAGE: sign-in"), "\(outcome)")
+            #expect(!outcome.output.contains("dpop") && !outcome.output.contains("client-key"))
+        }
+    }
+}

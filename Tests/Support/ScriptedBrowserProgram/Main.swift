@@ -1,0 +1,44 @@
+internal import AppAuth
+internal import FoundationEssentials
+internal import Glibc
+internal import JOSE
+internal import ScriptedBrowser
+
+/// A browser for tests to name in `$BROWSER`: opens the URL that is its last argument and plays the person's part.
+///
+/// `SCRIPTED_BROWSER_FORM` is what to enter into forms, as a query. `SCRIPTED_BROWSER_REPORT` is a file or a named pipe
+/// that gets two lines of JSON: `{"arguments":[…]}` at the start and `{"page":"…"}` or `{"error":"…"}` at the end.
+@main
+enum Main {
+    static func main() async {
+        report(["arguments": .array(CommandLine.arguments.map(JSON.string))])
+        do {
+            let transport = CurlTransport(.init(proxy: .none))
+            let browser = ScriptedBrowser(transport: transport, entries: try entries())
+            report(["page": .string(try await browser.visit(CommandLine.arguments.last ?? ""))])
+        } catch {
+            report(["error": .string("\(error)")])
+            exit(1)
+        }
+    }
+
+    private static func entries() throws -> [String: String] {
+        let form = try SecureURL("https://entries.invalid/?" + (variable("SCRIPTED_BROWSER_FORM") ?? ""))
+        return URLComponents(string: form.string)?.queryItems?.reduce(into: [:]) { $0[$1.name] = $1.value } ?? [:]
+    }
+
+    private static func report(_ line: JSON) {
+        guard let path = variable("SCRIPTED_BROWSER_REPORT") else { return }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var rest = Array((line.serialized() + "\n").utf8)[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            guard written > 0 || errno == EINTR else { return }
+            rest = rest.dropFirst(max(0, written))
+        }
+    }
+
+    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+}
