@@ -1,0 +1,47 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// One of the two clocks is wrong: the line says so, and by how much.
+@Suite(.timeLimit(.minutes(5)))
+struct ClockTests {
+    private static func moved(by seconds: Int) -> Fault {
+        .editIDToken { draft in
+            for name in ["iat", "exp", "auth_time"] {
+                if let time = draft.claims[name]?.int { draft.claims[name] = .number(.init(time + seconds)) }
+            }
+        }
+    }
+
+    @Test(arguments: [(3600, "ahead of"), (-3600, "expired"), (-200_000, "ago")])
+    func `a clock that is off ends the sign-in, with the measured skew`(seconds: Int, words: String) async throws {
+        try await withDesk { desk in
+            desk.provider.fault(Self.moved(by: seconds), at: .token)
+            let outcome = try await desk.login()
+            let message = try outcome.failure(1, "clock_skew")
+            #expect(message.contains(words), "\(message)")
+            let measured = try #require(message.firstMatch(of: /(\d+) s/).flatMap { Int($0.1) })
+            #expect((abs(seconds) - 700...abs(seconds) + 100).contains(measured), "\(message)")
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test(arguments: [30, -30])
+    func `a clock that is off a little is no trouble`(seconds: Int) async throws {
+        try await withDesk { desk in
+            desk.provider.fault(Self.moved(by: seconds), at: .token)
+            _ = try await desk.login().result()
+        }
+    }
+
+    @Test func `a refresh under a wrong clock hands out nothing, and keeps the session`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(Self.moved(by: 3600), at: .token)
+            try await desk.run("token", "--force-refresh", "--json").failure(1, "clock_skew")
+            // The refresh token was rotated, and the new one is the stored one.
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// What comes to the loopback address while a sign-in waits.
+@Suite(.timeLimit(.minutes(5)))
+struct RedirectTests {
+    private func withWaiting(
+        _ configuration: LocalProvider.Configuration = .demo,
+        _ body: (Desk, ChildProcess, Redirects) async throws -> Void
+    ) async throws {
+        try await withDesk(configuration) { desk in
+            let process = try desk.start(desk.loginArguments(["--no-browser"]))
+            try await body(desk, process, Redirects(process))
+            #expect(desk.browser.visits.isEmpty)
+        }
+    }
+
+    @Test func `without a browser the URL is shown, and whoever opens it signs in`() async throws {
+        try await withWaiting { desk, process, redirects in
+            let page = try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(page.contains("sign-in"))
+            #expect(await redirects.isClosed())
+            #expect(outcome.errorLines.count == 2)
+        }
+    }
+
+    @Test func `a wrong state is answered and ignored, and the right one still wins`() async throws {
+        try await withWaiting { desk, process, redirects in
+            for query in ["state=x&code=stolen", "code=stolen", "state=x&error=access_denied", "state=", ""] {
+                #expect(try await redirects.status(query) == 400)
+            }
+            try await redirects.signIn()
+            _ = try await process.outcome().result()
+            #expect(desk.provider.log(.token).map { $0.form["code"] == "stolen" } == [false])
+        }
+    }
+
+    @Test(arguments: [
+        ("code=c&iss=https://evil.example", "invalid_redirect", "https://evil.example"),
+        ("code=c", "invalid_redirect", "'iss'"), ("iss=ISSUER", "invalid_redirect", "'code'"),
+        ("code=&iss=ISSUER", "invalid_redirect", "'code'"),
+        ("code=c&code=d&iss=ISSUER", "invalid_redirect", "'code' twice"),
+        ("code=c&iss=ISSUER&iss=ISSUER", "invalid_redirect", "'iss' twice"),
+        ("error=access_denied", "invalid_redirect", "'iss'"),
+        ("error=access_denied&iss=ISSUER", "access_denied", "access_denied"),
+        ("error=login_required&iss=ISSUER&error_description=Please%20sign%20in.", "login_required", "Please sign in."),
+        ("error=own_code&code=c&iss=ISSUER", "own_code", "own_code"),
+    ])
+    func `with the right state anything wrong ends the wait`(query: String, code: String, what: String) async throws {
+        try await withWaiting { desk, process, redirects in
+            let page = try await redirects.comeBack(
+                "state=\(redirects.state)&" + query.replacing("ISSUER", with: desk.issuer))
+            let message = try await process.outcome().failure(1, code)
+            #expect(message.contains(what), "\(message)")
+            #expect(!page.contains("<form") && desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a provider that promises no iss need not send one`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.sendsIssuerParameter = false
+        try await withDesk(configuration) { desk in _ = try await desk.login().result() }
+    }
+
+    @Test func `a repeated state is no way around`() async throws {
+        try await withWaiting { desk, process, redirects in
+            try await redirects.comeBack("state=\(redirects.state)&state=x&code=c&iss=\(desk.issuer)")
+            #expect(try await process.outcome().failure(1, "invalid_redirect").contains("'state' twice"))
+        }
+    }
+
+    @Test func `a person who says no ends the sign-in`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
+            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+            #expect(try await desk.browser.page().contains("the person said no"))
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
+    func `the redirect comes to the host and the path that were asked for`(host: String) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login("--redirect-host", host, "--redirect-path", "/a/b").result()
+            let uri = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+            #expect(uri.hasPrefix("http://\(host):") && uri.hasSuffix("/a/b"), "\(uri)")
+        }
+    }
+}
