@@ -1,0 +1,104 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct RefreshFailureTests {
+    @Test func `a refused refresh token ends the session, and is never sent again`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let refreshToken = try #require(desk.record().refreshToken?.reveal())
+            desk.provider.revokeGrant(of: refreshToken)
+            let outcome = try await desk.run("token", "--force-refresh", "--json")
+            #expect(try outcome.failure(1, "sign_in_required").contains("invalid_grant"))
+            #expect(outcome.errorLines.count == 1)
+            #expect(desk.provider.count(.token) == 2)
+
+            for command in [["token"], ["token", "--force-refresh"], ["userinfo"]] {
+                let again = try await desk.start(command + ["--json"]).outcome()
+                #expect(try again.failure(1, "sign_in_required").contains("invalid_grant"))
+            }
+            #expect(desk.provider.count(.token) == 2 && desk.provider.count(.userInfo) == 0)
+            #expect(try !desk.session().contains(Data(refreshToken.utf8)))
+
+            let listed = try await desk.run("status", "--json").result()
+            let entry = try #require(listed["sessions"]?.array?.first)
+            #expect(entry["state"]?.string == "ended")
+            #expect(entry["reason"]?.string?.contains("invalid_grant") == true)
+            #expect(entry["has_refresh_token"] == false && entry["access_token_expires_at"] == .null)
+
+            // A new sign-in takes its place.
+            _ = try await desk.login().result()
+            _ = try await desk.run("token", "--json").result()
+        }
+    }
+
+    struct Trouble: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let code: String
+        let fault: Fault
+    }
+
+    @Test(arguments: [
+        Trouble(testDescription: "503", code: "invalid_response", fault: .unavailable(retryAfter: 5)),
+        Trouble(testDescription: "429", code: "invalid_response", fault: .tooManyRequests(retryAfter: 5)),
+        Trouble(
+            testDescription: "500 with words", code: "server_error",
+            fault: .status(.internalServerError, json: ["error": "server_error", "error_description": "Oh dear."])),
+        Trouble(
+            testDescription: "invalid_client", code: "invalid_client",
+            fault: .status(.unauthorized, json: ["error": "invalid_client"])),
+        Trouble(testDescription: "a reset", code: "transport", fault: .all([.status(.internalServerError), .reset()])),
+        Trouble(testDescription: "a page", code: "invalid_response", fault: .htmlPage),
+        Trouble(testDescription: "a redirect", code: "invalid_response", fault: .redirect(to: "/elsewhere")),
+    ])
+    func `trouble at the server keeps the session`(trouble: Trouble) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            desk.provider.fault(trouble.fault, at: .token)
+            let outcome = try await desk.run("token", "--force-refresh", "--json")
+            try outcome.failure(1, trouble.code)
+            #expect(outcome.errorLines.count == 1)
+            #expect(try desk.session() == before)
+            #expect(desk.provider.count(.token) == 2)
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    @Test func `a provider that is gone keeps the session`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            await desk.provider.stop()
+            #expect(
+                try await desk.run("token", "--force-refresh", "--json").failure(1, "transport").contains("refused"))
+            #expect(try desk.session() == before)
+            // What is good needs no provider.
+            _ = try await desk.run("token", "--json").result()
+        }
+    }
+
+    @Test func `without a refresh token there is nothing to refresh with`() async throws {
+        try await withDesk { desk in
+            desk.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
+            _ = try await desk.login("--scope", "openid").result()
+            try await desk.run("token", "--json").failure(1, "no_refresh_token")
+            #expect(desk.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a refresh with another person's ID token ends the session`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
+            try await desk.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            let entry = try await desk.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(entry?["state"]?.string == "ended")
+            #expect(entry?["sub"]?.string == "248289761001")
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct UserInfoTests {
+    @Test func `the claims are printed, as an object or line by line`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login("--scope", "openid email").result()
+            let json = try await desk.run("userinfo", "--json").result()
+            #expect(json["sub"]?.string == "248289761001")
+            #expect(json["email"]?.string == "alice@example.com")
+            #expect(json["email_verified"] == true)
+            let text = try await desk.run("userinfo")
+            #expect(text.outputLines.contains("email: alice@example.com"))
+            #expect(text.outputLines.contains("email_verified: true"))
+            #expect(desk.provider.count(.userInfo) == 2)
+        }
+    }
+
+    @Test func `another person's claims are refused`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.editDocument { $0["sub"] = "another" }, at: .userInfo)
+            try await desk.run("userinfo", "--json").failure(1, "invalid_response")
+        }
+    }
+
+    @Test func `a token that the provider no longer takes is refreshed once`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.invalidToken, at: .userInfo)
+            _ = try await desk.run("userinfo", "--json").result()
+            #expect(desk.provider.count(.userInfo) == 2 && desk.provider.count(.token) == 2)
+        }
+    }
+}
+
+extension Fault {
+    /// RFC 6750 §3.1.
+    static let invalidToken = Fault.status(.unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#])
+}

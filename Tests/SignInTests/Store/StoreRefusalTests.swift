@@ -1,0 +1,123 @@
+import Foundation
+import JOSE
+import Testing
+
+/// What is no session is refused with its name, before the browser opens, and stays as it is.
+@Suite(.timeLimit(.minutes(5)))
+struct StoreRefusalTests {
+    @Test(arguments: [
+        "", "my diary\n", "{}", #"{"format":"another app","version":1}"#,
+        #"{"format":"swift-appauth session","version":1}"#, #"{"format":"swift-appauth session","version":99}"#,
+    ])
+    func `another file is refused and left alone`(contents: String) async throws {
+        try await withDesk { desk in
+            let path = desk.home + "/diary"
+            try Data(contents.utf8).write(to: URL(fileURLWithPath: path))
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            try await expectRefusal(of: path, desk)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(contents.utf8))
+            #expect(try mode(path) == 0o644)
+        }
+    }
+
+    @Test func `a session that was opened to others is closed to them again`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            #expect(chmod(path, 0o644) == 0)
+            _ = try await desk.run("token", "--json").result()
+            #expect(try mode(path) == 0o600)
+        }
+    }
+
+    @Test func `a damaged session is refused and left alone`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            let damaged = try desk.session().dropLast(20)
+            try damaged.write(to: URL(fileURLWithPath: path))
+            try await expectRefusal(of: path, desk, visits: 1)
+            #expect(try desk.session() == damaged)
+            // Without a name for it too: nobody takes it for no session.
+            try await desk.run("token", "--json").failure(1, "store")
+            try await desk.login().failure(1, "store")
+            #expect(try desk.session() == damaged)
+        }
+    }
+
+    @Test func `a symbolic link is refused, and so is what it points to`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login("--store", "file:\(desk.home)/session").result()
+            let path = desk.home + "/link"
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: desk.home + "/session")
+            try await expectRefusal(of: path, desk, visits: 1)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == desk.home + "/session")
+        }
+    }
+
+    @Test func `a folder, a named pipe and a device are refused, and hold nobody up`() async throws {
+        try await withDesk { desk in
+            let folder = desk.home + "/folder"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            for path in [folder, desk.browser.path, "/dev/zero"] { try await expectRefusal(of: path, desk) }
+        }
+    }
+
+    @Test func `the file of another user is refused and left alone`() async throws {
+        try await withDesk { desk in
+            var path = "/etc/passwd"
+            if geteuid() == 0 {
+                path = desk.home + "/session"
+                _ = try await desk.login("--store", "file:\(path)").result()
+                #expect(chown(path, 65534, 65534) == 0)
+            }
+            let before = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(try await expectRefusal(of: path, desk, visits: desk.browser.visits.count).contains("another user"))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        }
+    }
+
+    @Test func `a file that cannot be read is refused and left alone`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            let before = try desk.session()
+            #expect(chmod(path, 0) == 0)
+            for command in [["token", "--json"], desk.loginArguments([])] {
+                let outcome = try await desk.startWithoutPrivileges(command).outcome()
+                #expect(try outcome.failure(1, "store").contains(path))
+            }
+            #expect(desk.browser.visits.count == 1)
+            #expect(chmod(path, 0o600) == 0)
+            #expect(try desk.session() == before)
+        }
+    }
+
+    @Test func `a folder that cannot be written keeps the old session`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            #expect(chmod(desk.sessions, 0o500) == 0)
+            defer { chmod(desk.sessions, 0o700) }
+            let outcome = try await desk.startWithoutPrivileges(desk.loginArguments([])).outcome()
+            #expect(try outcome.failure(1, "store").contains(desk.sessions))
+            #expect(try desk.session() == before)
+        }
+    }
+
+    @discardableResult
+    private func expectRefusal(
+        of path: String, _ desk: Desk, visits: Int = 0, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> String {
+        let store = ["--json", "--store", "file:\(path)"]
+        for command in [["token"], ["logout", "--local"]] {
+            let message = try await desk.start(command + store).outcome().failure(
+                1, "store", sourceLocation: sourceLocation)
+            #expect(message.contains(path), "\(message)", sourceLocation: sourceLocation)
+        }
+        let login = try await desk.start(desk.loginArguments(store)).outcome()
+        #expect(login.errorLines.count == 1, "\(login)", sourceLocation: sourceLocation)
+        #expect(desk.browser.visits.count == visits, sourceLocation: sourceLocation)
+        return try login.failure(1, "store", sourceLocation: sourceLocation)
+    }
+}
