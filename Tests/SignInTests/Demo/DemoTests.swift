@@ -1,0 +1,82 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct DemoTests {
+    @Test func `the whole journey is told step by step, and the provider has ended with it`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.run("demo", "--headless")
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+            let steps = outcome.outputLines.filter { $0.hasPrefix("• ") }
+            let expected = [
+                "listening", "scripted browser", "metadata", "login page", "came back", "exchanged", "Signed in",
+                "good until", "userinfo", "rotated", "Signed out",
+            ]
+            #expect(steps.count == expected.count, "\(outcome)")
+            for (step, word) in zip(steps, expected) { #expect(step.contains(word)) }
+            #expect(outcome.output.contains("sub: ") && outcome.output.contains("iss: "))
+            let issuer = try #require(outcome.output.firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/).map { String($0.0) })
+            #expect(await Redirects.isClosed(issuer))
+            #expect(desk.browser.visits.isEmpty && desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `with json there is one object`() async throws {
+        try await withDesk { desk in
+            // No display in the environment: headless by itself.
+            let outcome = try await desk.run("demo", "--json")
+            let json = try outcome.result()
+            #expect(outcome.errors.isEmpty)
+            let issuer = try #require(json["issuer"]?.string)
+            #expect(json["id_token_claims"]?["iss"]?.string == issuer)
+            #expect(json["userinfo"]?["sub"] == json["id_token_claims"]?["sub"])
+            #expect(json["refresh_token_rotated"] == true)
+            #expect(json["revoked"] == ["refresh_token", "access_token"])
+            #expect(json["session_ended"] == true)
+            #expect(await Redirects.isClosed(issuer))
+        }
+    }
+
+    @Test func `with a display the desktop's browser plays, and the page tells the password`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.run("demo", "--json", with: ["DISPLAY": ":0"])
+            _ = try outcome.result()
+            #expect(desk.browser.visits.count == 2)
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 1), (SIGKILL, 137)] as [(CInt, CInt)])
+    func `the provider ends with it, however it ends`(signal: CInt, status: CInt) async throws {
+        try await withDesk { desk in
+            let process = try desk.start(["demo"], ["DISPLAY": ":0", "BROWSER": "true"])
+            let url = try await process.line { $0.hasPrefix("  http") }.trimmed
+            let children = try Processes.arguments(childrenOf: process.id).filter { $0.contains("local-provider") }
+            #expect(children.count == 1 && !children.joined().contains(":"), "\(children)")
+            process.send(signal)
+            // Its standard error is the provider's too: this returns when both have closed it.
+            #expect(try await process.outcome().status == status)
+            #expect(await Redirects.isClosed(url))
+        }
+    }
+
+    @Test func `a terminal shows that it waits`() async throws {
+        try await withDesk { desk in
+            let command = "\(try BuiltProducts.path("sign-in")) demo"
+            let outcome = try await desk.start(["script", "-qec", command, "/dev/null"], [], ["DISPLAY": ":0"])
+                .outcome()
+            #expect(outcome.status == 0 && outcome.output.contains("Waiting for the browser ("), "\(outcome)")
+            #expect(outcome.output.contains("Signed in: "))
+        }
+    }
+
+    @Test func `without the provider's program it says what is missing`() async throws {
+        try await withDesk { desk in
+            let alone = desk.home + "/sign-in"
+            try FileManager.default.copyItem(atPath: try BuiltProducts.path("sign-in"), toPath: alone)
+            let outcome = try await desk.start([alone], ["demo", "--json"]).outcome()
+            #expect(try outcome.failure(1, "unavailable").contains("local-provider"))
+        }
+    }
+}

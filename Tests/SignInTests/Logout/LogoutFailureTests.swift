@@ -1,0 +1,92 @@
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// The session here is gone whatever the provider does; what it did not confirm is reported.
+@Suite(.timeLimit(.minutes(5)))
+struct LogoutFailureTests {
+    @Test func `a revocation that is refused is reported`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.unavailable(retryAfter: 1), at: .revocation)
+            let outcome = try await desk.run("logout", "--json")
+            #expect(try outcome.result() == ["revoked": ["access_token"], "session_ended": true])
+            #expect(outcome.errors.contains("the refresh_token was not revoked"))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a provider that is gone cannot keep the session`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            await desk.provider.stop()
+            let outcome = try await desk.run("logout", "--json", "--timeout", "1")
+            #expect(try outcome.result() == ["revoked": [], "session_ended": false])
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a provider that does not send the browser back is waited for no longer than asked`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.htmlPage, at: .endSession)
+            let outcome = try await desk.run("logout", "--json", "--timeout", "3")
+            #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
+            #expect(outcome.errors.contains("did not confirm"))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `what was revoked before the time was over is reported as revoked`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            // The second revocation never comes to an end.
+            desk.provider.fault(.delay(.zero), at: .revocation)
+            desk.provider.fault(.delay(.seconds(60)), at: .revocation)
+            let outcome = try await desk.run("logout", "--json", "--revoke-only", "--timeout", "3")
+            #expect(try outcome.result() == ["revoked": ["refresh_token"], "session_ended": false])
+            #expect(outcome.errors.contains("the access_token was not revoked"))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a provider without these endpoints is signed out of here`() async throws {
+        try await withDesk { desk in
+            let edit = Fault.editDocument { document in
+                (document["revocation_endpoint"], document["end_session_endpoint"]) = (nil, nil)
+            }
+            desk.provider.fault(edit, at: .openIDConfiguration)
+            desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+            _ = try await desk.login().result()
+            let report = try await desk.run("logout", "--json")
+            #expect(try report.result() == ["revoked": [], "session_ended": false])
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a revocation endpoint that only the second document names is used`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.namesRevocationInOAuthMetadataOnly = true
+        try await withDesk(configuration) { desk in
+            _ = try await desk.login().result()
+            #expect(desk.provider.count(.oauthMetadata) == 0)
+            let json = try await desk.run("logout", "--json").result()
+            #expect(json == ["revoked": ["refresh_token", "access_token"], "session_ended": true])
+        }
+    }
+
+    @Test func `a file that cannot be removed is the one failure`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            #expect(chmod(desk.sessions, 0o500) == 0)
+            defer { chmod(desk.sessions, 0o700) }
+            let outcome = try await desk.startWithoutPrivileges(["logout", "--revoke-only", "--json"]).outcome()
+            #expect(try outcome.failure(1, "store").contains(desk.sessions))
+            #expect(desk.provider.count(.revocation) == 2)
+            #expect(try desk.session() == before)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import AppAuth
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// No token, code, secret, verifier or password is printed or stands in an argument list.
+@Suite(.timeLimit(.minutes(5)))
+struct SecretsTests {
+    private static let clientSecret = "s3cret: 100% äß+/="
+
+    @Test func `a whole session, logged in full, shows no secret`() async throws {
+        let issued = Guarded<Set<String>>([])
+        try await withDesk { desk in
+            let file = desk.home + "/secret"
+            try Self.clientSecret.write(toFile: file, atomically: true, encoding: .utf8)
+            let record = Fault.editDocument { document in
+                for name in ["access_token", "refresh_token", "id_token"] {
+                    if let token = document[name]?.string { issued.withLock { _ = $0.insert(token) } }
+                }
+            }
+            desk.provider.fault(record, at: .token, times: nil)
+            let login = desk.loginArguments(
+                ["--verbose", "--userinfo", "--client-secret-file", file], client: "demo-confidential")
+            var outcomes = [try await desk.start(login).outcome()]
+            for command in [
+                ["userinfo", "--verbose"], ["request", "GET", desk.provider.url(.api), "--verbose"],
+                ["status", "--verbose"], ["token", "--verbose", "--force-refresh"], ["logout", "--verbose"],
+            ] {
+                outcomes.append(try await desk.start(command).outcome())
+            }
+            for outcome in outcomes { #expect(outcome.status == 0, "\(outcome)") }
+            #expect(outcomes[0].errors.contains("token: POST") || outcomes[0].errors.contains("debug"))
+
+            let forms = desk.provider.log(.token).map(\.form)
+            var secrets = issued.withLock { $0 }
+            #expect(secrets.count == 6)
+            for name in ["code", "code_verifier"] { secrets.insert(try #require(forms.first?[name])) }
+            secrets.formUnion([Self.clientSecret, "looking-glass"])
+            // What the one command is for.
+            #expect(issued.withLock { $0 }.contains(outcomes[4].output.trimmingCharacters(in: .newlines)))
+            let shown = outcomes.enumerated().map { $0 == 4 ? $1.errors : $1.output + $1.errors }.joined()
+            let arguments = desk.browser.visits.joined().joined(separator: "\n")
+            for secret in secrets {
+                #expect(!shown.contains(secret) && !arguments.contains(secret), "\(secret) is shown")
+            }
+        }
+    }
+
+    @Test func `core dumps are off`() async throws {
+        try await withDesk { desk in
+            let process = try desk.start(
+                ["sh", "-c", #"ulimit -c unlimited; exec "$0" "$@""#, "sign-in"],
+                desk.loginArguments(["--no-browser"]))
+            _ = try await Redirects(process)
+            #expect(Processes.limit("Max core file size", of: process.id)?.prefix(2) == ["0", "0"])
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+}
