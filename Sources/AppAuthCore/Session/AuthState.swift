@@ -136,6 +136,7 @@ extension AuthState {
         }
         // A refresh that the caller came too late to share may have ended since it looked.
         if let token = record.accessToken, token != seen { return token }
+
         environment.logger.info("refresh: the access token is being refreshed")
         let response: TokenResponse
         do {
@@ -145,8 +146,6 @@ extension AuthState {
             throw await end(
                 "the provider no longer accepts the refresh token (\(error.server?.summary ?? "invalid_grant"))", error)
         }
-        // An answer that comes after the session has ended changes nothing.
-        if let end = record.end { throw Self.signInRequired(end.reason) }
         let idToken: IDToken?
         do { idToken = try await verifiedIDToken(of: response) } catch let error as AuthError
             where error.code == .invalidIDToken
@@ -160,6 +159,7 @@ extension AuthState {
             }
             throw error
         }
+        // An answer that comes after the session has ended changes nothing.
         if let end = record.end { throw Self.signInRequired(end.reason) }
         record.merge(response, idToken: idToken)
         record.keys = keys?.entry
