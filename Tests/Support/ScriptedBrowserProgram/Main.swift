@@ -6,8 +6,8 @@ internal import ScriptedBrowser
 
 /// A browser for tests to name in `$BROWSER`: opens the URL that is its last argument and plays the person's part.
 ///
-/// `SCRIPTED_BROWSER_FORM` is what to enter into forms, as a query. `SCRIPTED_BROWSER_REPORT` is a file or a named pipe
-/// that gets two lines of JSON: `{"arguments":[…]}` at the start and `{"page":"…"}` or `{"error":"…"}` at the end.
+/// `SCRIPTED_BROWSER_FORM` is what to enter into forms, as a query. `SCRIPTED_BROWSER_REPORT` names a file or a pipe that
+/// is there and gets two lines of JSON: `{"arguments":[…]}` at the start, `{"page":"…"}` or `{"error":"…"}` at the end.
 @main
 enum Main {
     static func main() async {
@@ -29,7 +29,7 @@ enum Main {
 
     private static func report(_ line: JSON) {
         guard let path = variable("SCRIPTED_BROWSER_REPORT") else { return }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var rest = Array((line.serialized() + "\n").utf8)[...]
