@@ -11,11 +11,11 @@ extension AuthState {
     ///   meant for.
     /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:)`` and the transport do;
     ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
-    public func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+    public nonisolated func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         try await send(exchange, stage: .resource)
     }
 
-    func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
+    nonisolated func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
         let request = exchange.request
         let url = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
         // A path without its slash would go on in the name of the host.
@@ -27,6 +27,7 @@ extension AuthState {
         let answer = try await environment.send(exchange.authenticated(by: token), stage: stage)
         guard answer.saysInvalidToken else { return answer }
         // Another caller may have had the same answer and refreshed already.
+        let record = await record
         let isCurrent = record.accessToken?.value == token.value
         guard !isCurrent || record.refreshToken != nil else { return answer }
         let fresh = try await freshAccessToken(forceRefresh: isCurrent)

@@ -7,8 +7,7 @@ extension Environment {
     /// Sends a request. Errors carry the stage of the flow; those of a foreign transport become ``AuthError``.
     package func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
         let request = exchange.request
-        let target = "\(request.scheme ?? "")://\(request.authority ?? "")\((request.path ?? "").prefix { $0 != "?" })"
-        logger.debug("\(stage.rawValue): \(request.method) \(target)")
+        logger.debug("\(stage.rawValue): \(request.method) \(request.target)")
         do {
             let answer = try await transport.send(exchange)
             logger.debug("\(stage.rawValue): \(answer.response.status.code), \(answer.body.count) bytes")
@@ -41,6 +40,9 @@ extension Environment {
 }
 
 extension HTTPRequest {
+    /// The URL without its query, for a log.
+    fileprivate var target: String { "\(scheme ?? "")://\(authority ?? "")\((path ?? "").prefix { $0 != "?" })" }
+
     /// A request for a URL.
     package init(method: Method, url: SecureURL) {
         self.init(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)

@@ -28,18 +28,21 @@ public struct SecureURL: Sendable, Hashable {
         guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
             throw refuse("a character that must be percent-encoded")
         }
-        guard let separator = string.firstRange(of: "://") else { throw refuse("no scheme") }
-        let rest = string[separator.upperBound...]
-        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        // Byte by byte from here on: it is ASCII, and this is done for each request.
+        let scheme = string.utf8.prefix { $0 != UInt8(ascii: ":") }
+        guard string[scheme.endIndex...].hasPrefix("://") else { throw refuse("no scheme") }
+        let rest = string[scheme.endIndex...].dropFirst(3)
+        let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+        let authority = rest[..<end]
         guard let (host, port) = Self.split(authority) else { throw refuse("no proper host and port") }
         guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else { throw refuse("no port of 1 to 65535") }
-        let tail = rest[authority.endIndex...]
+        let tail = rest[end...]
         self.string = string
-        self.scheme = string[..<separator.lowerBound].lowercased()
+        self.scheme = Substring(scheme).lowercased()
         self.authority = String(authority)
         self.host = host.lowercased()
         pathAndQuery = tail.hasPrefix("/") ? String(tail) : "/" + tail
-        switch scheme {
+        switch self.scheme {
         case "https": break
         case "http" where isLoopback: break
         case "http": throw refuse("http is for loopback hosts alone")
@@ -78,18 +81,16 @@ public struct SecureURL: Sendable, Hashable {
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~:/?[]@!$&'()*+,;=%".utf8.contains(byte)
-        }
+        byte.isLetter || byte.isDigit || "-._~:/?[]@!$&'()*+,;=%".utf8.contains(byte)
     }
 
     private static func escapesAreComplete(_ string: String) -> Bool {
-        string.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { piece in
-            piece.count >= 2 && piece.prefix(2).allSatisfy(\.isHexDigit)
+        var rest = string.utf8[...]
+        while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
+            rest = rest[percent...].dropFirst()
+            guard rest.count >= 2, rest.prefix(2).allSatisfy(\.isHexDigit) else { return false }
         }
+        return true
     }
 
     /// What of a refused URL can be shown: no user information, query or fragment, where secrets stand.
@@ -102,23 +103,23 @@ public struct SecureURL: Sendable, Hashable {
     /// Splits `host[:port]`; nil for user information, an empty host, and brackets around what cannot be an IPv6 address.
     /// Escapes are refused too, which RFC 3986 §3.2.2 allows: HTTP clients differ in which host they go to then.
     private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
-        let host: Substring
-        if authority.hasPrefix("[") {
-            guard let end = authority.firstIndex(of: "]") else { return nil }
-            host = authority[...end]
+        let bytes = authority.utf8
+        let host: Substring.UTF8View
+        if bytes.first == UInt8(ascii: "[") {
+            guard let end = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            host = bytes[...end]
             let address = host.dropFirst().dropLast()
-            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
-                return nil
-            }
+            guard address.contains(UInt8(ascii: ":")),
+                address.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+            else { return nil }
         } else {
-            host = authority.prefix { $0 != ":" }
-            guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._~".contains($0) }) else { return nil }
+            host = bytes.prefix { $0 != UInt8(ascii: ":") }
+            guard host.allSatisfy({ $0.isLetter || $0.isDigit || "-._~".utf8.contains($0) }) else { return nil }
         }
-        let rest = authority[host.endIndex...]
-        guard !host.isEmpty, rest.isEmpty || rest.hasPrefix(":"), rest.dropFirst().allSatisfy(\.isNumber) else {
-            return nil
-        }
-        return (host, rest.dropFirst())
+        let rest = bytes[host.endIndex...]
+        guard !host.isEmpty, rest.isEmpty || rest.first == UInt8(ascii: ":"), rest.dropFirst().allSatisfy(\.isDigit)
+        else { return nil }
+        return (Substring(host), Substring(rest.dropFirst()))
     }
 }
 
@@ -136,4 +137,14 @@ extension SecureURL: Codable {
         var container = encoder.singleValueContainer()
         try container.encode(string)
     }
+}
+
+extension UInt8 {
+    fileprivate var isLetter: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    fileprivate var isHexDigit: Bool { isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) }
 }
