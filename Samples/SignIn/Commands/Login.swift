@@ -138,7 +138,10 @@ struct RedirectOptions: ParsableArguments, Sendable {
     }
 
     func validate() throws {
-        guard path.hasPrefix("/") else { throw ValidationError("--redirect-path: expected a path that begins with /") }
+        guard RedirectPath.isValid(path) else {
+            throw ValidationError(
+                "--redirect-path: expected a path that begins with /, without query, fragment and dots")
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 /// Which paths a redirect URI of the listener may have: those that every browser sends byte for byte.
-enum RedirectPath {
-    static func isValid(_ path: String) -> Bool {
+package enum RedirectPath {
+    package static func isValid(_ path: String) -> Bool {
         guard path.hasPrefix("/"), hasValidCharacters(path) else { return false }
         // The WHATWG URL standard resolves these before it sends them, written either way.
         let segments = path.lowercased().split(separator: "/").map { $0.replacing("%2e", with: ".") }

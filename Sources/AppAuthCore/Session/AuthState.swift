@@ -106,7 +106,13 @@ extension AuthState {
         if savedChanges < changes { try await save() }
         if let token = try usableToken(minimumValidity: minimumValidity, forceRefresh: forceRefresh) { return token }
         let seen = record.accessToken
-        return try await refreshing.run { try await self.refresh(insteadOf: seen) }
+        let token = try await refreshing.run { try await self.refresh(insteadOf: seen) }
+        guard !token.isExpired(at: environment.now()) else {
+            throw AuthError(
+                .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
+                isTemporary: true)
+        }
+        return token
     }
 
     /// The token at hand, if that is good enough; nil if a refresh can bring a better one.

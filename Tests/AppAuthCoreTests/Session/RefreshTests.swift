@@ -35,6 +35,22 @@ struct RefreshTests {
         }
     }
 
+    @Test(arguments: [0, 1])
+    func `a refreshed token is handed out unless it has expired, however short it is`(lifetime: Int) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let answer: JSON = [
+                "access_token": "short", "token_type": "Bearer", "expires_in": .number(.init(lifetime)),
+            ]
+            world.provider.fault(.answer(.json(answer)), at: .token)
+            let error = await authError {
+                #expect(try await state.freshAccessToken(minimumValidity: .seconds(7200)).value == Secret("short"))
+            }
+            #expect(error?.code == (lifetime == 0 ? .invalidResponse : nil))
+            #expect(await state.record.end == nil)
+        }
+    }
+
     // oidcc-client-test-refresh-token
     @Test func `the rotated refresh token is kept, stored and used`() async throws {
         try await World.run { world in

@@ -21,7 +21,8 @@ struct WrongUsageTests {
 
     @Test(arguments: [
         ["--redirect-port", "65536"], ["--redirect-port", "-1"], ["--redirect-port", "http"],
-        ["--redirect-host", "192.0.2.1"], ["--redirect-path", "callback"], ["--max-age", "-1"], ["--max-age", "soon"],
+        ["--redirect-host", "192.0.2.1"], ["--redirect-path", "callback"], ["--redirect-path", "/a?b"],
+        ["--max-age", "-1"], ["--max-age", "soon"],
         ["--timeout", "soon"], ["--timeout", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--timeout", "inf"],
         ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
