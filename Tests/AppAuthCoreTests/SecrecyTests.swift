@@ -13,21 +13,24 @@ struct SecrecyTests {
             let texts = Texts()
             let store = TestStore()
             let state = try await signIn(world, store, texts)
-            texts.add(await state.record)
+            let first = await state.record
+            texts.add(first)
             texts.add(await state.record.client)
             texts.add(try await state.freshAccessToken())
             texts.add(try await state.send(api(world)).response)
             texts.add(try await state.userInfo())
             texts.add(try await state.freshAccessToken(forceRefresh: true))
             try await fail(world, state, texts)
-            texts.add(
-                try EndSessionRequest(record: await state.record, postLogoutRedirectURI: "http://127.0.0.1:9/").url)
+            let last = await state.record
+            texts.add(try EndSessionRequest(record: last, postLogoutRedirectURI: "http://127.0.0.1:9/"))
             texts.add(await state.revokeTokens())
             try await state.forget()
             texts.add(await state.record)
             texts.add(await authError { try await state.freshAccessToken() })
 
-            let secrets = try secrets(world)
+            let tokens = [first, last].flatMap(tokens)
+            try #require(tokens.count == 6)
+            let secrets = try secrets(world) + tokens
             for line in world.log.lines { texts.add(line) }
             #expect(world.log.lines.count > 20)
             #expect(texts.all.count > 60)
@@ -105,6 +108,13 @@ struct SecrecyTests {
 
     private func api(_ world: World) throws -> HTTPExchange {
         HTTPExchange(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+    }
+
+    private func tokens(of record: AuthStateRecord) -> [(name: String, value: String)] {
+        [
+            ("access token", record.accessToken?.value), ("refresh token", record.refreshToken),
+            ("ID token", record.idToken?.rawValue),
+        ].compactMap { name, secret in secret.map { (name, $0.reveal()) } }
     }
 
     /// What went over the wire and must not be seen: also as a form encodes it.

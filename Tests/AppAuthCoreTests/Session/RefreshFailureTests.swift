@@ -107,7 +107,7 @@ private struct HastyTransport: HTTPTransport {
 
     func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         var exchange = exchange
-        exchange.limits.total = .milliseconds(500)
+        exchange.limits.total = .seconds(1)
         return try await transport.send(exchange)
     }
 }

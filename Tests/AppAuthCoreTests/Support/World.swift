@@ -64,11 +64,9 @@ extension World {
     /// A session by a whole sign-in over the wire.
     func signIn(
         _ client: Client? = nil, scope: [Scope] = [.openID, .profile, .offlineAccess],
-        store: any TokenStore = MemoryTokenStore(), transport: (any HTTPTransport)? = nil
+        store: any TokenStore = MemoryTokenStore()
     ) async throws -> AuthState {
         let known = if let client { client } else { try await self.client() }
-        var environment = environment
-        if let transport { environment.transport = transport }
         let response = try await authorize(known, scope: scope)
         return try await AuthState(exchanging: response, store: store, environment: environment)
     }
