@@ -29,7 +29,7 @@ struct Interrupts: Sendable {
             var signal: Int32 = 0
             guard sigwait(&signals, &signal) == 0 else { continue }
             let cancel = state.withLock { state in
-                if state.signal != 0 { _exit(128 + signal) }
+                if state.signal != 0 { _exit(signal == SIGINT ? 130 : 1) }
                 state.signal = signal
                 return state.cancel
             }

@@ -46,6 +46,14 @@ final class ProviderProcess: Sendable {
 
     /// Waits for the line that it prints when it listens.
     func issuer() async throws -> String {
+        try await withTaskCancellationHandler {
+            try await firstLine()
+        } onCancel: {
+            kill(process, SIGTERM)
+        }
+    }
+
+    private func firstLine() async throws -> String {
         let output = output
         return try await withCheckedThrowingContinuation { continuation in
             let thread = try? SystemThread(named: "provider-output") {

@@ -84,12 +84,19 @@ extension SessionOptions {
         throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
     }
 
-    /// The session that the options mean.
-    func state(_ environment: Environment) async throws -> AuthState {
-        if let store = try await find(), let state = try await AuthState(restoring: store, environment: environment) {
-            return state
+    /// Works with the session that the options mean. If that is interrupted, a refresh that is under way may still end:
+    /// the server has changed the refresh token by then.
+    func withState<Value: Sendable>(
+        _ environment: Environment, _ work: (AuthState) async throws -> Value
+    ) async throws -> Value {
+        guard let store = try await find(), let state = try await AuthState(restoring: store, environment: environment)
+        else {
+            throw AuthError(
+                .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)
         }
-        throw AuthError(
-            .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)
+        do { return try await work(state) } catch let error as CancellationError {
+            await state.settle(atMost: .seconds(2))
+            throw error
+        }
     }
 }

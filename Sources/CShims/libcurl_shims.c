@@ -158,8 +158,8 @@ CURLM *shims_curl_multi_new(const struct shims_curl *curl, long kept_connections
 
 void shims_curl_multi_free(const struct shims_curl *curl, CURLM *multi) { curl->multi_cleanup(multi); }
 
-void shims_curl_multi_add(const struct shims_curl *curl, CURLM *multi, CURL *easy) {
-    curl->multi_add_handle(multi, easy);
+int shims_curl_multi_add(const struct shims_curl *curl, CURLM *multi, CURL *easy) {
+    return curl->multi_add_handle(multi, easy) == CURLM_OK;
 }
 
 void shims_curl_multi_remove(const struct shims_curl *curl, CURLM *multi, CURL *easy) {

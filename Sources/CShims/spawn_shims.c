@@ -72,8 +72,12 @@ int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *p
 }
 
 void shims_forbid_dumps(void) {
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
+    // Not the hard limit: that would stay with every program that is started from here.
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &limit);
+    }
     prctl(PR_SET_DUMPABLE, 0);
 }
 

@@ -29,16 +29,12 @@ struct Login: Command {
 
     var defaultTimeout: Duration { .seconds(300) }
 
-    func validate() throws {
-        try later.validate()
-        try client.validate()
-    }
-
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let secret = try client.secret()
         var signIn = SignIn(
-            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
+            issuer: issuer, clientID: clientID, clientSecret: secret,
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
-        signIn.authentication = try client.authentication()
+        signIn.authentication = client.authentication(secret)
         signIn.options = asked.options
         signIn.redirect = redirect.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
@@ -113,8 +109,8 @@ struct ClientOptions: ParsableArguments, Sendable {
     func secret() throws -> Secret? { try secretFile.map { try SecretFile.read($0) } }
 
     /// nil leaves the choice to the provider's metadata.
-    func authentication() throws -> ClientAuthentication? {
-        guard let method, let secret = try secret() else { return method == nil ? nil : ClientAuthentication.none }
+    func authentication(_ secret: Secret?) -> ClientAuthentication? {
+        guard let method, let secret else { return method == nil ? nil : ClientAuthentication.none }
         return method == .post ? .clientSecretPost(secret) : .clientSecretBasic(secret)
     }
 }

@@ -43,8 +43,8 @@ struct Request: Command {
         if body != nil, request.headerFields[.contentType] == nil {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         }
-        let state = try await session.state(console.environment)
-        let answer = try await state.send(HTTPExchange(request, body: body))
+        let exchange = HTTPExchange(request, body: body)
+        let answer = try await session.withState(console.environment) { try await $0.send(exchange) }
         let status = answer.response.status
         if common.json {
             try console.succeed(Self.json(answer), text: "")

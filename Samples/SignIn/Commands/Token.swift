@@ -14,10 +14,11 @@ struct Token: Command {
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let state = try await session.state(console.environment)
-        let token = try await state.freshAccessToken(
-            minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
-        let record = await state.record
+        let (token, record) = try await session.withState(console.environment) { state in
+            let token = try await state.freshAccessToken(
+                minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
+            return (token, await state.record)
+        }
         try console.succeed(Self.result(token, record), text: token.value.reveal())
         return 0
     }

@@ -44,7 +44,7 @@ public struct Browser: Sendable {
     /// - Parameter url: http or https, without control characters; anything else is refused, since an opener would
     ///   start other programs for other schemes.
     /// - Throws: ``AuthError`` `.browser` that says what was tried and why it could not be started;
-    ///   `.invalidConfiguration` for a URL that is refused; whatever an opener of the app's own throws.
+    ///   `.invalidConfiguration` for a URL that is refused; `CancellationError`. An opener's other errors become `.browser`.
     public func open(_ url: String) async throws {
         guard Self.isAcceptable(url) else {
             throw AuthError(
@@ -52,7 +52,12 @@ public struct Browser: Sendable {
                 "expected an http or https URL without control characters for the browser, found another text",
                 outcome: .notSent)
         }
-        try await opener(url)
+        do { try await opener(url) } catch let error as AuthError { throw error } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw AuthError(
+                .browser, .browser, "the browser could not be opened: \(type(of: error))", outcome: .notSent)
+        }
     }
 
     private static func isAcceptable(_ url: String) -> Bool {

@@ -75,17 +75,17 @@ public struct SignIn: Sendable {
         (self.scope, self.appName, self.environment) = (scope, appName, environment)
     }
 
-    /// Takes up the session that is stored, or signs the person in if there is none of this issuer and client, or if it
-    /// has ended.
+    /// Takes up the session that is stored, or signs the person in if there is none of this issuer and client, if it has
+    /// ended, or if its access token has expired and it has no refresh token.
     ///
     /// - Throws: As ``run(store:)``.
     public func resume(store: any TokenStore) async throws -> AuthState {
-        if let state = try await AuthState(restoring: store, environment: environment) {
-            let record = await state.record
-            let isOurs = record.client.id == clientID && record.client.provider.issuer.string == issuer
-            if isOurs, record.end == nil { return state }
-        }
-        return try await run(store: store)
+        guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
+            record.client.provider.issuer.string == issuer, canGoOn(record)
+        else { return try await run(store: store) }
+        // A secret that was changed since counts from now on.
+        record.client = client(of: record.client.provider)
+        return AuthState(record: record, store: store, environment: environment)
     }
 
     /// Signs the person in, and stores the session in place of the one that is there.
@@ -96,7 +96,7 @@ public struct SignIn: Sendable {
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
-        _ = try await store.load()
+        _ = try await store.attempt { try await store.load() }
         let client = try await client()
         let listener = try LoopbackRedirectListener(host: redirect.host, ports: redirect.ports, path: redirect.path)
         defer { listener.close() }
@@ -110,7 +110,7 @@ public struct SignIn: Sendable {
             let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
             try await confirm(new)
             let record = await new.record
-            try await store.save(record)
+            try await store.attempt { try await store.save(record) }
             let state = AuthState(record: record, store: store, environment: environment)
             observe(.signedIn(record))
             await listener.finish(with: .signedIn(appName: appName))
@@ -136,8 +136,17 @@ public struct SignIn: Sendable {
             throw Self.unusable("the provider requires pushed authorization requests, which are not supported yet")
         }
         observe(.provider(found))
-        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
-        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: found)
+        return client(of: found)
+    }
+
+    private func client(of provider: ProviderMetadata) -> Client {
+        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
+        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider)
+    }
+
+    private func canGoOn(_ record: AuthStateRecord) -> Bool {
+        guard record.end == nil else { return false }
+        return record.hasRefreshToken || record.accessTokenExpiresAt.map { environment.now() < $0 } ?? true
     }
 
     private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }

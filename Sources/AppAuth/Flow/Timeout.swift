@@ -14,6 +14,9 @@ package func withTimeout<Value: Sendable>(
         defer { group.cancelAll() }
         // The first to end decides: the operation, by its value or its error, or the clock.
         guard let value = try await group.next() ?? nil else {
+            group.cancelAll()
+            // It may have succeeded in the same moment, and what is done must not be reported as failed.
+            if let late = try? await group.next() ?? nil { return late }
             throw AuthError(
                 .timeout, stage, "\(what) in time", outcome: .perhapsProcessed,
                 isTemporary: true)

@@ -98,6 +98,8 @@ struct CurlFailure: Sendable {
 
     /// libcurl's words without what our message says already.
     private var words: String {
+        // libcurl quotes the proxy's URL here, which may hold a password.
+        guard !detail.hasPrefix("Unsupported proxy") else { return "the proxy's URL is not supported" }
         for prefix in ["SSL certificate problem: ", "SSL: "] where detail.hasPrefix(prefix) {
             return String(detail.dropFirst(prefix.count))
         }

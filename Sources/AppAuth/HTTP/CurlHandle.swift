@@ -17,6 +17,7 @@ final class CurlHandle {
         (self.easy, self.library) = (easy, library)
         errorBuffer = .allocate(capacity: Int(SHIMS_CURL_ERROR_SIZE.rawValue))
         errorBuffer.initialize(repeating: 0, count: Int(SHIMS_CURL_ERROR_SIZE.rawValue))
+        reset()
     }
 
     deinit {

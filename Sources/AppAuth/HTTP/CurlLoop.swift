@@ -54,15 +54,16 @@ final class CurlLoop: @unchecked Sendable {
         guard let handle = idle.popLast() ?? CurlHandle(library) else {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
-        handle.reset()
         options.apply(to: handle, transfer)
         transfer.receive(from: handle)
         if let refused = handle.refused {
             let problem = "libcurl \(library.version) does not take option \(refused.option.rawValue)"
             return transfer.finish(.failure(unavailable("\(problem): \(library.meaning(of: refused.code))")))
         }
+        guard shims_curl_multi_add(library.curl, multi, handle.easy) != 0 else {
+            return transfer.finish(.failure(unavailable("libcurl could not begin the transfer")))
+        }
         running[handle.easy] = (transfer, handle)
-        shims_curl_multi_add(library.curl, multi, handle.easy)
     }
 
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
@@ -84,6 +85,8 @@ final class CurlLoop: @unchecked Sendable {
 
     private func release(_ handle: CurlHandle) {
         shims_curl_multi_remove(library.curl, multi, handle.easy)
+        // What it holds of the request, tokens among it, goes now and not with the next use.
+        handle.reset()
         if idle.count < CurlLoop.keptHandles { idle.append(handle) }
     }
 

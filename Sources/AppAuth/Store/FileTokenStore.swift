@@ -40,14 +40,14 @@ public struct FileTokenStore: TokenStore {
             unlink(temporary)
             throw error
         }
-        try synchroniseFolder()
+        try synchronise(folder)
     }
 
     /// Removes the file.
     public func delete() async throws {
         guard try read() != nil else { return }
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
-        try synchroniseFolder()
+        try synchronise(folder)
     }
 
     /// As ``load()``, for a caller that cannot wait for a thread.
@@ -96,7 +96,9 @@ public struct FileTokenStore: TokenStore {
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
-    private var folder: String {
+    private var folder: String { Self.folder(of: path) }
+
+    private static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -112,11 +114,12 @@ public struct FileTokenStore: TokenStore {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
                 throw failure("has no folder, and none can be made")
             }
+            try synchronise(Self.folder(of: folder))
         }
     }
 
     /// A rename is safe only when the folder that holds the name is.
-    private func synchroniseFolder() throws {
+    private func synchronise(_ folder: String) throws {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be synchronised") }
         defer { close(descriptor) }

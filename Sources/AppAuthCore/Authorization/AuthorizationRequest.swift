@@ -46,6 +46,7 @@ public struct AuthorizationRequest: Sendable {
     private init(
         client: Client, redirectURI: String, scope: [Scope], options: Options, state: Secret, nonce: Secret?, pkce: PKCE
     ) throws {
+        let options = try options.withTypedParameters()
         (self.client, self.redirectURI, self.scope, self.options) = (client, redirectURI, scope, options)
         (self.state, self.nonce, self.pkce) = (state, nonce, pkce)
         let endpoint = try client.provider.require(.authorization)
@@ -128,6 +129,34 @@ extension AuthorizationRequest {
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
             "code_challenge_method", "request", "request_uri",
         ]
+
+        /// What the ID token is checked against counts wherever it was asked for, also among the extra parameters.
+        fileprivate func withTypedParameters() throws -> Options {
+            var options = self
+            options.additionalParameters = []
+            for parameter in additionalParameters {
+                switch parameter.name {
+                case "max_age" where options.maxAge == nil:
+                    guard let seconds = Int(parameter.value), seconds >= 0 else {
+                        throw Self.refusal("expected 'max_age' to be a number of seconds")
+                    }
+                    options.maxAge = seconds
+                case "acr_values" where options.acrValues.isEmpty:
+                    options.acrValues = parameter.value.split(separator: " ").map(String.init)
+                case "claims" where options.claims == nil:
+                    guard let claims = try? JSON(parsing: Array(parameter.value.utf8)), claims.object != nil else {
+                        throw Self.refusal("expected 'claims' to be a JSON object")
+                    }
+                    options.claims = claims
+                default: options.additionalParameters.append(parameter)
+                }
+            }
+            return options
+        }
+
+        private static func refusal(_ message: String) -> AuthError {
+            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+        }
 
         fileprivate func append(to parameters: inout FormParameters, scope: [Scope]) throws {
             func list(_ values: [String]) -> String? { values.isEmpty ? nil : values.joined(separator: " ") }

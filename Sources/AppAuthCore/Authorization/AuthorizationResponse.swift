@@ -36,7 +36,7 @@ extension AuthorizationRequest {
                 error: error, errorDescription: parameters.values("error_description").first,
                 errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
             throw AuthError(
-                AuthError.Code(rawValue: server.error), .authorization, "the provider answered \(server.summary)",
+                AuthError.Code(server: server.error), .authorization, "the provider answered \(server.summary)",
                 isTemporary: ["temporarily_unavailable", "server_error"].contains(server.error), server: server)
         }
         guard let code = parameters.values("code").first, !code.isEmpty else {

@@ -260,6 +260,25 @@ extension AuthState {
         savedChanges = written
     }
 
+    /// Waits until a refresh and a write that are under way have ended, however they end, but no longer than the limit.
+    ///
+    /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
+    /// leave behind has used up its refresh token. It waits in a cancelled task too.
+    public func settle(atMost limit: Duration) async {
+        let (ends, end) = AsyncStream.makeStream(of: Never.self)
+        Task {
+            await refreshing.settle()
+            await writing.settle()
+            end.finish()
+        }
+        let clock = Task {
+            try await Task.sleep(for: limit)
+            end.finish()
+        }
+        await Task { for await _ in ends {} }.value
+        clock.cancel()
+    }
+
     /// Ends the session here and removes it from the store; no answer that is still to come brings it back.
     ///
     /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``.
@@ -268,6 +287,7 @@ extension AuthState {
     public func forget() async throws {
         isForgotten = true
         record.end("signed out", at: environment.now())
-        try await save()
+        // In a task of its own: who is cancelled while signing out has to be signed out all the same.
+        try await Task { try await save() }.value
     }
 }

@@ -19,7 +19,7 @@ public protocol TokenStore: Sendable {
 
 extension TokenStore {
     /// Whatever a store of an app throws becomes an ``AuthError``.
-    func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
+    package func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
         do { return try await operation() } catch let error as AuthError { throw error } catch let error
             as CancellationError
         { throw error } catch {

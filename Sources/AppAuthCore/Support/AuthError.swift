@@ -51,6 +51,16 @@ extension AuthError {
         /// Makes a code.
         public init(stringLiteral value: String) { rawValue = value }
 
+        /// The code that a server answered with. One that means something else here is no code of a server's.
+        init(server code: String) {
+            let own: [Code] = [
+                .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
+                .invalidRedirect, .invalidIDToken, .clockSkew, .signInRequired, .noRefreshToken, .store, .listener,
+                .browser, .unavailable,
+            ]
+            self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
+        }
+
         /// A parameter, an issuer or a URL of the app's own is not acceptable.
         public static let invalidConfiguration: Code = "invalid_configuration"
         /// The server could not be reached, or the connection broke.

@@ -63,7 +63,8 @@ extension HTTPAnswer {
         let what = (300..<400).contains(code) ? "a redirect, which is never followed" : "no usable answer"
         return AuthError(
             .invalidResponse, stage, "expected status 200 from \(place), found \(code): \(what)",
-            isTemporary: code >= 500 || code == 429, httpStatus: code, retryAfter: retryAfter)
+            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
+            httpStatus: code, retryAfter: retryAfter)
     }
 
     /// `Retry-After` in seconds, if it is given in seconds (RFC 9110 §10.2.3), at most a day.

@@ -10,6 +10,8 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         var isRunning = false
         var nextID = 0
         var waiting: [Int: CheckedContinuation<Value, any Error>] = [:]
+        /// Who waits for the end, and not for the result.
+        var settling: [CheckedContinuation<Void, Never>] = []
         /// Callers whose cancellation came before their continuation.
         var cancelled: Set<Int> = []
     }
@@ -37,6 +39,17 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         }
     }
 
+    /// Waits for the run that is under way, if there is one, whatever its result.
+    package func settle() async {
+        await withCheckedContinuation { (settled: CheckedContinuation<Void, Never>) in
+            let isRunning = state.withLock { state in
+                if state.isRunning { state.settling.append(settled) }
+                return state.isRunning
+            }
+            if !isRunning { settled.resume() }
+        }
+    }
+
     private func enter(
         _ id: Int, _ continuation: CheckedContinuation<Value, any Error>,
         _ operation: @escaping @Sendable () async throws -> Value
@@ -60,11 +73,12 @@ package final class SingleFlight<Value: Sendable>: Sendable {
     }
 
     private func finish(_ result: Result<Value, any Error>) {
-        let waiting = state.withLock { state in
-            defer { (state.isRunning, state.waiting) = (false, [:]) }
-            return state.waiting
+        let (waiting, settling) = state.withLock { state in
+            defer { (state.isRunning, state.waiting, state.settling) = (false, [:], []) }
+            return (state.waiting, state.settling)
         }
         for continuation in waiting.values { continuation.resume(with: result) }
+        for continuation in settling { continuation.resume() }
     }
 
     private func leave(_ id: Int) {

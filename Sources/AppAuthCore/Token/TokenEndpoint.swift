@@ -55,8 +55,9 @@ extension HTTPAnswer {
             status >= 500 || status == 429
             || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
         return AuthError(
-            AuthError.Code(rawValue: server.error), stage, "the provider answered \(server.summary)",
-            isTemporary: isTemporary, server: server, httpStatus: status, retryAfter: retryAfter)
+            AuthError.Code(server: server.error), stage, "the provider answered \(server.summary)",
+            outcome: status >= 500 ? .perhapsProcessed : .refused, isTemporary: isTemporary, server: server,
+            httpStatus: status, retryAfter: retryAfter)
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {

@@ -20,7 +20,7 @@ package struct TokenResponse: Sendable {
     package init(_ answer: HTTPAnswer, receivedAt: Date, stage: AuthError.Stage) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(
-                .invalidResponse, stage, "the token response is refused: \(message)",
+                .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
                 httpStatus: answer.response.status.code)
         }
         guard answer.mediaType == "application/json" else {

@@ -109,7 +109,8 @@ void shims_curl_list_free(const struct shims_curl *_Nonnull curl, void *_Nullabl
 
 shims_curl_multi *_Nullable shims_curl_multi_new(const struct shims_curl *_Nonnull curl, long kept_connections);
 void shims_curl_multi_free(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
-void shims_curl_multi_add(
+// Returns whether the transfer has begun.
+int shims_curl_multi_add(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
 void shims_curl_multi_remove(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
