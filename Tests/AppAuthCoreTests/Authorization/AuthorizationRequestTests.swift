@@ -80,6 +80,19 @@ struct AuthorizationRequestTests {
         #expect(refusal { try request(with: [.init(name + "_", "x")]) } == nil)
     }
 
+    @Test func `what the ID token is checked against may stand among the extra parameters`() throws {
+        let acr = #"{"id_token":{"acr":{"essential":true}}}"#
+        let request = try request(
+            with: [.init("max_age", "60"), .init("acr_values", "a b"), .init("claims", acr), .init("x", "y")])
+        #expect(request.options.maxAge == 60)
+        #expect(request.options.acrValues == ["a", "b"])
+        #expect(request.options.claims?["id_token"]?["acr"]?["essential"] == true)
+        #expect(request.options.additionalParameters == [.init("x", "y")])
+        #expect(request.url.contains("max_age=60&acr_values=a+b"))
+        #expect(refusal { try self.request(with: [.init("max_age", "soon")]) }?.code == .invalidConfiguration)
+        #expect(refusal { try self.request(with: [.init("claims", "[]")]) }?.code == .invalidConfiguration)
+    }
+
     @Test func `no parameter is sent twice (RFC 6749 §3.1)`() throws {
         #expect(refusal { try request(with: [.init("a", "1"), .init("b", "1")]) } == nil)
         #expect(refusal { try request(with: [.init("a", "1"), .init("a", "1")]) }?.code == .invalidConfiguration)

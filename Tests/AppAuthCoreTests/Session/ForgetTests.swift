@@ -83,4 +83,37 @@ struct ForgetTests {
             #expect(await store.record == nil)
         }
     }
+
+    @Test func `a caller that is cancelled is signed out all the same`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let caller = Task {
+                while !Task.isCancelled { await Task.yield() }
+                try await state.forget()
+            }
+            caller.cancel()
+            try await caller.value
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `what a cancelled caller leaves behind can be waited for`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let hold = world.provider.hold(.token)
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            try await hold.arrived()
+            caller.cancel()
+            await #expect(throws: CancellationError.self) { try await caller.value }
+            await state.settle(atMost: .milliseconds(1))
+            #expect(await store.record == before)
+            hold.release()
+            await state.settle(atMost: .seconds(60))
+            #expect(await store.record?.refreshToken != before.refreshToken)
+            #expect(await store.record == state.record)
+        }
+    }
 }

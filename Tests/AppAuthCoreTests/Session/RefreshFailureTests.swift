@@ -61,6 +61,18 @@ struct RefreshFailureTests {
         }
     }
 
+    @Test(arguments: ["sign_in_required", "store", "clock_skew"])
+    func `a server's error cannot pose as one of the library's own`(code: String) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.badRequest, json: ["error": .string(code)]), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidResponse)
+            #expect(error.server?.error == code)
+            #expect(await state.record.end == nil)
+        }
+    }
+
     @Test func `a server that is silent for too long does not end the session`() async throws {
         try await World.run { world in
             let store = MemoryTokenStore(try await world.signIn().record)

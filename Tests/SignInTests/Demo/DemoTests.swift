@@ -63,7 +63,7 @@ struct DemoTests {
 
     @Test func `a terminal shows that it waits`() async throws {
         try await withDesk { desk in
-            let command = "\(try BuiltProducts.path("sign-in")) demo"
+            let command = "'\(try BuiltProducts.path("sign-in"))' demo"
             let outcome = try await desk.start(["script", "-qec", command, "/dev/null"], [], ["DISPLAY": ":0"])
                 .outcome()
             #expect(outcome.status == 0 && outcome.output.contains("Waiting for the browser ("), "\(outcome)")

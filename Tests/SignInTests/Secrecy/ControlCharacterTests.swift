@@ -85,7 +85,7 @@ struct ControlCharacterTests {
             let arguments = ["request", "GET", desk.provider.url(.api)]
             #expect(try await desk.start(arguments).outcome().output == Self.evil)
 
-            let command = ([try BuiltProducts.path("sign-in")] + arguments).joined(separator: " ")
+            let command = (["'\(try BuiltProducts.path("sign-in"))'"] + arguments).joined(separator: " ")
             let terminal = try await desk.start(["script", "-qec", command, "/dev/null"], []).outcome()
             #expect(terminal.output.contains("owned"))
             let text = terminal.output.replacing("\r\n", with: "\n")
