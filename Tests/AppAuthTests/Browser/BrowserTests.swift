@@ -120,9 +120,13 @@ struct BrowserTests {
         #expect(!url.contains(":") || error?.message.contains(url) == false)
     }
 
-    @Test func `the error of an app's own opener passes through`() async {
+    @Test func `the error of an app's own opener says that the browser could not be opened`() async {
         let browser = Browser { _ in throw WireError(number: 7) }
-        await #expect(throws: WireError.self) { try await browser.open(url) }
+        let error = await #expect(throws: AuthError.self) { try await browser.open(url) }
+        #expect(error?.code == .browser)
+        #expect(error?.message.contains("WireError") == true)
+        let cancelled = Browser { _ in throw CancellationError() }
+        await #expect(throws: CancellationError.self) { try await cancelled.open(url) }
     }
 
     @Test(arguments: [

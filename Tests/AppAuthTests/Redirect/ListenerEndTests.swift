@@ -8,13 +8,14 @@ import Testing
 struct ListenerEndTests {
     @Test func `a cancelled wait closes everything at once`() async throws {
         let listener = try LoopbackRedirectListener.patient()
+        let sockets = try ListeningSockets(at: listener.port)
         let halfOpen = try WireClient(listener.port)
         let waiting = Task { try await listener.redirect(state: "s") }
         #expect(try await listener.get("/callback?state=wrong").status == 400)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         #expect(try await onThread { try halfOpen.readAll() }.isEmpty)
-        #expect(throws: WireError.self) { try WireClient(listener.port) }
+        #expect(try sockets.areClosed)
     }
 
     @Test func `a wait in a cancelled task does not begin`() async throws {
@@ -40,9 +41,10 @@ struct ListenerEndTests {
     @Test func `the last reference closes the port`() throws {
         var listener: LoopbackRedirectListener? = try LoopbackRedirectListener()
         let port = try #require(listener?.port)
+        let sockets = try ListeningSockets(at: port)
         _ = try WireClient(port)
         listener = nil
-        #expect(throws: WireError.self) { try WireClient(port) }
+        #expect(try sockets.areClosed)
     }
 
     @Test func `a judge may hold the last reference`() async throws {
@@ -58,8 +60,9 @@ struct ListenerEndTests {
 
     @Test func `without a redirect there is nobody to wait for`() async throws {
         let listener = try LoopbackRedirectListener.patient()
+        let sockets = try ListeningSockets(at: listener.port)
         await listener.finish(with: .failed(appName: "Harbour"))
-        #expect(throws: WireError.self) { try WireClient(listener.port) }
+        #expect(try sockets.areClosed)
     }
 
     @Test func `a browser that never comes for the page is awaited for its time alone`() async throws {
@@ -67,19 +70,21 @@ struct ListenerEndTests {
         var limits = ListenerLimits()
         limits.pageTime = .milliseconds(100)
         let listener = try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+        let sockets = try ListeningSockets(at: listener.port)
         async let query = listener.redirect(state: "s")
         #expect(try await listener.get("/callback?state=s").status == 303)
         _ = try await query
         let start = ContinuousClock.now
         await listener.finish(with: .signedIn(appName: "Harbour"))
         #expect(ContinuousClock.now - start >= .milliseconds(100))
-        #expect(throws: WireError.self) { try WireClient(listener.port) }
+        #expect(try sockets.areClosed)
     }
 
     @Test func `a browser that has gone breaks nothing`() async throws {
         var limits = ListenerLimits()
         limits.pageTime = .milliseconds(200)
         let listener = try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+        let sockets = try ListeningSockets(at: listener.port)
         async let query = listener.redirect(state: "s")
         let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
         _ = try await query
@@ -89,7 +94,7 @@ struct ListenerEndTests {
         let message = String(repeating: "x", count: 20_000_000)
         let text = CompletionPage.Text(language: "en", title: "", heading: "", message: message)
         await listener.finish(with: CompletionPage(texts: [text], isSuccess: true))
-        #expect(throws: WireError.self) { try WireClient(port) }
+        #expect(try sockets.areClosed)
     }
 
     @Test func `the end does not wait once the page was read`() async throws {
@@ -104,6 +109,7 @@ struct ListenerEndTests {
 
     @Test func `a cancelled end waits for nobody, and shows the page to a browser that is there`() async throws {
         let listener = try LoopbackRedirectListener.patient()
+        let sockets = try ListeningSockets(at: listener.port)
         async let query = listener.redirect(state: "s")
         let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
         _ = try await query
@@ -118,19 +124,20 @@ struct ListenerEndTests {
             withUnsafeCurrentTask { $0?.cancel() }
             await listener.finish(with: .failed(appName: "Harbour"))
         }.value
-        #expect(throws: WireError.self) { try WireClient(port) }
+        #expect(try sockets.areClosed)
         #expect(try await onThread { try browser.answer().body.contains("did not succeed") })
     }
 
     @Test func `a cancelled end waits for no browser that is not there`() async throws {
         let listener = try LoopbackRedirectListener.patient()
+        let sockets = try ListeningSockets(at: listener.port)
         async let query = listener.redirect(state: "s")
         #expect(try await listener.get("/callback?state=s").status == 303)
         _ = try await query
         let finishing = Task { await listener.finish(with: .signedIn(appName: "Harbour")) }
         finishing.cancel()
         await finishing.value
-        #expect(throws: WireError.self) { try WireClient(listener.port) }
+        #expect(try sockets.areClosed)
     }
 
     /// In a process of its own, since every descriptor and thread is counted.

@@ -22,10 +22,18 @@ struct ListenerPortTests {
     @Test func `each address family is reached where it was asked for, and nowhere else`() async throws {
         let v4 = try LoopbackRedirectListener()
         #expect(try await v4.get("/x").status == 404)
-        #expect(throws: WireError.self) { try WireClient(v4.port, v6: true) }
         let v6 = try LoopbackRedirectListener(host: .ipv6)
         #expect(try await v6.get("/x", v6: true).status == 404)
-        #expect(throws: WireError.self) { try WireClient(v6.port) }
+        // Another test may have the same port of the other family, but hardly five times in a row.
+        #expect(try (1...5).contains { _ in try !isReached(.ipv4, overV6: true) })
+        #expect(try (1...5).contains { _ in try !isReached(.ipv6, overV6: false) })
+    }
+
+    private func isReached(_ host: LoopbackRedirectListener.Host, overV6 v6: Bool) throws -> Bool {
+        let listener = try LoopbackRedirectListener(host: host)
+        defer { listener.close() }
+        do { _ = try WireClient(listener.port, v6: v6) } catch is WireError { return false }
+        return true
     }
 
     @Test(arguments: [false, true])
