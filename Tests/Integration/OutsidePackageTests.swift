@@ -10,29 +10,34 @@ extension Integration {
             let provider = try Companion(
                 Places.program("local-provider"),
                 ["--exit-with-stdin", "--client", "my-app", "--user", "wilma:correct-horse"])
-            let issuer = try await provider.line()
+            try await provider.beside {
+                let issuer = try await provider.line()
+                var app = try await build(example(issuer: issuer), dependingOn: clone, in: workspace)
+                app.folder = workspace.folder
+                try await Browser.opened(at: issuer, user: "wilma", password: "correct-horse") { browser in
+                    app.environment["BROWSER"] = browser.program
+                    let first = try await app.run([])
+                    #expect(
+                        first.status == 0 && first.output.contains("Hello, wilma"), "\(first.output) \(first.errors)")
+                    #expect(try await browser.visit().pressed.first == "Sign in")
+                }
+                // "Run again, it is still signed in": there is no browser now.
+                app.environment["BROWSER"] = "/bin/false"
+                let second = try await app.run([])
+                #expect(
+                    second.status == 0 && second.output.contains("Hello, wilma"), "\(second.output) \(second.errors)")
+            }
+        }
 
-            let example = try example(issuer: issuer)
-            let manifest = try workspace.write(manifest(dependingOn: clone), to: "App/Package.swift")
-            _ = try workspace.write(example, to: "App/Sources/App/main.swift")
-            let folder = URL(filePath: manifest).deletingLastPathComponent()
-            let build = try await Program.named("swift").run(["build", "--package-path", folder.path])
+        /// Builds a program of one file in a package of its own.
+        private func build(_ main: String, dependingOn clone: URL, in workspace: Workspace) async throws -> Program {
+            _ = try workspace.write(main, to: "App/Sources/App/main.swift")
+            _ = try workspace.write(manifest(dependingOn: clone), to: "App/Package.swift")
+            let folder = workspace.path("App")
+            let build = try await Program.named("swift").run(["build", "--package-path", folder])
             try #require(build.status == 0, "\(build.output) \(build.errors)")
             #expect(!build.output.contains("warning:"), "\(build.output)")
-
-            var app = Program(executable: folder.appending(path: ".build/debug/App"))
-            app.folder = workspace.folder
-            try await Browser.opened(at: issuer, user: "wilma", password: "correct-horse") { browser in
-                app.environment["BROWSER"] = browser.program
-                let first = try await app.run([])
-                #expect(first.status == 0 && first.output.contains("Hello, wilma"), "\(first.output) \(first.errors)")
-                #expect(try await browser.visit().pressed.first == "Sign in")
-            }
-            // "Run again, it is still signed in": there is no browser now.
-            app.environment["BROWSER"] = "/bin/false"
-            let second = try await app.run([])
-            #expect(second.status == 0 && second.output.contains("Hello, wilma"), "\(second.output) \(second.errors)")
-            await provider.end()
+            return Program(executable: URL(filePath: folder).appending(path: ".build/debug/App"))
         }
 
         /// What stands in this folder now, as the one commit of a repository of its own.

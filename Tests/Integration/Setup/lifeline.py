@@ -33,7 +33,7 @@ def need(program, package):
     """The path of a program that a Debian package brings."""
     found = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin")
     if not found:
-        raise Failure(f"{program} is missing: install the package {package} (Tests/run does)")
+        raise Failure(f"{program} is missing: Tests/run installs it, from Debian's package {package}")
     return found
 
 

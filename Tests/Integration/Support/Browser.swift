@@ -27,14 +27,9 @@ struct Browser {
     ) async throws -> Result {
         let companion = try Companion(
             script: "browser.py", [issuer, user, password] + (answer == .refuses ? ["--refuse"] : []))
-        do {
+        return try await companion.beside {
             let started = try await companion.report(Started.self)
-            let result = try await body(Browser(program: started.browser, companion: companion))
-            await companion.end()
-            return result
-        } catch {
-            await companion.end()
-            throw error
+            return try await body(Browser(program: started.browser, companion: companion))
         }
     }
 

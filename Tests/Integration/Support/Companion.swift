@@ -54,8 +54,20 @@ final class Companion: Sendable {
         throw SetupFailure("\(process.arguments ?? []) ended before it reported anything: see its messages above.")
     }
 
+    /// Runs `body`, and ends this program whatever becomes of it.
+    func beside<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            let result = try await body()
+            await end()
+            return result
+        } catch {
+            await end()
+            throw error
+        }
+    }
+
     /// Ends it, and its children with it, and waits until it has.
-    func end() async {
+    private func end() async {
         try? lifeline.fileHandleForWriting.close()
         for await _ in ended {}
     }

@@ -39,15 +39,10 @@ struct RunningProvider: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
     ) async throws {
         let companion = try Companion(script: script, options)
-        let outcome: Result<Void, any Error>
-        do {
+        try await companion.beside {
             let provider = Provider(profile: try await companion.report())
-            outcome = .success(try await Provider.$current.withValue(provider, operation: body))
-        } catch {
-            outcome = .failure(error)
+            try await Provider.$current.withValue(provider, operation: body)
         }
-        await companion.end()
-        try outcome.get()
     }
 }
 
