@@ -41,7 +41,7 @@ extension Integration {
         @Test func `a refusal without the promised issuer is refused`() async throws {
             try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
                 let login = try await person.login()
-                #expect(try await person.browser.visit().pressed == ["Sign in", "Cancel"])
+                #expect(try await person.browser.visit(after: login).pressed == ["Sign in", "Cancel"])
                 #expect(login.status == 1)
                 #expect(try login.json(SignIn.Failure.self).error.message.contains("iss"))
                 #expect(!FileManager.default.fileExists(atPath: person.store))
@@ -65,7 +65,7 @@ extension Integration {
         @Test func `a user who refuses is reported, and nothing is stored`() async throws {
             try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
                 let login = try await person.login()
-                #expect(try await person.browser.visit().pressed == ["Sign in", "Cancel"])
+                #expect(try await person.browser.visit(after: login).pressed == ["Sign in", "Cancel"])
                 #expect(login.status == 1)
                 #expect(try login.json(SignIn.Failure.self).error.code == "access_denied")
                 #expect(!login.errors.isEmpty)

@@ -19,7 +19,7 @@ extension Integration {
                     let first = try await app.run([])
                     #expect(
                         first.status == 0 && first.output.contains("Hello, wilma"), "\(first.output) \(first.errors)")
-                    #expect(try await browser.visit().pressed.first == "Sign in")
+                    #expect(try await browser.visit(after: first).pressed.first == "Sign in")
                 }
                 // "Run again, it is still signed in": there is no browser now.
                 app.environment["BROWSER"] = "/bin/false"

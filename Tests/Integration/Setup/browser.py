@@ -3,8 +3,9 @@
 usage: browser.py PROVIDER USER PASSWORD [--refuse]
 
 Reports {"browser": PATH} first: PATH is a program for $BROWSER, which hands its URL to the one browser that runs here, so that a
-second URL finds the cookies of the first. Then, for each URL, once the pages have led away from the provider:
-{"pressed": [labels of the buttons], "title": "…", "text": "…"} of the page where they ended, or {"error": "…"}.
+second URL finds the cookies of the first. When it gets the word "report" instead of a URL, it reports what the person did with the
+URL before, once the pages have led away from the provider: {"pressed": [labels of the buttons], "title": "…", "text": "…"} of the
+page where they ended, or {"error": "…"}.
 """
 
 import os
@@ -143,24 +144,26 @@ def serve(state):
     driver = start_chromium(state)
     person = Person(driver, provider, user, password, "--refuse" in options)
 
-    ending = threading.Event()
-
     def visit_all():
+        nothing = {"error": "nothing was opened in the browser"}
+        done = nothing
         # Open for writing too, so that the file does not end when an opener has gone.
         with os.fdopen(os.open(urls, os.O_RDWR)) as requests:
-            for url in requests:
+            for request in requests:
+                if request == "report\n":
+                    lifeline.report(**done)
+                    done = nothing
+                    continue
                 try:
-                    lifeline.report(**person.visit(url.strip()))
-                except Exception as failure:  # of a driver that goes away under our hands, any
-                    if not ending.is_set():
-                        lifeline.report(error=str(failure))
+                    done = person.visit(request.strip())
+                except Exception as failure:  # whatever it is, the test that asks is told
+                    done = {"error": str(failure)}
 
     try:
         threading.Thread(target=visit_all, daemon=True).start()
         lifeline.report(browser=opener)
         lifeline.wait_for_the_end()
     finally:
-        ending.set()
         driver.quit()
 
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Headless Chromium with a person in front of it, who signs in and answers at whatever page comes.
 ///
 /// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
@@ -33,6 +35,13 @@ struct Browser {
         }
     }
 
-    /// What the person did with the next URL that was opened.
-    func visit() async throws -> Visit { try await companion.report() }
+    /// What the person did with the URL that a program has opened.
+    func visit(after outcome: Program.Outcome) async throws -> Visit {
+        _ = try await Program(executable: URL(filePath: program)).run(["report"])
+        do {
+            return try await companion.report()
+        } catch {
+            throw SetupFailure("\(error). The program said: \(outcome.output) \(outcome.errors)")
+        }
+    }
 }

@@ -6,7 +6,7 @@ extension SignIn {
     /// Signs in, with the person pressing these buttons.
     func signsIn(pressing buttons: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         let login = try await login()
-        let visit = try await browser.visit()
+        let visit = try await browser.visit(after: login)
         try #require(login.status == 0, "\(login.output) \(login.errors) \(visit)", sourceLocation: location)
         #expect(visit.pressed == buttons, sourceLocation: location)
         #expect(
@@ -84,7 +84,7 @@ extension SignIn {
     func signsOut(revoking tokens: [String], pressing buttons: [String]) async throws {
         let answer = try await run("logout")
         try #require(answer.status == 0, "\(answer.output) \(answer.errors)")
-        #expect(try await browser.visit().pressed == buttons)
+        #expect(try await browser.visit(after: answer).pressed == buttons)
         let logout = try answer.json(Logout.self)
         #expect(logout.revoked == tokens)
         #expect(logout.sessionEnded)
