@@ -6,7 +6,7 @@ say() { printf '%s\n' "$*" >&2; }
 missing_packages() {
     local package
     for package in "$@"; do
-        [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+        dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
     done
 }
 
