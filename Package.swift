@@ -33,7 +33,7 @@ let package = Package(
 
         // The library, from the bottom up. Each target uses those above it, never one below.
         .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
-        .target(name: "AppAuthCore", dependencies: ["JOSE", httpTypes, logging], swiftSettings: swift),
+        .target(name: "AppAuthCore", dependencies: ["JOSE", "CShims", httpTypes, logging], swiftSettings: swift),
         .target(
             name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),

@@ -15,8 +15,9 @@ struct Token: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let (token, record) = try await session.withState(console.environment) { state in
-            let token = try await state.freshAccessToken(
-                minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh)
+            let token = try await state.patientAccessToken(
+                minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh,
+                until: ContinuousClock.now + limit, console)
             return (token, await state.record)
         }
         try console.succeed(Self.result(token, record), text: token.value.reveal())

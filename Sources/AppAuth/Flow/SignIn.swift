@@ -85,7 +85,7 @@ public struct SignIn: Sendable {
         else { return try await run(store: store) }
         // A secret that was changed since counts from now on.
         record.client = client(of: record.client.provider)
-        return AuthState(record: record, store: store, environment: environment)
+        return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 
     /// Signs the person in, and stores the session in place of the one that is there.
@@ -110,8 +110,8 @@ public struct SignIn: Sendable {
             let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
             try await confirm(new)
             let record = await new.record
-            try await store.attempt { try await store.save(record) }
-            let state = AuthState(record: record, store: store, environment: environment)
+            try await store.replace(with: record)
+            let state = AuthState(record: record, store: store, environment: environment, wasStored: true)
             observe(.signedIn(record))
             await listener.finish(with: .signedIn(appName: appName))
             return state
@@ -146,7 +146,7 @@ public struct SignIn: Sendable {
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {
         guard record.end == nil else { return false }
-        return record.hasRefreshToken || record.accessTokenExpiresAt.map { environment.now() < $0 } ?? true
+        return record.hasRefreshToken || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
     }
 
     private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }

@@ -1,13 +1,14 @@
 public import AppAuthCore
 internal import Glibc
-internal import JOSE
 
-/// Keeps a session in a file that only its owner can read.
+/// Keeps a session in a file that only its owner can read, for all processes that know its path.
 ///
-/// A write goes to a temporary file beside it, which is synchronised and then renamed, and the folder after it: after a
+/// A write goes to a file beside it (`NAME.new`), which is synchronised and then renamed, and the folder after it: after a
 /// crash, a full disk or a power cut the file holds the old session or the new one, whole. The file has mode 0600;
 /// folders that are missing are made with 0700, others stay as they are. A symbolic link, a file of another user and
 /// whatever is no session are refused with an error that names the file, and are neither overwritten nor removed.
+///
+/// Beside it lies its lock, `NAME.lock`, which is empty and stays.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
@@ -15,8 +16,6 @@ internal import JOSE
 public struct FileTokenStore: TokenStore {
     /// The file.
     public let path: String
-
-    private static let largestRecord = 1 << 20
 
     /// Names a file; nothing is read or made yet.
     public init(path: String) { self.path = path }
@@ -27,114 +26,27 @@ public struct FileTokenStore: TokenStore {
     /// Reads the session; nil if there is no file.
     public func load() async throws -> AuthStateRecord? { try read() }
 
-    /// Writes the session in place of the one that is there.
-    public func save(_ record: AuthStateRecord) async throws {
-        _ = try read()  // refuses to replace what is no session
-        let bytes = try record.encoded()
-        try makeFolders()
-        let temporary = try "\(path).\(Secret(randomBytes: 6).reveal()).tmp"
-        do {
-            try write(bytes, to: temporary)
-            guard rename(temporary, path) == 0 else { throw failure("cannot be replaced") }
-        } catch {
-            unlink(temporary)
-            throw error
-        }
-        try synchronise(folder)
-    }
-
-    /// Removes the file.
-    public func delete() async throws {
-        guard try read() != nil else { return }
-        guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
-        try synchronise(folder)
-    }
-
     /// As ``load()``, for a caller that cannot wait for a thread.
-    package func read() throws -> AuthStateRecord? {
-        // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        if descriptor < 0, errno == ENOENT { return nil }
-        if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
-        guard descriptor >= 0 else { throw failure("cannot be opened") }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
-        guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
-        guard status.st_size <= Self.largestRecord else { throw refusal("is too large for a session") }
-        let record = try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
-        // Whoever opened the file to others since: tokens are nobody else's.
-        if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
-        return record
-    }
+    package func read() throws -> AuthStateRecord? { try file.read() }
 
-    private func contents(of descriptor: Int32, count: Int) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: min(max(count, 1), Self.largestRecord))
-        while true {
-            let taken = Glibc.read(descriptor, &buffer, buffer.count)
-            if taken < 0, errno == EINTR { continue }
-            guard taken >= 0 else { throw failure("cannot be read") }
-            guard taken > 0 else { return bytes }
-            bytes += buffer[..<taken]
-            guard bytes.count <= Self.largestRecord else { throw refusal("is too large for a session") }
+    /// Changes the session, under the lock.
+    public func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        try await onThread(named: "appauth-store") { [file, lock] in
+            try file.makeFolders()
+            let held = try lock.hold(.session)
+            defer { held.release() }
+            return try file.update(change)
         }
     }
 
-    private func write(_ bytes: [UInt8], to temporary: String) throws {
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("cannot be written") }
-        defer { close(descriptor) }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if written < 0, errno == EINTR { continue }
-            guard written > 0 else { throw failure("cannot be written") }
-            rest = rest.dropFirst(written)
-        }
-        guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
+    /// Waits for whoever refreshes, in this process or another.
+    public func refreshLock() async throws -> RefreshLock {
+        try file.makeFolders()
+        return try await lock.refreshLock()
     }
 
-    private var folder: String { Self.folder(of: path) }
-
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private func makeFolders() throws {
-        var missing: [String] = []
-        var candidate = folder[...]
-        while !candidate.isEmpty, access(String(candidate), F_OK) != 0, errno == ENOENT {
-            missing.append(String(candidate))
-            candidate = candidate.lastIndex(of: "/").map { candidate[..<$0] } ?? ""
-        }
-        for folder in missing.reversed() {
-            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw failure("has no folder, and none can be made")
-            }
-            try synchronise(Self.folder(of: folder))
-        }
-    }
-
-    /// A rename is safe only when the folder that holds the name is.
-    private func synchronise(_ folder: String) throws {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("cannot be synchronised") }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("cannot be synchronised") }
-    }
-
-    /// An error with what the system says.
-    private func failure(_ what: String) -> AuthError {
-        let code = errno
-        return AuthError(
-            .store, .store, "\(place) \(what): \(String(cString: strerror(code)))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(code))
-    }
-
-    private func refusal(_ what: String) -> AuthError {
-        AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)
-    }
+    private var file: SessionFile { SessionFile(path: path, place: place) }
+    private var lock: LockFile { LockFile(path: path + ".lock", place: place) }
 }

@@ -17,9 +17,9 @@ public final class Discovery: Sendable {
     private struct Entry {
         let flight = SingleFlight<ProviderMetadata>()
         var metadata: ProviderMetadata?
-        var expires = Date.distantPast
+        var term: Term?
 
-        func metadata(at now: Date) -> ProviderMetadata? { now < expires ? metadata : nil }
+        func metadata(at now: Moment) -> ProviderMetadata? { term?.isOver(at: now) == false ? metadata : nil }
     }
 
     /// Makes an empty cache.
@@ -45,7 +45,7 @@ public final class Discovery: Sendable {
             let (metadata, lifetime) = try await fetch(issuer)
             cache.withLock { cache in
                 cache[issuer]?.metadata = metadata
-                cache[issuer]?.expires = now + lifetime.seconds
+                cache[issuer]?.term = Term(from: now, for: lifetime)
             }
             return metadata
         }
@@ -110,12 +110,5 @@ public final class Discovery: Sendable {
 extension AuthError {
     fileprivate var isMissingDocument: Bool {
         code == .invalidResponse && httpStatus.map { (400..<500).contains($0) && $0 != 429 } == true
-    }
-}
-
-extension Duration {
-    /// The duration in seconds.
-    package var seconds: Double {
-        Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

@@ -1,4 +1,3 @@
-package import FoundationEssentials
 internal import JOSE
 internal import Logging
 
@@ -10,12 +9,12 @@ package final class KeySetCache: Sendable {
     /// A key set with its times, as the stored record keeps it.
     package struct Entry: Sendable, Hashable {
         package let document: JSON
-        package let expires: Date
+        package let term: Term
     }
 
     private struct State {
         var entry: Entry?
-        var lastForced = Date.distantPast
+        var lastForced: Term?
         /// Made when they are first needed: that takes longer than all else that a restored session does.
         lazy var keys: KeySet? = entry.flatMap { try? KeySet($0.document) }
     }
@@ -25,7 +24,7 @@ package final class KeySetCache: Sendable {
     private let state: Guarded<State>
     private let flight = SingleFlight<KeySet>()
 
-    private static let forcedInterval: TimeInterval = 60
+    private static let forcedInterval: Duration = .seconds(60)
 
     package init(url: SecureURL, environment: Environment, entry: Entry? = nil) {
         (self.url, self.environment) = (url, environment)
@@ -52,7 +51,7 @@ package final class KeySetCache: Sendable {
             if !mayForce, let cached { return cached }
             environment.logger.info("keys: fetched again for a key that is not among them")
             // At the end, so that whoever asks meanwhile shares this fetch.
-            defer { state.withLock { $0.lastForced = environment.now() } }
+            defer { state.withLock { $0.lastForced = Term(from: environment.now(), for: Self.forcedInterval) } }
             return try await fetch()
         }
     }
@@ -60,20 +59,20 @@ package final class KeySetCache: Sendable {
     private var cached: KeySet? {
         let now = environment.now()
         return state.withLock { state in
-            guard let entry = state.entry, now < entry.expires else { return nil }
+            guard let entry = state.entry, !entry.term.isOver(at: now) else { return nil }
             return state.keys
         }
     }
 
     private var mayForce: Bool {
         let now = environment.now()
-        return state.withLock { abs(now.timeIntervalSince($0.lastForced)) >= Self.forcedInterval }
+        return state.withLock { $0.lastForced?.isOver(at: now) ?? true }
     }
 
     private func fetch() async throws -> KeySet {
         let (json, lifetime) = try await environment.document(at: url, stage: .keys)
         let keys = try KeySet(json)
-        let entry = Entry(document: json, expires: environment.now() + lifetime.seconds)
+        let entry = Entry(document: json, term: Term(from: environment.now(), for: lifetime))
         state.withLock { ($0.entry, $0.keys) = (entry, keys) }
         return keys
     }

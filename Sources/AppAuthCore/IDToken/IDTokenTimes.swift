@@ -4,22 +4,23 @@ extension IDTokenVerifier {
     // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for an answer that
     // has just come.
     func checkTimes(_ claims: Claims) throws {
-        let now = now().timeIntervalSince1970
+        let (date, clock) = currentTime
+        let now = date.timeIntervalSince1970
         let leeway = leeway.seconds
         let expiration = try time("exp", of: claims)
         guard let expiration else { throw refusal("expected 'exp', found none") }
         guard let issuedAt = try time("iat", of: claims) else { throw refusal("expected 'iat', found none") }
         guard issuedAt <= now + leeway else {
-            throw skew("it was issued \(Int(issuedAt - now)) s ahead of this machine's clock")
+            throw skew("it was issued \(Int(issuedAt - now)) s ahead of \(clock)")
         }
         guard now < expiration + leeway else {
-            throw skew("it expired \(Int(now - expiration)) s ago by this machine's clock")
+            throw skew("it expired \(Int(now - expiration)) s ago by \(clock)")
         }
         guard now - issuedAt <= maximumAge.seconds + leeway else {
-            throw skew("it was issued \(Int(now - issuedAt)) s ago by this machine's clock, and has just been received")
+            throw skew("it was issued \(Int(now - issuedAt)) s ago by \(clock), and has just been received")
         }
         if let notBefore = try time("nbf", of: claims), notBefore > now + leeway {
-            throw skew("it is valid only in \(Int(notBefore - now)) s by this machine's clock")
+            throw skew("it is valid only in \(Int(notBefore - now)) s by \(clock)")
         }
     }
 
@@ -28,10 +29,20 @@ extension IDTokenVerifier {
         let found = try time("auth_time", of: claims)
         guard let maxAge = expected.maxAge, expected.previous == nil else { return }
         guard let found else { throw refusal("expected 'auth_time', since 'max_age' was sent, found none") }
-        let age = now().timeIntervalSince1970 - found
+        let age = currentTime.date.timeIntervalSince1970 - found
         guard age >= -leeway.seconds, age <= Double(maxAge) + leeway.seconds else {
             throw refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
         }
+    }
+
+    /// The time that a token's times are compared with: the provider's own, if its answer told it and it is to be
+    /// believed; and whose it is.
+    private var currentTime: (date: Date, clock: String) {
+        let now = now()
+        guard let serverClock, serverClock.isPlausible, let date = serverClock.date(at: now) else {
+            return (now.wall, "this machine's clock")
+        }
+        return (date, "the clock of the provider itself")
     }
 
     /// A NumericDate (RFC 7519 §2): a JSON number between 1970 and the year 9999.
@@ -44,8 +55,7 @@ extension IDTokenVerifier {
     }
 
     private func skew(_ message: String) -> AuthError {
-        AuthError(
-            .clockSkew, .idToken, "the ID token is refused: \(message); one of the two clocks is wrong",
-            isTemporary: true)
+        let measured = serverClock.map { "by its Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
+        return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
     }
 }

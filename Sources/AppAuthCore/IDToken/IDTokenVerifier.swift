@@ -1,4 +1,4 @@
-public import FoundationEssentials
+internal import FoundationEssentials
 internal import JOSE
 
 /// Verifies ID tokens by OpenID Connect Core §3.1.3.7: every step, in order, each failure with what was expected and
@@ -21,7 +21,9 @@ public struct IDTokenVerifier: Sendable {
     /// Audiences beside the client that are fine (Core §3.1.3.7 step 3). None by default.
     public var trustedAudiences: Set<String> = []
     /// The current time.
-    public var now: @Sendable () -> Date = { Date() }
+    public var now: @Sendable () -> Moment = { .current }
+    /// The provider's clock, as the answer that brought the token told it.
+    package var serverClock: ServerClock?
 
     /// Makes a verifier with the default limits.
     public init(client: Client) { self.client = client }

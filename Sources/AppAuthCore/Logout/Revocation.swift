@@ -19,6 +19,8 @@ extension AuthState {
     ///
     /// - Returns: One entry for each token that there was; none if the provider has no revocation endpoint.
     public func revokeTokens() async -> [Revocation] {
+        // Another process may have refreshed since: its tokens are the ones to revoke.
+        await synchronise()
         let record = record
         guard let url = await revocationEndpoint() else { return [] }
         let tokens = [
@@ -29,6 +31,14 @@ extension AuthState {
             revocations.append(Revocation(token: name, error: await revoke(token, name, record.client, url)))
         }
         return revocations
+    }
+
+    /// Tokens that came after the session had ended are of no use to anybody.
+    func revoke(_ orphan: TokenResponse) async {
+        environment.logger.notice("session: an answer came after its end, and is dropped")
+        guard let url = await revocationEndpoint() else { return }
+        if let token = orphan.refreshToken { _ = await revoke(token, "refresh_token", record.client, url) }
+        _ = await revoke(orphan.accessToken, "access_token", record.client, url)
     }
 
     /// Several providers name their revocation endpoint in the RFC 8414 document alone.

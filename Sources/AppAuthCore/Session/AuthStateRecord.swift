@@ -22,7 +22,13 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Where the provider sent the browser back to: sign-out uses the same place, since it is registered.
     package private(set) var redirectURI: String?
     /// The provider's keys, so that a refresh in another process need not fetch them.
-    package var keys: KeySetCache.Entry?
+    package private(set) var keys: KeySetCache.Entry?
+    /// Access tokens for fewer scopes or for certain resources.
+    package private(set) var otherTokens: [TokenParameters: AccessToken] = [:]
+    /// The refresh token that was presented and to which no answer has come yet.
+    package var presented: Presentation?
+    /// What kept the last refreshes from succeeding; nil after one that did.
+    package private(set) var trouble: RefreshTrouble?
     /// Why and when the session ended; nil while it lasts.
     public private(set) var end: End?
 
@@ -48,8 +54,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         try self.init(
             client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
         (nonce, redirectURI) = (request.nonce, request.redirectURI)
-        self.keys = keys
-        merge(response, idToken: idToken)
+        merge(response, idToken: idToken, keys: keys)
     }
 
     /// When the current access token expires; nil if there is none, or if the provider did not say.
@@ -61,24 +66,59 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
-    /// Takes over what the token endpoint answered. What an answer does not repeat stays: refresh token (RFC 6749 §6),
-    /// scope (§5.1) and ID token (OpenID Connect Core §12.2).
-    mutating func merge(_ response: TokenResponse, idToken: IDToken?) {
-        accessToken = AccessToken(
-            value: response.accessToken, type: response.tokenType, issuedAt: response.receivedAt,
-            expiresAt: response.expiresIn.map { response.receivedAt + Double($0) })
-        refreshToken = response.refreshToken ?? refreshToken
-        scope = response.scope ?? scope
-        verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
+    /// The token that was issued for these parameters.
+    package func token(for parameters: TokenParameters) -> AccessToken? {
+        parameters == .session ? accessToken : otherTokens[parameters]
     }
 
-    /// Takes over the rotated refresh token alone, from an answer that cannot be used yet.
-    mutating func mergeRefreshToken(_ response: TokenResponse) { refreshToken = response.refreshToken ?? refreshToken }
+    /// Takes over what the token endpoint answered. What an answer does not repeat stays: refresh token (RFC 6749 §6),
+    /// scope (§5.1) and ID token (OpenID Connect Core §12.2).
+    mutating func merge(
+        _ response: TokenResponse, for parameters: TokenParameters = .session, idToken: IDToken?,
+        keys: KeySetCache.Entry?
+    ) {
+        if parameters == .session {
+            accessToken = response.token
+            scope = response.scope ?? scope
+        } else {
+            keep(response.token, for: parameters)
+        }
+        verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
+        self.keys = keys ?? self.keys
+        mergeRefreshToken(response)
+        trouble = nil
+    }
+
+    /// Takes over the rotated refresh token alone, from an answer that cannot be used otherwise.
+    mutating func mergeRefreshToken(_ response: TokenResponse) {
+        refreshToken = response.refreshToken ?? refreshToken
+        presented = nil
+    }
+
+    private mutating func keep(_ token: AccessToken, for parameters: TokenParameters) {
+        otherTokens = otherTokens.filter { !$0.value.isExpired(at: token.received) }
+        if otherTokens.count >= Self.mostOtherTokens,
+            let oldest = otherTokens.min(by: { $0.value.issuedAt < $1.value.issuedAt })?.key
+        {
+            otherTokens[oldest] = nil
+        }
+        otherTokens[parameters] = token
+    }
+
+    private static let mostOtherTokens = 16
+
+    /// Notes one more refresh in a row that failed.
+    mutating func fail(_ error: AuthError, at now: Moment, jitter: Double) -> RefreshTrouble {
+        let trouble = RefreshTrouble(error, after: trouble, at: now, jitter: jitter)
+        self.trouble = trouble
+        return trouble
+    }
 
     /// Ends the session: no token stays, the claims do. A session that has ended stays as it ended.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
-        (accessToken, refreshToken, keys) = (nil, nil, nil)
+        (accessToken, refreshToken, keys, presented, trouble) = (nil, nil, nil, nil, nil)
+        otherTokens = [:]
         end = End(reason: reason.onOneLine, date: date)
     }
 }
@@ -100,7 +140,10 @@ extension AuthStateRecord {
         json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
         json["nonce"] = nonce.map(JSON.init(storing:))
         json["redirectURI"] = redirectURI.map(JSON.string)
-        json["keys"] = try keys.map { ["document": $0.document, "expires": try JSON(storing: $0.expires)] }
+        json["keys"] = try keys.map { ["document": $0.document, "term": try $0.term.stored] }
+        if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
+        json["presented"] = try presented?.stored
+        json["trouble"] = try trouble?.stored
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
         return Array(JSON.object(json).serialized().utf8)
     }
@@ -134,8 +177,14 @@ extension AuthStateRecord {
         redirectURI = try json.optional("redirectURI") { try $0.string($1) }
         keys = try json.optional("keys") {
             let keys = try $0.object($1)
-            return KeySetCache.Entry(document: try keys.value("document"), expires: try keys.date("expires"))
+            return KeySetCache.Entry(
+                document: try keys.value("document"), term: try Term(stored: keys.object("term")))
         }
+        for entry in try json.optional("otherTokens", { try $0.objects($1) }) ?? [] {
+            otherTokens[try TokenParameters(stored: entry)] = try AccessToken(stored: entry.object("token"))
+        }
+        presented = try json.optional("presented") { try Presentation(stored: $0.object($1)) }
+        trouble = try json.optional("trouble") { try RefreshTrouble(stored: $0.object($1)) }
         end = try json.optional("end") {
             let end = try $0.object($1)
             return End(reason: try end.string("reason"), date: try end.date("date"))

@@ -15,6 +15,8 @@ struct StoredObject {
         self.members = members
     }
 
+    var names: [String] { members.names }
+
     func value(_ name: String) throws -> JSON {
         guard let value = members[name] else { throw Damage() }
         return value
@@ -32,6 +34,21 @@ struct StoredObject {
         return strings
     }
 
+    func objects(_ name: String) throws -> [StoredObject] {
+        guard let values = members[name]?.array else { throw Damage() }
+        return try values.map(StoredObject.init)
+    }
+
+    func int(_ name: String) throws -> Int {
+        guard let int = members[name]?.int else { throw Damage() }
+        return int
+    }
+
+    func bool(_ name: String) throws -> Bool {
+        guard let bool = members[name]?.bool else { throw Damage() }
+        return bool
+    }
+
     func secret(_ name: String) throws -> Secret { Secret(try string(name)) }
 
     func date(_ name: String) throws -> Date {
@@ -39,69 +56,14 @@ struct StoredObject {
         return Date(timeIntervalSince1970: seconds)
     }
 
+    /// Stored in seconds, kept to the millisecond.
+    func duration(_ name: String) throws -> Duration {
+        guard let seconds = members[name]?.double, abs(seconds) < 1e12 else { throw Damage() }
+        return .milliseconds(Int((seconds * 1000).rounded()))
+    }
+
     /// Reads a member that may be missing, but not be of the wrong kind.
     func optional<Value>(_ name: String, _ read: (StoredObject, String) throws -> Value) rethrows -> Value? {
         members[name] == nil ? nil : try read(self, name)
-    }
-}
-
-extension JSON {
-    init(storing secret: Secret) { self = .string(secret.reveal()) }
-
-    /// Seconds since 1970.
-    init(storing date: Date) throws {
-        let seconds = date.timeIntervalSince1970
-        guard seconds.isFinite else {
-            throw AuthError(.store, .store, "expected a date to store, found \(seconds) seconds", outcome: .notSent)
-        }
-        self = .number(Number(validated: "\(seconds)"))
-    }
-}
-
-extension Client {
-    var stored: JSON {
-        var authentication: JSON.Object = ["method": .string(self.authentication.method)]
-        authentication["secret"] = self.authentication.secret.map(JSON.init(storing:))
-        return ["id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document)]
-    }
-
-    init(stored json: StoredObject) throws {
-        let authentication = try json.object("authentication")
-        self.init(
-            id: try json.string("id"),
-            authentication: try ClientAuthentication(
-                method: authentication.string("method"),
-                secret: authentication.optional("secret") { try $0.secret($1) }),
-            provider: try ProviderMetadata(document: json.value("provider")))
-    }
-}
-
-extension ClientAuthentication {
-    fileprivate init(method: String, secret: Secret?) throws {
-        switch (method, secret) {
-        case ("none", nil): self = .none
-        case ("client_secret_basic", let secret?): self = .clientSecretBasic(secret)
-        case ("client_secret_post", let secret?): self = .clientSecretPost(secret)
-        default: throw StoredObject.Damage()
-        }
-    }
-}
-
-extension AccessToken {
-    var stored: JSON {
-        get throws {
-            var json: JSON.Object = [
-                "value": JSON(storing: value), "type": .string(type.rawValue), "issuedAt": try JSON(storing: issuedAt),
-            ]
-            json["expiresAt"] = try expiresAt.map(JSON.init(storing:))
-            return .object(json)
-        }
-    }
-
-    init(stored json: StoredObject) throws {
-        guard let type = TokenType(rawValue: try json.string("type")) else { throw StoredObject.Damage() }
-        self.init(
-            value: try json.secret("value"), type: type, issuedAt: try json.date("issuedAt"),
-            expiresAt: try json.optional("expiresAt") { try $0.date($1) })
     }
 }

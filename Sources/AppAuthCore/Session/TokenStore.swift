@@ -1,20 +1,49 @@
-/// Where one session is kept. Three methods, each of which does its work completely or not at all.
+/// Where one session is kept, for all the processes that share it.
 ///
-/// A store is called by one ``AuthState`` at a time, in order. Its errors are ``AuthError`` with
-/// ``AuthError/Code/store`` that name the place and the reason.
+/// A store has three duties: to read, to change what is there in one step, and to lend a lock. Its errors are
+/// ``AuthError`` with ``AuthError/Code/store`` that name the place and the reason. The test suite for stores in
+/// `AppAuthTestSupport` checks all that is said here.
 public protocol TokenStore: Sendable {
     /// The place, for messages: `file:/home/jane/.local/state/app/session.json`.
     var place: String { get }
 
-    /// Reads the session; nil if there is none. Something else at the place, or a damaged record, is an error.
+    /// Reads the session; nil if there is none. Takes no lock, so that it works where nothing can be written, and sees
+    /// the session before a change or after it, never in between. Something else at the place, or a damaged record, is
+    /// an error.
     func load() async throws -> AuthStateRecord?
 
-    /// Writes the session. When this returns, it is safe: a crash or a power cut brings back this record or a later one.
-    /// Something else at the place is never overwritten.
-    func save(_ record: AuthStateRecord) async throws
+    /// Reads the session, lets `change` alter it, and writes it, in one step: no other change by anybody comes between.
+    ///
+    /// Nil in place of the session removes it. Where `change` alters nothing or throws, nothing is written. When this
+    /// returns, the change is safe: a crash or a power cut brings back this session or a later one. When it throws, the
+    /// old session stands. Takes milliseconds; `change` does no I/O. What is no session is neither read as one nor
+    /// overwritten.
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result
 
-    /// Removes the session. No session is no error.
-    func delete() async throws
+    /// Waits for the lock under which a refresh token is presented, for as long as the refresh of another takes.
+    ///
+    /// One holder at a time among all who share the session, in this process and in others; whoever dies lets go of it.
+    /// ``load()`` and ``update(_:)`` work whoever holds it. The wait blocks no thread of the cooperative pool, and ends
+    /// with `CancellationError` when its task is cancelled.
+    func refreshLock() async throws -> RefreshLock
+}
+
+/// The right to present the refresh token of a stored session, held until it is released or nobody has it any more.
+public final class RefreshLock: Sendable {
+    private let flag = Once()
+    private let end: @Sendable () -> Void
+
+    /// Makes a lock that was just taken.
+    ///
+    /// - Parameter release: Lets go of it; called once.
+    public init(release: @escaping @Sendable () -> Void) { end = release }
+
+    /// Lets the next one have it. More than once is no error.
+    public func release() { if flag.first() { end() } }
+
+    deinit { release() }
 }
 
 extension TokenStore {
@@ -26,22 +55,9 @@ extension TokenStore {
             throw AuthError(.store, .store, "\(place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
         }
     }
-}
 
-/// Keeps a session for as long as the process lives.
-public actor MemoryTokenStore: TokenStore {
-    private var record: AuthStateRecord?
-
-    /// Always `memory`.
-    public nonisolated var place: String { "memory" }
-
-    /// Makes a store, with a session in it or empty.
-    public init(_ record: AuthStateRecord? = nil) { self.record = record }
-
-    /// Reads the session.
-    public func load() -> AuthStateRecord? { record }
-    /// Keeps the session.
-    public func save(_ record: AuthStateRecord) { self.record = record }
-    /// Forgets the session.
-    public func delete() { record = nil }
+    /// Puts a new session in place of whatever session is there.
+    package func replace(with record: AuthStateRecord) async throws {
+        try await attempt { try await update { $0 = record } }
+    }
 }

@@ -43,10 +43,9 @@ extension AuthState {
 
     /// Core §5.3.2: a signed answer is verified; its iss and aud, where it has them, are the provider and this client.
     private func verifiedClaims(in token: String) async throws -> Claims {
-        let keys = try await keySets()
-        let jws = try read(token, keys: keys.atHand)
+        let jws = try read(token, keys: try await verification.keys?.keys())
         if !jws.isSigned {
-            guard let fetched = try await keys.refetch(), try read(token, keys: fetched).isSigned else {
+            guard let fetched = try await verification.keys?.refetch(), try read(token, keys: fetched).isSigned else {
                 throw Self.refusal("expected a signature by a key of the provider, found none that fits")
             }
         }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Every error of this library, but `CancellationError`, which passes through.
 ///
 /// ```swift
@@ -23,6 +25,11 @@ public struct AuthError: Error, Sendable, Hashable {
     public var httpStatus: Int?
     /// How many seconds the server asked to wait, by its `Retry-After`.
     public var retryAfter: Int?
+    /// When the next attempt is made, for a refresh that failed for a reason that may go away; until then callers get the
+    /// error at once, and nothing is sent.
+    public var nextAttempt: Date?
+    /// Whether this call sent nothing, since refreshes before it failed and ``nextAttempt`` has not come.
+    public var isHeldBack = false
 
     /// Makes an error.
     public init(

@@ -1,18 +1,17 @@
-public import FoundationEssentials
 public import Logging
 
 /// What the protocol takes from outside: HTTP, the clock, and where its log goes.
 public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
-    /// The current time, as the machine believes it.
-    public var now: @Sendable () -> Date
+    /// The current time, by the machine's clocks.
+    public var now: @Sendable () -> Moment
     /// Where each step is logged, without secrets; silent unless an app sets it.
     public var logger: Logger
 
     /// Puts an environment together.
     public init(
-        transport: any HTTPTransport, now: @escaping @Sendable () -> Date = { Date() }, logger: Logger = .silent
+        transport: any HTTPTransport, now: @escaping @Sendable () -> Moment = { .current }, logger: Logger = .silent
     ) {
         (self.transport, self.now, self.logger) = (transport, now, logger)
     }

@@ -21,7 +21,7 @@ package struct TokenEndpoint: Sendable {
         guard answer.response.status == .ok else {
             throw answer.oauthError(from: url, stage: stage, hiding: secrets(in: request.form))
         }
-        return try TokenResponse(answer, receivedAt: environment.now(), stage: stage)
+        return try TokenResponse(answer, received: environment.now(), stage: stage)
     }
 
     /// What of a form, and of the client, no error may repeat.

@@ -19,8 +19,10 @@ package struct TokenRequest: Sendable {
             ] + response.request.options.resources.map { ("resource", $0) })
     }
 
-    /// RFC 6749 §6. No scope is sent: the answer is for what was granted, and `offline_access` confuses some servers.
-    package static func refresh(_ refreshToken: Secret) -> TokenRequest {
-        TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())])
+    /// RFC 6749 §6. No scope is sent unless the caller wants fewer: the answer is for what was granted, and
+    /// `offline_access` confuses some servers.
+    package static func refresh(_ refreshToken: Secret, _ parameters: TokenParameters = .session) throws -> TokenRequest
+    {
+        try TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())] + parameters.form())
     }
 }

@@ -1,23 +1,33 @@
-package import FoundationEssentials
 internal import HTTPTypes
 
 /// A successful answer of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 package struct TokenResponse: Sendable {
     package let accessToken: Secret
     package let tokenType: TokenType
-    /// Seconds from receipt; nil if the server did not say.
-    package let expiresIn: Int?
+    /// From receipt; nil if the server did not say.
+    package let lifetime: Duration?
     package let refreshToken: Secret?
     /// What was granted, if the answer says.
     package let scope: [Scope]?
     /// Not verified yet.
     package let idToken: Secret?
-    package let receivedAt: Date
+    package let received: Moment
+    /// The server's clock, if the answer tells it.
+    package let serverClock: ServerClock?
 
     /// A hundred years: more is an error of whoever wrote it.
     private static let longestLifetime = 3_155_760_000
 
-    package init(_ answer: HTTPAnswer, receivedAt: Date, stage: AuthError.Stage) throws {
+    package init(
+        accessToken: Secret, tokenType: TokenType = .bearer, lifetime: Duration?, refreshToken: Secret?,
+        scope: [Scope]? = nil, idToken: Secret? = nil, received: Moment, serverClock: ServerClock? = nil
+    ) {
+        (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
+        (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
+        (self.received, self.serverClock) = (received, serverClock)
+    }
+
+    package init(_ answer: HTTPAnswer, received: Moment, stage: AuthError.Stage) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(
                 .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
@@ -53,14 +63,22 @@ package struct TokenResponse: Sendable {
         refreshToken = try token("refresh_token")
         idToken = try token("id_token")
         scope = try text("scope").map([Scope].init(spaceDelimited:))
-        expiresIn = try members["expires_in"].flatMap { value in
+        lifetime = try members["expires_in"].flatMap { value in
             guard value != .null else { return nil }
             guard let seconds = Self.seconds(value) else {
                 throw refusal("expected 'expires_in' to be 0 to \(Self.longestLifetime) seconds")
             }
-            return seconds
+            return .seconds(seconds)
         }
-        self.receivedAt = receivedAt
+        self.received = received
+        serverClock = ServerClock(answer, received: received)
+    }
+
+    /// What it gives out.
+    package var token: AccessToken {
+        AccessToken(
+            value: accessToken, type: tokenType, received: received, lifetime: lifetime,
+            serverDate: serverClock.flatMap { $0.isPlausible ? $0.date : nil })
     }
 
     /// A number, or a string that holds one, as several servers send it. A fraction is cut off.

@@ -1,4 +1,6 @@
+#include "clock_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"
+#include "lock_shims.h"
 #include "socket_shims.h"
 #include "spawn_shims.h"

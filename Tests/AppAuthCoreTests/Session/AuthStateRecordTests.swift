@@ -23,7 +23,7 @@ struct AuthStateRecordTests {
         let text = String(decoding: stored, as: UTF8.self)
         #expect(text.contains(#""format":"swift-appauth session""#))
         #expect(text.contains(#""version":1"#))
-        #expect(text.contains(#""issuedAt":1750000000.25"#))
+        #expect(text.contains(#""wall":1750000000.25"#))
     }
 
     @Test func `a whole session survives being stored`() async throws {

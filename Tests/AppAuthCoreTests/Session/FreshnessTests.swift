@@ -4,7 +4,8 @@ import Testing
 
 /// When a token is refreshed: 60 s before its end, at most a tenth of its lifetime, or as a caller needs.
 struct FreshnessTests {
-    private let start = Date(timeIntervalSince1970: 1_750_000_000)
+    private let start = Moment(
+        wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(5000), boot: "first")
 
     @Test(arguments: [
         (3600, 3540, true), (3600, 3541, false), (600, 540, true), (600, 541, false), (60, 54, true), (60, 55, false),
@@ -13,24 +14,53 @@ struct FreshnessTests {
     func `a token is fresh until 60 s, or a tenth of its lifetime, before its end`(
         lifetime: Double, age: Double, isFresh: Bool
     ) {
-        #expect(token(lifetime).isFresh(at: start + age) == isFresh)
+        #expect(token(lifetime).isFresh(at: after(age)) == isFresh)
     }
 
     @Test(arguments: [
         (0, 3599, true), (0, 3600, false), (1, 3599, true), (1800, 1800, true), (1800, 1801, false), (3601, 0, false),
     ])
     func `a caller names the validity that it needs`(minimum: Int, age: Double, isFresh: Bool) {
-        #expect(token(3600).isFresh(at: start + age, minimumValidity: .seconds(minimum)) == isFresh)
+        #expect(token(3600).isFresh(at: after(age), minimumValidity: .seconds(minimum)) == isFresh)
     }
 
     @Test func `a token without an end is always fresh`() {
-        #expect(token(nil).isFresh(at: start + 1e9, minimumValidity: .seconds(1e9)))
-        #expect(!token(nil).isExpired(at: start + 1e9))
+        #expect(token(nil).isFresh(at: after(1e9), minimumValidity: .seconds(1e9)))
+        #expect(!token(nil).isExpired(at: after(1e9)))
     }
 
     @Test func `a token expires at its end`() {
-        #expect(!token(60).isExpired(at: start + 59))
-        #expect(token(60).isExpired(at: start + 60))
+        #expect(!token(60).isExpired(at: after(59)))
+        #expect(token(60).isExpired(at: after(60)))
+    }
+
+    @Test(arguments: [-31_536_000, -7200, 7200, 31_536_000] as [Double])
+    func `a wall clock that is set makes a token neither older nor younger`(step: Double) {
+        #expect(token(3600).isFresh(at: after(3540, step: step)))
+        #expect(!token(3600).isFresh(at: after(3541, step: step)))
+        #expect(!token(3600).isExpired(at: after(3599, step: step)))
+        #expect(token(3600).isExpired(at: after(3600, step: step)))
+    }
+
+    @Test func `after a restart the wall clock counts, and a clock that went back makes a token stale, not expired`() {
+        #expect(token(3600).isFresh(at: after(3540, boot: "second")))
+        #expect(!token(3600).isFresh(at: after(3541, boot: "second")))
+        #expect(token(3600).isExpired(at: after(3600, boot: "second")))
+        #expect(token(3600).isFresh(at: after(0, step: -60, boot: "second")))
+        #expect(!token(3600).isFresh(at: after(0, step: -61, boot: "second")))
+        #expect(!token(3600).isExpired(at: after(0, step: -61, boot: "second")))
+    }
+
+    @Test func `after a restart a token is as old as the server's date says, if that is older`() {
+        func token(_ skew: Double) -> AccessToken {
+            AccessToken(
+                value: Secret("a"), type: .bearer, received: start, lifetime: .seconds(3600),
+                serverDate: start.wall + skew)
+        }
+        // The clock was an hour ahead when the token came, and is right now.
+        #expect(!token(-3600).isFresh(at: after(100, boot: "second")))
+        #expect(token(-3600).isFresh(at: after(100)))
+        #expect(token(3600).isFresh(at: after(100, boot: "second")))
     }
 
     @Test func `a token is presented with its type, and not printed (RFC 6750 §2.1)`() {
@@ -39,6 +69,13 @@ struct FreshnessTests {
     }
 
     private func token(_ lifetime: Double?) -> AccessToken {
-        AccessToken(value: Secret("mF_9.B5f-4.1JqM"), issuedAt: start, expiresAt: lifetime.map { start + $0 })
+        AccessToken(value: Secret("mF_9.B5f-4.1JqM"), received: start, lifetime: lifetime.map { .seconds($0) })
+    }
+
+    /// The wall clock is set by `step`, or the machine is started anew.
+    private func after(_ seconds: Double, step: Double = 0, boot: String = "first") -> Moment {
+        Moment(
+            wall: start.wall + seconds + step,
+            sinceBoot: boot == start.boot ? start.sinceBoot + .seconds(seconds) : .seconds(20), boot: boot)
     }
 }

@@ -70,7 +70,9 @@ struct StoredRecordTests {
     }
 
     @Test func `a date that is no number of seconds is not stored`() throws {
-        let record = try record(expiresAt: Date(timeIntervalSince1970: .infinity))
+        let token = AccessToken(
+            value: Secret("at"), received: Moment(wall: Date(timeIntervalSince1970: .infinity)), lifetime: nil)
+        let record = try AuthStateRecord(client: record().client, accessToken: token, refreshToken: nil)
         #expect(refusal { try record.encoded() }?.code == .store)
     }
 

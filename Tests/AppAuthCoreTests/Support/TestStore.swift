@@ -8,6 +8,8 @@ actor TestStore: TokenStore {
     private(set) var saves = 0
     private(set) var deletions = 0
     private var refusal: (any Error)?
+    /// How many saves still pass before the store refuses, or parks.
+    private var passing = 0
     private var isHeld = false
     private var heldFail = false
     private var held: [CheckedContinuation<Void, Never>] = []
@@ -17,11 +19,11 @@ actor TestStore: TokenStore {
 
     init(_ record: AuthStateRecord? = nil) { self.record = record }
 
-    /// Refuses everything from now on; nil ends that.
-    func refuse(with error: (any Error)?) { refusal = error }
+    /// Refuses everything from now on, or after some more saves; nil ends that.
+    func refuse(with error: (any Error)?, after saves: Int = 0) { (refusal, passing) = (error, saves) }
 
-    /// Parks what is saved from now on, until ``release()``.
-    func hold() { isHeld = true }
+    /// Parks what is saved from now on, or after some more saves, until ``release()``.
+    func hold(after saves: Int = 0) { (isHeld, passing) = (true, saves) }
 
     /// Refuses what is parked once it is released, and nothing else.
     func failHeld() { heldFail = true }
@@ -39,25 +41,46 @@ actor TestStore: TokenStore {
     }
 
     func load() throws -> AuthStateRecord? {
-        if let refusal { throw refusal }
+        if let refusal, passing == 0 { throw refusal }
         return record
+    }
+
+    private let lock = RefreshQueue()
+    private let changing = RefreshQueue()
+
+    func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        let turn = try await changing.wait()
+        defer { turn.release() }
+        if let refusal, passing == 0 { throw refusal }
+        var changed = record
+        let result = try change(&changed)
+        guard changed != record else { return result }
+        if let changed { try await save(changed) } else { try delete() }
+        return result
     }
 
     func save(_ record: AuthStateRecord) async throws {
         saves += 1
         for waiter in waiting where waiter.saves <= saves { waiter.continuation.resume() }
         waiting.removeAll { $0.saves <= saves }
-        if isHeld {
+        if passing > 0 {
+            passing -= 1
+        } else if isHeld {
             await withCheckedContinuation { held.append($0) }
             if heldFail { throw Refusal() }
+        } else if let refusal {
+            throw refusal
         }
-        if let refusal { throw refusal }
         self.record = record
     }
 
     func delete() throws {
         deletions += 1
-        if let refusal { throw refusal }
+        if let refusal, passing == 0 { throw refusal }
         record = nil
     }
 }

@@ -13,7 +13,7 @@ struct World: Sendable {
     let log = LogCapture()
 
     var environment: Environment {
-        Environment(transport: transport, now: { [clock] in clock.now }, logger: log.logger)
+        Environment(transport: transport, now: { [clock] in clock.moment }, logger: log.logger)
     }
 
     /// Runs a test with a provider of its own, which is stopped at the end.

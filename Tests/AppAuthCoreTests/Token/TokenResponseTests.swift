@@ -14,7 +14,7 @@ struct TokenResponseTests {
         #expect(response.accessToken == Secret("2YotnFZFEjr1zCsicMWpAA"))
         #expect(response.refreshToken == Secret("tGzv3JOkF0XG5Qx2TlKWIA"))
         #expect(response.idToken == Secret("x.y.z"))
-        #expect(response.expiresIn == 3600)
+        #expect(response.lifetime == .seconds(3600))
         #expect(response.scope == ["a", "b"])
     }
 
@@ -82,7 +82,7 @@ struct TokenResponseTests {
         ] as [(String, Int?)])
     func `expires_in is a number, or a text that holds one`(value: String, expected: Int?) throws {
         let response = try response(#"{"access_token":"a","token_type":"Bearer","expires_in":\#(value)}"#)
-        #expect(response.expiresIn == expected)
+        #expect(response.lifetime == expected.map { .seconds($0) })
     }
 
     @Test(arguments: [
@@ -99,7 +99,7 @@ struct TokenResponseTests {
     // fapi2-…-token-endpoint-response-without-expires_in, fapi1-…-no-scope-in-token-endpoint-response
     @Test func `expires_in and scope may be absent`() throws {
         let response = try response(#"{"access_token":"a","token_type":"Bearer"}"#)
-        #expect(response.expiresIn == nil)
+        #expect(response.lifetime == nil)
         #expect(response.scope == nil)
     }
 
@@ -113,6 +113,7 @@ struct TokenResponseTests {
         var response = HTTPResponse(status: .ok)
         response.headerFields[.contentType] = type
         return try TokenResponse(
-            HTTPAnswer(response, body: Array(body.utf8)), receivedAt: Date(timeIntervalSince1970: 0), stage: .token)
+            HTTPAnswer(response, body: Array(body.utf8)), received: Moment(wall: Date(timeIntervalSince1970: 0)),
+            stage: .token)
     }
 }

@@ -73,7 +73,7 @@ struct StateFolderTests {
                 _ = try await desk.start(command + ["--json"] + store).outcome().result()
             }
             _ = try await desk.start(["logout", "--json", "--revoke-only"] + store).outcome().result()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(desk.home)/new").isEmpty)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(desk.home)/new") == ["-session.lock"])
         }
     }
 }

@@ -63,8 +63,12 @@ final class Desk: Sendable {
         ["login", "--json", "--issuer", issuer, "--client-id", client] + arguments
     }
 
-    /// The names of the files that are stored, temporary ones included.
-    var stored: [String] { (try? FileManager.default.contentsOfDirectory(atPath: sessions).sorted()) ?? [] }
+    /// The names of the files that are stored, temporary ones included; locks hold nothing, and stay.
+    var stored: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: sessions).sorted()) ?? []).filter {
+            !$0.hasSuffix(".lock")
+        }
+    }
 
     /// The one stored session, byte by byte.
     func session() throws -> Data {

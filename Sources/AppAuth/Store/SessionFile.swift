@@ -1,0 +1,130 @@
+internal import AppAuthCore
+internal import Glibc
+
+/// The file of a ``FileTokenStore``: how it is read and replaced, by whoever holds the lock.
+struct SessionFile: Sendable {
+    let path: String
+    /// The store, for messages.
+    let place: String
+
+    private static let largestRecord = 1 << 20
+
+    /// What is being written. A process that dies leaves it behind; the next to hold the lock removes it.
+    private var new: String { path + ".new" }
+
+    /// Reads, changes and writes the session. The lock has to be held.
+    func update<Result>(_ change: (inout AuthStateRecord?) throws -> Result) throws -> Result {
+        unlink(new)
+        let old = try read()  // refuses what is no session
+        var record = old
+        let result = try change(&record)
+        guard record != old else { return result }
+        if let record {
+            try write(record.encoded())
+        } else {
+            guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
+            try synchronise(folder)
+        }
+        return result
+    }
+
+    /// The session; nil if there is no file.
+    func read() throws -> AuthStateRecord? {
+        // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        if descriptor < 0, errno == ENOENT { return nil }
+        if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
+        guard descriptor >= 0 else { throw failure("cannot be opened") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
+        guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
+        guard status.st_size <= Self.largestRecord else { throw refusal("is too large for a session") }
+        let record = try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
+        // Whoever opened the file to others since: tokens are nobody else's.
+        if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
+        return record
+    }
+
+    private func contents(of descriptor: Int32, count: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: min(max(count, 1), Self.largestRecord))
+        while true {
+            let taken = Glibc.read(descriptor, &buffer, buffer.count)
+            if taken < 0, errno == EINTR { continue }
+            guard taken >= 0 else { throw failure("cannot be read") }
+            guard taken > 0 else { return bytes }
+            bytes += buffer[..<taken]
+            guard bytes.count <= Self.largestRecord else { throw refusal("is too large for a session") }
+        }
+    }
+
+    /// Writes beside the file, and puts what is written in its place.
+    private func write(_ bytes: [UInt8]) throws {
+        do {
+            try writeNew(bytes)
+            guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
+        } catch {
+            unlink(new)
+            throw error
+        }
+        try synchronise(folder)
+    }
+
+    private func writeNew(_ bytes: [UInt8]) throws {
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("cannot be written") }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else { throw failure("cannot be written") }
+            rest = rest.dropFirst(written)
+        }
+        guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
+    }
+
+    private var folder: String { Self.folder(of: path) }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    func makeFolders() throws {
+        var missing: [String] = []
+        var candidate = folder[...]
+        while !candidate.isEmpty, access(String(candidate), F_OK) != 0, errno == ENOENT {
+            missing.append(String(candidate))
+            candidate = candidate.lastIndex(of: "/").map { candidate[..<$0] } ?? ""
+        }
+        for folder in missing.reversed() {
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+                throw failure("has no folder, and none can be made")
+            }
+            try synchronise(Self.folder(of: folder))
+        }
+    }
+
+    /// A rename is safe only when the folder that holds the name is.
+    private func synchronise(_ folder: String) throws {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("cannot be synchronised") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("cannot be synchronised") }
+    }
+
+    /// An error with what the system says.
+    private func failure(_ what: String) -> AuthError {
+        let code = errno
+        return AuthError(
+            .store, .store, "\(place) \(what): \(String(cString: strerror(code)))", outcome: .notSent,
+            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(code))
+    }
+
+    private func refusal(_ what: String) -> AuthError {
+        AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)
+    }
+}

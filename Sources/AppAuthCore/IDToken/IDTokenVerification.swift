@@ -1,0 +1,35 @@
+internal import JOSE
+
+/// Verifies the ID tokens of one client with its provider's keys, which are fetched when they are needed.
+struct IDTokenVerification: Sendable {
+    let client: Client
+    let environment: Environment
+    /// Nil if the provider has no keys (no `jwks_uri`).
+    let keys: KeySetCache?
+
+    init(client: Client, environment: Environment, keys entry: KeySetCache.Entry? = nil) {
+        (self.client, self.environment) = (client, environment)
+        keys = client.provider[.keys].map { KeySetCache(url: $0, environment: environment, entry: entry) }
+    }
+
+    /// Verifies with the keys at hand; if none of them is the token's, with the keys fetched again, once.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` or ``AuthError/Code/clockSkew``. Where a key is not
+    ///   known (yet), it is temporary: providers sign with a new key before everybody can read it.
+    func verify(
+        _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
+    ) async throws -> IDToken {
+        var verifier = IDTokenVerifier(client: client)
+        (verifier.now, verifier.serverClock) = (environment.now, serverClock)
+        let atHand = try await keys?.keys()
+        if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: atHand, expecting: expected) { return idToken }
+        guard let keys else { throw verifier.refusal("expected the provider to have a 'jwks_uri', found none") }
+        // Where somebody else has just fetched them, those are the latest.
+        let fetched = try await keys.refetch()
+        let latest = if let fetched { fetched } else { try await keys.keys() }
+        if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: latest, expecting: expected) { return idToken }
+        var error = verifier.refusal("expected a key that fits it in the provider's key set, found none")
+        error.isTemporary = true
+        throw error
+    }
+}

@@ -1,0 +1,225 @@
+internal import FoundationEssentials
+internal import JOSE
+internal import Logging
+
+/// How ``SessionRules`` are driven: with the store, its lock, and the provider.
+extension AuthState {
+    func renewedToken(_ need: SessionRules.Need) async throws -> AccessToken {
+        try await storeUnsaved()
+        let flight = flight(for: need.parameters)
+        let token = try await flight.run { [self, need] in try await refresh(need) }
+        if need.accepts(token, at: environment.now()) { return token }
+        // The flight may have been begun by a caller with smaller needs. This caller's own gives the best that there is.
+        return try await flight.run { [self, need] in try await refresh(need) }
+    }
+
+    private func flight(for parameters: TokenParameters) -> SingleFlight<AccessToken> {
+        let flight = flights[parameters] ?? SingleFlight()
+        flights[parameters] = flight
+        return flight
+    }
+
+    private func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
+        // What another process has stored meanwhile is read without the lock, which not every store can lend.
+        var stored = try await store.attempt { [store] in try await store.load() }
+        let known = knowledge
+        let first = SessionRules.apply(.wanted(need), to: &stored, known: known, at: environment.now())
+        if case .present = first.action {} else { return try await finish(first, stored) }
+        // One at a time here, before the lock is asked for: what the store refused is tried again first, and holds it.
+        let turn = try await turns.wait()
+        defer { turn.release() }
+        try await storeUnsaved()
+        let lock = try await store.attempt { [store] in try await store.refreshLock() }
+        defer { if unsaved?.lock !== lock { lock.release() } }
+        while true {
+            let wanted = try await step(.wanted(need))
+            guard case .present(let attempt) = wanted.action else { return try await finish(wanted, nil) }
+            let event = await present(attempt)
+            let decision = try await record(event, under: lock)
+            if case .lookAgain = decision.action { continue }
+            return try await finish(decision, nil)
+        }
+    }
+
+    /// Does what was decided.
+    private func finish(_ decision: SessionRules.Decision, _ stored: AuthStateRecord?) async throws -> AccessToken {
+        if let stored { adopt(stored) }
+        if let change = decision.change { publish(change) }
+        if let orphan = decision.orphan { await revoke(orphan) }
+        switch decision.action {
+        case .handOut(let token): return token
+        case .fail(let error): throw error
+        case .present, .lookAgain, .done: throw SessionRules.signInRequired("it changed while it was being renewed")
+        }
+    }
+
+    /// Sends the refresh token, once (RFC 6749 §6), and verifies what comes.
+    private func present(_ attempt: SessionRules.Attempt) async -> SessionRules.Event {
+        environment.logger.info("refresh: the access token is being refreshed")
+        let response: TokenResponse
+        do {
+            response = try await TokenEndpoint(client: record.client, environment: environment)
+                .send(.refresh(attempt.refreshToken, attempt.need.parameters), stage: .refresh)
+        } catch {
+            return .failed(attempt, Self.authError(error), jitter: .random(in: 0...1))
+        }
+        do {
+            let idToken = try await verifiedIDToken(of: response)
+            return .answered(attempt, response, .verified(idToken, keys: verification.keys?.entry))
+        } catch {
+            let error = Self.authError(error)
+            guard error.code == .invalidIDToken, !error.isTemporary else {
+                return .answered(attempt, response, .unverifiable(error, jitter: .random(in: 0...1)))
+            }
+            return .answered(attempt, response, .refused(error))
+        }
+    }
+
+    /// Core §12.2: an ID token that comes with a refresh is verified like the first one, and against it.
+    private func verifiedIDToken(of response: TokenResponse) async throws -> IDToken? {
+        guard let token = response.idToken, let previous = record.idToken else { return nil }
+        var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
+        expected.accessToken = response.accessToken
+        expected.previous = previous
+        return try await verification.verify(token, expected, serverClock: response.serverClock)
+    }
+
+    private static func authError(_ error: any Error) -> AuthError {
+        error as? AuthError
+            ?? AuthError(
+                .transport, .refresh, "the request was cancelled", outcome: .perhapsProcessed, isTemporary: true)
+    }
+
+    private func publish(_ change: Change) {
+        switch change {
+        case .renewed: environment.logger.info("session: there are new tokens")
+        case .ended(let end): environment.logger.notice("session: ended: \(end.reason)")
+        case .refreshFailed(let error): environment.logger.notice("session: the refresh failed: \(error)")
+        case .storeFailed(let error): environment.logger.error("session: new tokens are not stored: \(error)")
+        }
+        feed.publish(change)
+    }
+}
+
+// MARK: - Store
+
+extension AuthState {
+    private var knowledge: SessionRules.Knowledge { SessionRules.Knowledge(record: record, wasStored: wasStored) }
+
+    /// Decides by what the store has, and stores what comes of it, in one step.
+    private func step(
+        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil
+    ) async throws -> SessionRules.Decision {
+        let (known, now) = (known ?? knowledge, environment.now())
+        let (decision, stored) = try await store.attempt { [store] in
+            try await store.update { stored in
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: now)
+                return (decision, stored)
+            }
+        }
+        if let stored { adopt(stored) }
+        return decision
+    }
+
+    /// What the store has is what is known, if it is this session.
+    private func adopt(_ stored: AuthStateRecord) {
+        guard stored.id == record.id, record.end == nil else { return }
+        let client = record.client
+        record = stored
+        record.client = client
+        wasStored = true
+    }
+
+    /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
+    private func record(
+        _ event: SessionRules.Event, under lock: RefreshLock
+    ) async throws -> SessionRules.Decision {
+        let known = knowledge
+        do {
+            var decision = try await step(event, known: known)
+            // Signed out while it was being stored: it is removed again, and the provider is told.
+            if let end = record.end, case .answered(_, let response, _) = event {
+                decision = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
+                decision.orphan = response
+            }
+            return decision
+        } catch {
+            var memory: AuthStateRecord? = record
+            let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: environment.now())
+            // Signed out meanwhile: the answer is dropped.
+            guard record.end == nil, let memory else { return decision }
+            record = memory
+            // That a refresh failed may be forgotten, that it succeeded or that the session is over may not.
+            if case .failed = event, memory.end == nil { return decision }
+            unsaved = Unsaved(event, known: known, lock: lock)
+            if case .fail = decision.action { return decision }
+            if let error = error as? AuthError { publish(.storeFailed(error)) }
+            throw error
+        }
+    }
+
+    /// Tries again to store what the store refused.
+    private func storeUnsaved() async throws {
+        while let mine = unsaved {
+            do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch {
+                // Again, if it was something older that the store refused.
+                if error is CancellationError || lastTried === mine { throw error }
+            }
+        }
+    }
+
+    private func storeUnsavedOnce() async throws {
+        guard let pending = unsaved else { return }
+        lastTried = pending
+        let decision: SessionRules.Decision
+        do { decision = try await step(pending.event, known: pending.known) } catch {
+            if let error = error as? AuthError { publish(.storeFailed(error)) }
+            throw error
+        }
+        // A sign-out may have come in between.
+        if unsaved === pending { unsaved = nil }
+        pending.lock?.release()
+        if let change = decision.change { publish(change) }
+        if let orphan = decision.orphan { await revoke(orphan) }
+    }
+
+    /// Takes over what another process has stored, if it can be read.
+    func synchronise() async {
+        guard let stored = try? await store.load() else { return }
+        adopt(stored)
+    }
+
+    /// Waits until a refresh and a write that are under way have ended, however they end, but no longer than the limit.
+    ///
+    /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
+    /// leave behind has used up its refresh token. It waits in a cancelled task too.
+    public func settle(atMost limit: Duration) async {
+        let (ends, end) = AsyncStream.makeStream(of: Never.self)
+        Task {
+            for flight in flights.values { await flight.settle() }
+            await storing.settle()
+            end.finish()
+        }
+        let clock = Task {
+            try await Task.sleep(for: limit)
+            end.finish()
+        }
+        await Task { for await _ in ends {} }.value
+        clock.cancel()
+    }
+
+    /// Ends the session here and removes it from the store; no answer that is still to come brings it back, here or in
+    /// another process. A newer session in its place stays.
+    ///
+    /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
+    public func forget() async throws {
+        let known = SessionRules.Knowledge(record: record, wasStored: true)
+        record.end("signed out", at: environment.now().wall)
+        // In a task of its own: who is cancelled while signing out has to be signed out all the same.
+        unsaved?.lock?.release()
+        unsaved = Unsaved(.signedOut, known: known, lock: nil)
+        try await Task { try await storeUnsaved() }.value
+    }
+}

@@ -1,0 +1,27 @@
+/// Keeps a session for as long as the process lives.
+public actor MemoryTokenStore: TokenStore {
+    private var record: AuthStateRecord?
+    private let lock = RefreshQueue()
+
+    /// Always `memory`.
+    public nonisolated var place: String { "memory" }
+
+    /// Makes a store, with a session in it or empty.
+    public init(_ record: AuthStateRecord? = nil) { self.record = record }
+
+    /// Reads the session.
+    public func load() -> AuthStateRecord? { record }
+
+    /// Changes the session.
+    public func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) throws -> Result {
+        var changed = record
+        let result = try change(&changed)
+        record = changed
+        return result
+    }
+
+    /// Waits for its turn among the tasks of this process.
+    public func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+}

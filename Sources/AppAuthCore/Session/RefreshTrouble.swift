@@ -1,0 +1,96 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// A refresh token that was sent to the provider, noted before it is sent and struck out with the answer.
+///
+/// If the answer never comes, the token may have been used up: whoever finds this note knows why the provider refuses it.
+package struct Presentation: Sendable, Hashable {
+    /// Which token, by its hash.
+    package let fingerprint: String
+    package let at: Moment
+
+    package init(of refreshToken: Secret, at now: Moment) { (fingerprint, at) = (refreshToken.fingerprint, now) }
+}
+
+/// Refreshes that failed one after another for reasons that may go away, and how long nobody tries again.
+///
+/// Kept with the session, so that all processes which share it leave a broken server in peace together.
+package struct RefreshTrouble: Sendable, Hashable {
+    /// How many in a row.
+    package let count: Int
+    /// When the last of them failed, and for how long nobody tries again.
+    package let pause: Term
+    private let code: AuthError.Code
+    private let message: String
+    private let outcome: AuthError.Outcome
+    private let httpStatus: Int?
+
+    /// The longest pause without a server's wish.
+    package static let longestPause = 60.0
+
+    /// - Parameter jitter: 0 to 1: the processes of many machines must not come back in step.
+    package init(_ error: AuthError, after previous: RefreshTrouble?, at now: Moment, jitter: Double) {
+        count = (previous?.count ?? 0) + 1
+        // None after a first failure, then 1 s, 2 s, 4 s, …
+        let backoff = count < 2 ? 0 : min(Self.longestPause, Double(1 << min(count - 2, 10)) * (1 + jitter / 4))
+        let milliseconds = Int(max(backoff, Double(error.retryAfter ?? 0)) * 1000)
+        pause = Term(from: now, for: .milliseconds(milliseconds))
+        (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
+    }
+
+    /// The error of the failure itself, for those who waited for that refresh.
+    package func error(at now: Moment) -> AuthError {
+        error(message, outcome, at: now)
+    }
+
+    /// The error for those who come while nobody tries.
+    package func pauseError(at now: Moment) -> AuthError {
+        let seconds = Int(pause.remaining(at: now).seconds.rounded(.up))
+        let failures = count == 1 ? "the last refresh" : "the last \(count) refreshes"
+        var error = error("\(failures) failed, the next is tried in \(seconds) s: \(message)", .notSent, at: now)
+        error.isHeldBack = true
+        return error
+    }
+
+    private func error(_ message: String, _ outcome: AuthError.Outcome, at now: Moment) -> AuthError {
+        let remaining = pause.remaining(at: now).seconds
+        var error = AuthError(
+            code, .refresh, message, outcome: outcome, isTemporary: true, httpStatus: httpStatus,
+            retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
+        error.nextAttempt = now.wall + remaining
+        return error
+    }
+}
+
+extension Presentation {
+    var stored: JSON { get throws { ["fingerprint": .string(fingerprint), "at": try at.stored] } }
+
+    init(stored json: StoredObject) throws {
+        (fingerprint, at) = (try json.string("fingerprint"), try Moment(stored: json.object("at")))
+    }
+}
+
+extension RefreshTrouble {
+    var stored: JSON {
+        get throws {
+            var json: JSON.Object = [
+                "count": .number(.init(count)), "pause": try pause.stored, "code": .string(code.rawValue),
+                "message": .string(message), "outcome": .string(outcome.rawValue),
+            ]
+            json["httpStatus"] = httpStatus.map { .number(.init($0)) }
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        guard let outcome = AuthError.Outcome(rawValue: try json.string("outcome")) else {
+            throw StoredObject.Damage()
+        }
+        self.outcome = outcome
+        count = try json.int("count")
+        pause = try Term(stored: json.object("pause"))
+        code = AuthError.Code(rawValue: try json.string("code"))
+        message = try json.string("message")
+        httpStatus = try json.optional("httpStatus") { try $0.int($1) }
+    }
+}

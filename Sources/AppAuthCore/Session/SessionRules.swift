@@ -1,0 +1,243 @@
+internal import FoundationEssentials
+
+/// The rules of staying signed in, as a pure function: what is stored and what happened go in, what is stored then and
+/// what is to be done come out. ``AuthState`` and the locks of its store only drive them.
+package enum SessionRules {
+    /// What a caller wants.
+    package struct Need: Sendable {
+        package var parameters = TokenParameters.session
+        /// For how long the token has to be good; nil for the usual margin.
+        package var minimumValidity: Duration?
+        /// Whether the token that the caller has seen is no good, whatever its date says.
+        package var isForced = false
+        /// The token that there was when the caller began.
+        package var seen: AccessToken?
+        /// When the caller began.
+        package let began: Moment
+
+        package init(began: Moment) { self.began = began }
+
+        /// Whether a token is what the caller wants. One that was issued since it began is, however short it is: a server
+        /// with lifetimes of a second must not be asked again and again.
+        package func accepts(_ token: AccessToken, at now: Moment) -> Bool {
+            let isNew = token.value != seen?.value
+            if isForced, !isNew { return false }
+            if token.isFresh(at: now, minimumValidity: minimumValidity) { return true }
+            return isNew && !token.isExpired(at: now) && token.received.isSince(began)
+        }
+    }
+
+    /// A refresh token on its way to the provider.
+    package struct Attempt: Sendable {
+        package let need: Need
+        package let refreshToken: Secret
+        /// The same token on its way before, without an answer that is known.
+        package let earlier: Presentation?
+    }
+
+    /// What an answer is worth.
+    package enum Verdict: Sendable {
+        /// Its ID token is verified, or it has none.
+        case verified(IDToken?, keys: KeySetCache.Entry?)
+        /// Its ID token could not be verified, for a reason that may go away. Jitter as for a failure.
+        case unverifiable(AuthError, jitter: Double)
+        /// Its ID token is not this session's.
+        case refused(AuthError)
+    }
+
+    package enum Event: Sendable {
+        /// A caller wants a token; asked with the refresh lock held, or to see whether it is needed.
+        case wanted(Need)
+        case answered(Attempt, TokenResponse, Verdict)
+        /// No answer, or an error. Jitter: 0 to 1.
+        case failed(Attempt, AuthError, jitter: Double)
+        case signedOut
+    }
+
+    /// What this process knows of its session.
+    package struct Knowledge: Sendable {
+        package let record: AuthStateRecord
+        /// Whether it was in the store: then its absence means that it was removed.
+        package let wasStored: Bool
+
+        package init(record: AuthStateRecord, wasStored: Bool) { (self.record, self.wasStored) = (record, wasStored) }
+    }
+
+    package enum Action: Sendable {
+        /// This is the caller's token.
+        case handOut(AccessToken)
+        /// Send it, and come back with what happened.
+        case present(Attempt)
+        /// Somebody else has changed the refresh token: see what the caller needs now.
+        case lookAgain
+        case fail(AuthError)
+        /// Nothing but what was stored.
+        case done
+    }
+
+    package struct Decision: Sendable {
+        package let action: Action
+        /// What those who watch the session are told.
+        package var change: AuthState.Change?
+        /// Tokens that nobody will use: an answer that came after the end.
+        package var orphan: TokenResponse?
+
+        init(_ action: Action, _ change: AuthState.Change? = nil) { (self.action, self.change) = (action, change) }
+    }
+}
+
+// MARK: - The function
+
+extension SessionRules {
+    /// Decides.
+    ///
+    /// - Parameters:
+    ///   - stored: What the store has, and what it is to have.
+    ///   - known: What this process knows.
+    package static func apply(
+        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Moment
+    ) -> Decision {
+        if case .signedOut = event {
+            if stored?.id == known.record.id { stored = nil }
+            return Decision(.done)
+        }
+        var record: AuthStateRecord
+        switch current(stored, known) {
+        case .success(let current): record = current
+        case .failure(let end):
+            var decision = Decision(.fail(signInRequired(end.reason)))
+            if case .answered(_, let response, _) = event { decision.orphan = response }
+            return decision
+        }
+        let decision =
+            switch event {
+            case .wanted(let need): want(need, &record, known, now)
+            case .answered(let attempt, let response, let verdict): answer(attempt, response, verdict, &record, now)
+            case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now)
+            case .signedOut: Decision(.done)
+            }
+        stored = record
+        return decision
+    }
+
+    private struct Gone: Error { let reason: String }
+
+    /// The session as it stands: the stored one, if it is still this one. Nothing that comes after a sign-out or a new
+    /// sign-in changes anything.
+    private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, Gone> {
+        if let end = known.record.end { return .failure(Gone(reason: end.reason)) }
+        guard var record = stored else {
+            return known.wasStored ? .failure(Gone(reason: "it was signed out")) : .success(known.record)
+        }
+        guard record.id == known.record.id else { return .failure(Gone(reason: "another sign-in has taken its place")) }
+        // The app's own configuration counts: it may have a new client secret.
+        record.client = known.record.client
+        return record.end.map { .failure(Gone(reason: $0.reason)) } ?? .success(record)
+    }
+
+    private static func want(
+        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, _ now: Moment
+    ) -> Decision {
+        let token = record.token(for: need.parameters)
+        if let token, need.accepts(token, at: now) {
+            let isNew = token != known.record.token(for: need.parameters)
+            return Decision(.handOut(token), isNew ? .renewed(record) : nil)
+        }
+        guard let refreshToken = record.refreshToken else {
+            // Nothing better can be had: the rest of its life is worth more than an error.
+            if !need.isForced, need.minimumValidity == nil, let token, !token.isExpired(at: now) {
+                return Decision(.handOut(token))
+            }
+            return Decision(
+                .fail(
+                    AuthError(
+                        .noRefreshToken, .refresh,
+                        "the access token cannot be refreshed, since the provider gave no refresh token",
+                        outcome: .notSent)))
+        }
+        if let trouble = record.trouble {
+            // One answer for all who waited for it, also when it is a failure, and in whatever process they wait.
+            if trouble.pause.begin.isAfter(need.began) { return Decision(.fail(trouble.error(at: now))) }
+            if !trouble.pause.isOver(at: now) { return Decision(.fail(trouble.pauseError(at: now))) }
+        }
+        let presentation = Presentation(of: refreshToken, at: now)
+        let earlier = record.presented.flatMap { $0.fingerprint == presentation.fingerprint ? $0 : nil }
+        record.presented = presentation
+        return Decision(.present(Attempt(need: need, refreshToken: refreshToken, earlier: earlier)))
+    }
+
+    private static func answer(
+        _ attempt: Attempt, _ response: TokenResponse, _ verdict: Verdict, _ record: inout AuthStateRecord,
+        _ now: Moment
+    ) -> Decision {
+        switch verdict {
+        case .verified(let idToken, let keys):
+            record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
+            guard !response.token.isExpired(at: now) else {
+                return Decision(
+                    .fail(
+                        AuthError(
+                            .invalidResponse, .refresh,
+                            "expected a token that is still good, found one that has expired already",
+                            isTemporary: true)), .renewed(record))
+            }
+            return Decision(.handOut(response.token), .renewed(record))
+        case .unverifiable(let error, let jitter):
+            // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
+            record.mergeRefreshToken(response)
+            return failure(error, jitter, &record, now)
+        case .refused(let error):
+            return end("the refreshed ID token is not this session's: \(error.message)", error, &record, now)
+        }
+    }
+
+    private static func fail(
+        _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
+    ) -> Decision {
+        // RFC 6749 §5.2: the one error that says that the grant is over.
+        if error.code == .invalidGrant, !error.isTemporary {
+            guard record.refreshToken == attempt.refreshToken else { return Decision(.lookAgain) }
+            let said = error.server?.summary ?? "invalid_grant"
+            guard let earlier = attempt.earlier else {
+                return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
+            }
+            return end(
+                "the answer to an earlier refresh, at \(earlier.at.wall.formatted(.iso8601)), never came, and the "
+                    + "provider does not accept its refresh token again (\(said))", error, &record, now)
+        }
+        // Whatever the server has done with the token, the note stays until it has answered.
+        if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
+        return failure(error, jitter, &record, now)
+    }
+
+    private static func failure(
+        _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
+    ) -> Decision {
+        var error = error
+        error.nextAttempt = now.wall + record.fail(error, at: now, jitter: jitter).pause.length.seconds
+        return Decision(.fail(error), .refreshFailed(error))
+    }
+
+    private static func end(
+        _ reason: String, _ cause: AuthError, _ record: inout AuthStateRecord, _ now: Moment
+    ) -> Decision {
+        record.end(reason, at: now.wall)
+        var error = signInRequired(record.end?.reason ?? reason)
+        (error.server, error.httpStatus) = (cause.server, cause.httpStatus)
+        return Decision(.fail(error), record.end.map(AuthState.Change.ended))
+    }
+
+    static func signInRequired(_ reason: String) -> AuthError {
+        AuthError(.signInRequired, .refresh, "the session has ended, sign in again: \(reason)")
+    }
+}
+
+extension Moment {
+    /// Whether it is this moment or a later one of the same boot.
+    func isSince(_ earlier: Moment) -> Bool {
+        !boot.isEmpty && boot == earlier.boot && sinceBoot >= earlier.sinceBoot
+    }
+
+    /// Whether it is later, in the same boot.
+    func isAfter(_ earlier: Moment) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
+}

@@ -1,0 +1,115 @@
+internal import FoundationEssentials
+internal import JOSE
+
+extension JSON {
+    init(storing secret: Secret) { self = .string(secret.reveal()) }
+
+    /// Seconds.
+    init(storing duration: Duration) { self = .number(Number(validated: "\(duration.seconds)")) }
+
+    /// Seconds since 1970.
+    init(storing date: Date) throws {
+        let seconds = date.timeIntervalSince1970
+        guard seconds.isFinite else {
+            throw AuthError(.store, .store, "expected a date to store, found \(seconds) seconds", outcome: .notSent)
+        }
+        self = .number(Number(validated: "\(seconds)"))
+    }
+}
+
+extension Client {
+    var stored: JSON {
+        var authentication: JSON.Object = ["method": .string(self.authentication.method)]
+        authentication["secret"] = self.authentication.secret.map(JSON.init(storing:))
+        return ["id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document)]
+    }
+
+    init(stored json: StoredObject) throws {
+        let authentication = try json.object("authentication")
+        self.init(
+            id: try json.string("id"),
+            authentication: try ClientAuthentication(
+                method: authentication.string("method"),
+                secret: authentication.optional("secret") { try $0.secret($1) }),
+            provider: try ProviderMetadata(document: json.value("provider")))
+    }
+}
+
+extension ClientAuthentication {
+    fileprivate init(method: String, secret: Secret?) throws {
+        switch (method, secret) {
+        case ("none", nil): self = .none
+        case ("client_secret_basic", let secret?): self = .clientSecretBasic(secret)
+        case ("client_secret_post", let secret?): self = .clientSecretPost(secret)
+        default: throw StoredObject.Damage()
+        }
+    }
+}
+
+extension Moment {
+    var stored: JSON {
+        get throws {
+            var json: JSON.Object = ["wall": try JSON(storing: wall)]
+            if !boot.isEmpty { (json["boot"], json["sinceBoot"]) = (.string(boot), JSON(storing: sinceBoot)) }
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        self.init(
+            wall: try json.date("wall"), sinceBoot: try json.optional("sinceBoot") { try $0.duration($1) } ?? .zero,
+            boot: try json.optional("boot") { try $0.string($1) } ?? "")
+    }
+}
+
+extension Term {
+    var stored: JSON { get throws { ["begin": try begin.stored, "length": JSON(storing: length)] } }
+
+    init(stored json: StoredObject) throws {
+        self.init(from: try Moment(stored: json.object("begin")), for: try json.duration("length"))
+    }
+}
+
+extension AccessToken {
+    var stored: JSON {
+        get throws {
+            var json: JSON.Object = [
+                "value": JSON(storing: value), "type": .string(type.rawValue), "received": try received.stored,
+            ]
+            json["lifetime"] = lifetime.map(JSON.init(storing:))
+            json["serverDate"] = try serverDate.map(JSON.init(storing:))
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        guard let type = TokenType(rawValue: try json.string("type")) else { throw StoredObject.Damage() }
+        self.init(
+            value: try json.secret("value"), type: type, received: try Moment(stored: json.object("received")),
+            lifetime: try json.optional("lifetime") { try $0.duration($1) },
+            serverDate: try json.optional("serverDate") { try $0.date($1) })
+    }
+}
+
+extension TokenParameters {
+    func stored(with token: AccessToken) throws -> JSON {
+        var json: JSON.Object = [
+            "resources": .array(resources.map(JSON.string)),
+            "token": try token.stored,
+        ]
+        var others = JSON.Object()
+        for (name, value) in self.others { others[name] = .string(value) }
+        json["others"] = .object(others)
+        json["scope"] = scope.map { .array($0.map { .string($0.rawValue) }) }
+        return .object(json)
+    }
+
+    init(stored json: StoredObject) throws {
+        let others = try json.object("others")
+        self.init(
+            scope: try json.optional("scope") { try $0.strings($1).map(Scope.init(rawValue:)) },
+            resources: try json.strings("resources"),
+            others: Dictionary(
+                uniqueKeysWithValues: try others.names.map { ($0, try others.string($0)) }))
+    }
+}

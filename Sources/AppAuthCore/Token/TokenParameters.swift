@@ -1,0 +1,34 @@
+/// What a caller asks of an access token beyond what the session has: fewer scopes (RFC 6749 §6), or certain resources
+/// (RFC 8707). Tokens of different parameters are kept apart, and none is handed out for another.
+public struct TokenParameters: Sendable, Hashable {
+    /// The scopes, all of them among those granted; nil for all that were granted.
+    public var scope: [Scope]?
+    /// The absolute URIs of the resources that the token is for.
+    public var resources: [String]
+    /// Whatever else the provider wants to know, by name.
+    public var others: [String: String]
+
+    /// Asks for certain scopes or resources.
+    public init(scope: [Scope]? = nil, resources: [String] = [], others: [String: String] = [:]) {
+        (self.scope, self.resources, self.others) = (scope, resources, others)
+    }
+
+    /// The session's own access token.
+    public static let session = TokenParameters()
+
+    private static let reserved: Set<String> = [
+        "grant_type", "refresh_token", "client_id", "client_secret", "client_assertion", "client_assertion_type",
+        "scope", "resource",
+    ]
+
+    /// The parameters for the token endpoint.
+    func form() throws -> [(name: String, value: String?)] {
+        if let name = others.keys.sorted().first(where: Self.reserved.contains) {
+            throw AuthError(
+                .invalidConfiguration, .refresh, "expected parameters of the app's own, found '\(name)'",
+                outcome: .notSent)
+        }
+        return [("scope", scope?.spaceDelimited)] + resources.map { ("resource", $0) }
+            + others.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+}
