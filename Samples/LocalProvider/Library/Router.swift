@@ -19,6 +19,7 @@ struct Router: Sendable {
         for case .delay(let duration) in context.faults { try await Task.sleep(for: duration) }
 
         var reply = context.refusesToAct ?? reply(to: request, endpoint, context)
+        reply.headers[.date] = context.now.httpDate
         for fault in context.faults { fault.change(&reply) }
         try await holds.pass(endpoint, .answer)
         let delivery = context.faults.lazy.compactMap(\.delivery).first ?? .whole

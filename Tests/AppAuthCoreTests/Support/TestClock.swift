@@ -4,25 +4,42 @@ import JOSE
 
 /// A clock that stands still until a test moves it.
 final class TestClock: Sendable {
-    private let time = Guarded(
-        Moment(wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(5000), boot: "first boot"))
+    private struct Time {
+        var moment = Moment(
+            wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(5000), boot: "first boot")
+        var server = Date(timeIntervalSince1970: 1_750_000_000)
+    }
 
-    var moment: Moment { time.withLock { $0 } }
+    private let time = Guarded(Time())
+
+    var moment: Moment { time.withLock { $0.moment } }
     var now: Date { moment.wall }
+    /// What a clock says that nobody sets.
+    var serverNow: Date { time.withLock { $0.server } }
 
     func advance(by seconds: Double) {
-        time.withLock {
-            $0 = Moment(wall: $0.wall + seconds, sinceBoot: $0.sinceBoot + .seconds(seconds), boot: $0.boot)
+        time.withLock { time in
+            let now = time.moment
+            time.moment = Moment(
+                wall: now.wall + seconds, sinceBoot: now.sinceBoot + .seconds(seconds), boot: now.boot)
+            time.server += seconds
         }
     }
 
     /// Somebody sets the wall clock.
     func step(by seconds: Double) {
-        time.withLock { $0 = Moment(wall: $0.wall + seconds, sinceBoot: $0.sinceBoot, boot: $0.boot) }
+        time.withLock { time in
+            let now = time.moment
+            time.moment = Moment(wall: now.wall + seconds, sinceBoot: now.sinceBoot, boot: now.boot)
+        }
     }
 
-    /// The machine is off for a while, and starts anew.
-    func restart(after seconds: Double) {
-        time.withLock { $0 = Moment(wall: $0.wall + seconds, sinceBoot: .seconds(20), boot: $0.boot + "'") }
+    /// The machine is off for a while, and starts anew; its clock may be another then.
+    func restart(after seconds: Double, step: Double = 0) {
+        time.withLock { time in
+            let now = time.moment
+            time.moment = Moment(wall: now.wall + seconds + step, sinceBoot: .seconds(20), boot: now.boot + "'")
+            time.server += seconds
+        }
     }
 }

@@ -16,13 +16,15 @@ struct World: Sendable {
         Environment(transport: transport, now: { [clock] in clock.moment }, logger: log.logger)
     }
 
-    /// Runs a test with a provider of its own, which is stopped at the end.
+    /// Runs a test with a provider of its own, which is stopped at the end. Its clock goes on evenly, whatever is done to
+    /// the machine's.
     static func run(
-        _ configuration: LocalProvider.Configuration = .demo, _ test: (World) async throws -> Void
+        _ configuration: LocalProvider.Configuration = .demo, providerAhead seconds: Double = 0,
+        _ test: (World) async throws -> Void
     ) async throws {
         let clock = TestClock()
         var configuration = configuration
-        configuration.clock = { clock.now }
+        configuration.clock = { clock.serverNow + seconds }
         let provider = try await LocalProvider.start(configuration)
         do { try await test(World(provider: provider, clock: clock)) } catch {
             await provider.stop()
