@@ -1,0 +1,69 @@
+import AppAuthCore
+import HTTPTypes
+import LocalProvider
+import Testing
+
+/// What those who watch a session are told.
+struct ChangesTests {
+    @Test func `every subscriber is told everything from when it subscribed`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let early = state.changes
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let late = state.changes
+            world.provider.fault(.status(.internalServerError), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            await store.refuse(with: nil)
+            _ = try await state.freshAccessToken()
+            world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+
+            let after = ["failed 500", "not stored", "renewed", "ended"]
+            #expect(await names(early, 5) == ["renewed"] + after)
+            #expect(await names(late, 4) == after)
+        }
+    }
+
+    @Test func `tokens that another process got are told too`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 3600)
+            let changes = second.changes
+            let token = try await first.freshAccessToken()
+            _ = try await second.freshAccessToken()
+            for await case .renewed(let record) in changes {
+                #expect(record.accessToken == token)
+                break
+            }
+        }
+    }
+
+    @Test func `a stream ends with its session`() async throws {
+        try await World.run { world in
+            var state: AuthState? = try await world.signIn()
+            let changes = try #require(state?.changes)
+            state = nil
+            for await _ in changes {}
+            #expect(state == nil)
+        }
+    }
+
+    private func names(_ changes: AsyncStream<AuthState.Change>, _ count: Int) async -> [String] {
+        var names: [String] = []
+        for await change in changes {
+            switch change {
+            case .renewed: names.append("renewed")
+            case .ended: names.append("ended")
+            case .refreshFailed(let error): names.append("failed \(error.httpStatus ?? 0)")
+            case .storeFailed: names.append("not stored")
+            }
+            if names.count == count { break }
+        }
+        return names
+    }
+}

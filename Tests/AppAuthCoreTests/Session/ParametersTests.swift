@@ -1,0 +1,64 @@
+import AppAuthCore
+import LocalProvider
+import Testing
+
+/// Tokens for fewer scopes (RFC 6749 §6) and for certain resources (RFC 8707) are never handed out for one another.
+struct ParametersTests {
+    @Test func `each set of parameters has a token of its own`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let session = try await state.freshAccessToken()
+            let narrow = TokenParameters(scope: [.openID])
+            let token = try await state.freshAccessToken(parameters: narrow)
+            #expect(token.value != session.value)
+            #expect(world.provider.log(.token).last?.form["scope"] == "openid")
+            #expect(try await state.freshAccessToken(parameters: narrow) == token)
+            #expect(try await state.freshAccessToken() == session)
+            #expect(world.provider.count(.token) == 2)
+            // The session keeps its scope, and the rotated refresh token.
+            #expect(await state.record.scope == [.openID, .profile, .offlineAccess])
+            let again = try #require(await AuthState(restoring: store, environment: world.environment))
+            #expect(try await again.freshAccessToken(parameters: narrow) == token)
+            _ = try await again.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.log(.token).last?.form["scope"] == nil)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test func `callers with different parameters at the same time make a request each, one after the other`()
+        async throws
+    {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let sets = [TokenParameters.session, .init(scope: [.openID]), .init(scope: [.openID, .profile])]
+            let callers = (0..<60).map { number in
+                Task {
+                    (number % 3, try await state.freshAccessToken(forceRefresh: true, parameters: sets[number % 3]))
+                }
+            }
+            var tokens: [Int: Set<AccessToken>] = [:]
+            for caller in callers {
+                let (set, token) = try await caller.value
+                tokens[set, default: []].insert(token)
+            }
+            #expect(tokens.values.allSatisfy { $0.count >= 1 })
+            #expect(tokens[0]?.isDisjoint(with: tokens[1] ?? []) == true)
+            #expect(tokens[1]?.isDisjoint(with: tokens[2] ?? []) == true)
+            #expect(await state.record.end == nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test(arguments: ["grant_type", "refresh_token", "client_secret", "scope"])
+    func `a parameter of the library's own is refused`(name: String) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let error = await authError {
+                try await state.freshAccessToken(parameters: TokenParameters(others: [name: "x"]))
+            }
+            #expect(error?.code == .invalidConfiguration && error?.message.contains("'\(name)'") == true)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+}

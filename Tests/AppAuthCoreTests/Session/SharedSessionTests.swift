@@ -1,0 +1,141 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import LocalProvider
+import Testing
+
+/// Several holders of one stored session, as several processes are.
+struct SharedSessionTests {
+    /// Two states that share a file, and a provider that ends the family of a refresh token that is used twice.
+    private func twoStates(
+        _ configuration: LocalProvider.Configuration = .demo,
+        _ test: (World, FileTokenStore, AuthState, AuthState) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("shared-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = FileTokenStore(path: "\(folder)/session.json")
+        try await World.run(configuration) { world in
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            try await test(world, store, first, second)
+        }
+    }
+
+    @Test func `whoever comes second takes over the tokens of the first`() async throws {
+        try await twoStates { world, _, first, second in
+            world.clock.advance(by: 3600)
+            let token = try await first.freshAccessToken()
+            #expect(try await second.freshAccessToken() == token)
+            #expect(world.provider.count(.token) == 2)
+            #expect(await second.record == first.record)
+        }
+    }
+
+    @Test func `two at the same time make one request`() async throws {
+        try await twoStates { world, store, first, second in
+            world.clock.advance(by: 3600)
+            let hold = world.provider.hold(.token)
+            async let one = first.freshAccessToken()
+            try await hold.arrived()
+            async let two = second.freshAccessToken()
+            // Its lock is a lock of the kernel's: a third asks for it and has to wait.
+            let third = Task { try await store.refreshLock() }
+            for _ in 0..<100 { await Task.yield() }
+            third.cancel()
+            await #expect(throws: CancellationError.self) { try await third.value }
+            hold.release()
+            #expect(try await one == two)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a forced refresh is shared too, with whoever began before it ended`() async throws {
+        try await twoStates { world, _, first, second in
+            let hold = world.provider.hold(.token)
+            async let one = first.freshAccessToken(forceRefresh: true)
+            try await hold.arrived()
+            let seen = try await second.freshAccessToken()
+            async let two = second.freshAccessToken(forceRefresh: true)
+            hold.release()
+            let tokens = try await (one, two)
+            #expect(tokens.0 == tokens.1 && tokens.0 != seen)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a dead refresh token that another has replaced in the meantime ends nothing`() async throws {
+        try await twoStates { world, store, first, second in
+            world.clock.advance(by: 3600)
+            // The second holds the session as it was, without looking at the store again: as a copy from a backup does.
+            let old = await second.record
+            let token = try await first.freshAccessToken()
+            let stale = AuthState(
+                record: old, store: StaleStore(stale: old, store: store), environment: world.environment,
+                wasStored: true)
+            world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+            #expect(try await stale.freshAccessToken() == token)
+            #expect(await stale.record.end == nil)
+        }
+    }
+
+    @Test func `a session that another has signed out is over; its late answer is dropped and revoked`() async throws {
+        try await twoStates { world, store, first, second in
+            world.clock.advance(by: 3600)
+            let hold = world.provider.hold(.token)
+            let caller = Task { await authError { try await first.freshAccessToken() } }
+            try await hold.arrived()
+            try await second.forget()
+            hold.release()
+            let error = try #require(await caller.value)
+            #expect(error.code == .signInRequired && error.message.contains("signed out"))
+            #expect(try await store.load() == nil)
+            #expect(world.provider.count(.revocation) == 2)
+            #expect(await authError { try await first.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a new sign-in stays, whatever comes for the old one`() async throws {
+        try await twoStates { world, store, first, second in
+            world.clock.advance(by: 3600)
+            let record = try await world.signIn().record
+            let hold = world.provider.hold(.token)
+            let caller = Task { await authError { try await first.freshAccessToken() } }
+            try await hold.arrived()
+            try await store.replace(with: record)
+            hold.release()
+            #expect(try #require(await caller.value).message.contains("another sign-in"))
+            #expect(try await store.load() == record)
+            try await second.forget()
+            #expect(try await store.load() == record)
+            let new = try #require(await AuthState(restoring: store, environment: world.environment))
+            _ = try await new.freshAccessToken(forceRefresh: true)
+        }
+    }
+}
+
+/// A store whose first reads and changes see what was there before.
+private actor StaleStore: TokenStore {
+    private var stale: AuthStateRecord?
+    private var reads = 2
+    let store: FileTokenStore
+    nonisolated var place: String { "stale store" }
+
+    init(stale: AuthStateRecord, store: FileTokenStore) { (self.stale, self.store) = (stale, store) }
+
+    func load() async throws -> AuthStateRecord? {
+        reads -= 1
+        return reads >= 0 ? stale : try await store.load()
+    }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        reads -= 1
+        guard reads >= 0 else { return try await store.update(change) }
+        return try change(&stale)
+    }
+
+    func refreshLock() async throws -> RefreshLock { try await store.refreshLock() }
+}

@@ -1,0 +1,161 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// Refreshes that fail one after another: pauses that all keep, and answers that never came.
+struct TroubleTests {
+    @Test func `there is no pause after a first failure, then 1 s, doubling to 60 s`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.internalServerError), at: .token, times: nil)
+            var pauses: [Double] = []
+            for round in 1...10 {
+                let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(!error.isHeldBack && error.httpStatus == 500)
+                #expect(world.provider.count(.token) == 1 + round)
+                let interval = try #require(error.nextAttempt).timeIntervalSince(world.clock.now)
+                let pause = (interval * 1000).rounded() / 1000
+                pauses.append(pause)
+                guard pause > 0 else { continue }
+                world.clock.advance(by: pause - 0.5)
+                let early = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(early.isHeldBack && early.outcome == .notSent && early.isTemporary)
+                #expect(early.code == error.code && early.message.contains("the last \(round) refreshes failed"))
+                #expect(world.provider.count(.token) == 1 + round)
+                world.clock.advance(by: 0.5)
+            }
+            for (pause, expected) in zip(pauses, [0, 1, 2, 4, 8, 16, 32, 60, 60, 60] as [Double]) {
+                #expect((expected...min(60, expected * 1.25)).contains(pause))
+            }
+            world.provider.clearFaults()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.trouble == nil)
+        }
+    }
+
+    @Test func `what a server asks to wait counts from the first failure, for all who share the session`() async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.provider.fault(.tooManyRequests(retryAfter: 30), at: .token)
+            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.retryAfter == 30)
+            world.clock.advance(by: 29)
+            let error = try #require(await authError { try await second.freshAccessToken(forceRefresh: true) })
+            #expect(error.isHeldBack && error.retryAfter == 1)
+            #expect(error.nextAttempt == world.clock.now + 1)
+            // What is good is handed out all the same.
+            _ = try await second.freshAccessToken()
+            #expect(world.provider.count(.token) == 2)
+            world.clock.step(by: -86_400)
+            world.clock.advance(by: 1)
+            _ = try await second.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test func `whoever waited for a refresh that failed gets its error, in another process too`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            let hold = world.provider.hold(.token)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            let one = Task { await authError { try await first.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            let two = Task { await authError { try await second.freshAccessToken(forceRefresh: true) } }
+            for _ in 0..<1000 { await Task.yield() }
+            world.clock.advance(by: 1)
+            hold.release()
+            let errors = (await one.value, await two.value)
+            #expect(errors.0?.httpStatus == 500 && errors.1?.httpStatus == 500)
+            #expect(errors.1?.isHeldBack == false)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a lost answer is no end; a refusal afterwards is, and says what happened`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.lostAnswer, at: .token)
+            let lost = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(lost.outcome == .perhapsProcessed)
+            let noted = try #require(await store.record)
+            #expect(noted.end == nil)
+            #expect(noted.presented?.fingerprint == noted.refreshToken?.fingerprint)
+            #expect(world.provider.count(.token) == 2)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(error.message.contains("the answer to an earlier refresh") && error.message.contains("never came"))
+        }
+    }
+
+    @Test func `a lost answer does no harm where the server has a grace period`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 30
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostAnswer, at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let record = await state.record
+            #expect(record.presented == nil && record.trouble == nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `the note is there before the request is, and holds no token`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let hold = world.provider.hold(.token, before: .request)
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            try await hold.arrived()
+            let noted = try #require(await store.record)
+            let token = try #require(noted.refreshToken)
+            let note = try #require(noted.presented)
+            #expect(note.fingerprint == token.fingerprint && note.at == world.clock.moment)
+            #expect(!note.fingerprint.contains(token.reveal()))
+            hold.release()
+            _ = try await caller.value
+            #expect(await store.record?.presented == nil)
+        }
+    }
+
+    @Test func `where the note cannot be written nothing is sent`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.refuse(with: TestStore.Refusal(), after: 0)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+            #expect(await !state.hasUnsavedTokens)
+            // A token that is good needs no store.
+            _ = try await state.freshAccessToken()
+        }
+    }
+
+    @Test func `nobody presents the old token while the new one is not stored`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(await first.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            let waiting = Task { try await second.freshAccessToken(forceRefresh: true) }
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(world.provider.count(.token) == 2)
+            let token = try await first.freshAccessToken()
+            #expect(await !first.hasUnsavedTokens)
+            #expect(try await waiting.value == token)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+}
