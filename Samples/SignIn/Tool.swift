@@ -39,7 +39,7 @@ struct Tool: ParsableCommand {
             let limit = command.common.timeout?.duration ?? command.defaultTimeout
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
-                return try await withTimeout(limit, .configuration, "the command did not finish") {
+                return try await withTimeout(limit, .configuration, console.whatIsLate) {
                     try await command.run(console, limit: limit)
                 }
             }

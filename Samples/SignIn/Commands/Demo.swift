@@ -50,8 +50,11 @@ struct Demo: Command {
                 )
                 if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
                 story.wait("Waiting for the browser")
+                console.waitForBrowser()
             case .browserFailed(let error): console.say(error.message)
-            case .redirected: story.tell("The browser came back with a code; its state and its issuer are right.")
+            case .redirected:
+                console.waitForBrowser(false)
+                story.tell("The browser came back with a code; its state and its issuer are right.")
             case .signedIn: story.tell("The code is exchanged, and the ID token's signature and claims are verified.")
             }
         }

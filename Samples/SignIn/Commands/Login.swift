@@ -64,9 +64,11 @@ struct Login: Command {
                     ? "Open this URL in a browser on this machine to sign in:"
                     : "Sign in with the browser. If none opens, open this URL:")
             console.say("  \(url)")
+            console.waitForBrowser()
         case .browserFailed(let error):
             console.say("No browser could be started (\(error.message)). Open the URL above.")
-        case .provider, .redirected, .signedIn: break
+        case .redirected: console.waitForBrowser(false)
+        case .provider, .signedIn: break
         }
     }
 
