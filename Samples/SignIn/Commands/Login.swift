@@ -88,6 +88,9 @@ struct Login: Command {
 struct ClientOptions: ParsableArguments, Sendable {
     enum Method: String, ExpressibleByArgument, CaseIterable, Sendable {
         case basic, post, none, client_secret_jwt, private_key_jwt
+
+        /// Without those that a later version brings.
+        static var allValueStrings: [String] { ["basic", "post", "none"] }
     }
 
     @Option(
