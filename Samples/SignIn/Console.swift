@@ -49,6 +49,9 @@ struct Console: Sendable {
         note(line)
     }
 
+    /// Logs a step that the library does not log, for `--verbose`.
+    func log(_ step: Logger.Message) { environment.logger.info(step) }
+
     /// Notes whether the person at the browser is waited for.
     func waitForBrowser(_ isWaiting: Bool = true) { isWaitingForBrowser.withLock { $0 = isWaiting } }
 

@@ -2,6 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import JOSE
+internal import Logging
 
 /// `sign-in login`
 struct Login: Command {
@@ -65,10 +66,14 @@ struct Login: Command {
                     : "Sign in with the browser. If none opens, open this URL:")
             console.say("  \(url)")
             console.waitForBrowser()
+            console.log("authorization: the redirect is listened for, and the browser is started")
         case .browserFailed(let error):
             console.say("No browser could be started (\(error.message)). Open the URL above.")
-        case .redirected: console.waitForBrowser(false)
-        case .provider, .signedIn: break
+        case .provider: console.log("discovery: the metadata has all that is needed")
+        case .redirected:
+            console.waitForBrowser(false)
+            console.log("redirect: the answer to this request has come")
+        case .signedIn: console.log("store: the session is stored")
         }
     }
 

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import Logging
 
 /// `sign-in logout`
 struct Logout: Command {
@@ -35,7 +36,8 @@ struct Logout: Command {
             case .endSession(let url):
                 console.say("Open this URL in a browser on this machine to end the session there too:")
                 console.say("  \(url)")
-            case .revoked, .forgotten: break
+            case .forgotten: console.log("store: the session is removed")
+            case .revoked: break
             }
         }
         var report = SignOut.Report()
