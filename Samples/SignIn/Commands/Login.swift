@@ -30,6 +30,10 @@ struct Login: Command {
 
     var defaultTimeout: Duration { .seconds(300) }
 
+    func validate() throws {
+        if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
+    }
+
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let secret = try client.secret()
         var signIn = SignIn(

@@ -51,7 +51,7 @@ struct WrongUsageTests {
         ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
         ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
-        ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
+        ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
     ])
     func `a value that is malformed is wrong usage`(arguments: [String]) async throws {
         try await withDesk { desk in
