@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import Glibc
+internal import JOSE
 internal import Logging
 
 /// Where results, errors and progress go.
@@ -9,6 +10,7 @@ struct Console: Sendable {
     let json: Bool
     /// HTTP, clock and log for the command.
     let environment: Environment
+    private let isWaitingForBrowser = Guarded(false)
 
     init(options: CommonOptions) {
         json = options.json
@@ -45,6 +47,17 @@ struct Console: Sendable {
                 to: .output)
         }
         note(line)
+    }
+
+    /// Logs a step that the library does not log, for `--verbose`.
+    func log(_ step: Logger.Message) { environment.logger.info(step) }
+
+    /// Notes whether the person at the browser is waited for.
+    func waitForBrowser(_ isWaiting: Bool = true) { isWaitingForBrowser.withLock { $0 = isWaiting } }
+
+    /// What to say has not come when the time is over.
+    var whatIsLate: String {
+        isWaitingForBrowser.withLock { $0 } ? "the browser did not come back" : "the command did not finish"
     }
 
     /// Prints a line on standard error.

@@ -67,4 +67,13 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         default: return nil
         }
     }
+
+    /// The address as ``init(argument:)`` reads it.
+    public var defaultValueDescription: String {
+        switch self {
+        case .ipv4: "127.0.0.1"
+        case .ipv6: "[::1]"
+        case .localhost: "localhost"
+        }
+    }
 }

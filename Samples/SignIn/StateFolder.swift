@@ -39,9 +39,15 @@ struct StateFolder: Sendable {
     func stores() throws -> [FileTokenStore] {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
-            throw AuthError(.store, .store, "\(path) cannot be read", outcome: .notSent)
+            throw AuthError(.store, .store, "\(path) cannot be read: \(whyUnreadable)", outcome: .notSent)
         }
         return names.sorted().filter { $0.hasSuffix(".json") }.map { FileTokenStore(path: "\(path)/\($0)") }
+    }
+
+    private var whyUnreadable: String {
+        guard let folder = opendir(path) else { return String(cString: strerror(errno)) }
+        closedir(folder)
+        return "its entries cannot be listed"
     }
 
     /// All that is stored, by name.

@@ -39,7 +39,7 @@ struct Tool: ParsableCommand {
             let limit = command.common.timeout?.duration ?? command.defaultTimeout
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
-                return try await withTimeout(limit, .configuration, "the command did not finish") {
+                return try await withTimeout(limit, .configuration, console.whatIsLate) {
                     try await command.run(console, limit: limit)
                 }
             }
@@ -63,8 +63,22 @@ struct Tool: ParsableCommand {
         }
         let line = text.split(separator: "\n").first.map(String.init) ?? "wrong usage"
         let message = line.hasPrefix("Error: ") ? String(line.dropFirst("Error: ".count)) : line
-        Console(json: arguments.contains("--json")).fail(code: "usage", message)
+        Console(json: arguments.contains("--json")).fail(code: "usage", unknown(arguments, message) ?? message)
         return 2
+    }
+
+    /// The command or option that there is not, where the parser reports what that has left missing or over.
+    private static func unknown(_ arguments: [String], _ message: String) -> String? {
+        guard let name = arguments.first, name != "help",
+            ["Missing expected", "Unknown option", "Unexpected argument"].contains(where: message.hasPrefix)
+        else { return nil }
+        guard let command = configuration.subcommands.first(where: { $0._commandName == name }) else {
+            return "expected a command first, found '\(name)'; see 'sign-in --help'"
+        }
+        let options = helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }
+        return arguments.dropFirst().map { $0.prefix { $0 != "=" } }
+            .first { $0.hasPrefix("--") && !options.contains($0) }
+            .map { "there is no option '\($0)'; see 'sign-in \(name) --help'" }
     }
 }
 

@@ -19,7 +19,8 @@ struct Demo: Command {
     private static let person = (name: "alice", password: "looking-glass")
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let isHeadless = headless || (getenv("DISPLAY") == nil && getenv("WAYLAND_DISPLAY") == nil)
+        // A variable that is empty names no display.
+        let isHeadless = headless || !(Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"))
         let story = Story(isSilent: common.json)
         let provider = try ProviderProcess()
         defer { provider.end() }
@@ -33,6 +34,9 @@ struct Demo: Command {
         if common.json { try console.succeed(.object(result), text: "") }
         return 0
     }
+
+    /// Whether a variable names something: one that is empty does not.
+    private static func isSet(_ variable: String) -> Bool { getenv(variable).map { $0.pointee != 0 } ?? false }
 
     private func journey(
         _ issuer: String, _ browser: Browser, _ isHeadless: Bool, _ story: Story, _ console: Console
@@ -50,8 +54,11 @@ struct Demo: Command {
                 )
                 if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
                 story.wait("Waiting for the browser")
+                console.waitForBrowser()
             case .browserFailed(let error): console.say(error.message)
-            case .redirected: story.tell("The browser came back with a code; its state and its issuer are right.")
+            case .redirected:
+                console.waitForBrowser(false)
+                story.tell("The browser came back with a code; its state and its issuer are right.")
             case .signedIn: story.tell("The code is exchanged, and the ID token's signature and claims are verified.")
             }
         }

@@ -2,6 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import JOSE
+internal import Logging
 
 /// `sign-in login`
 struct Login: Command {
@@ -28,6 +29,10 @@ struct Login: Command {
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }
+
+    func validate() throws {
+        if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
+    }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let secret = try client.secret()
@@ -64,9 +69,15 @@ struct Login: Command {
                     ? "Open this URL in a browser on this machine to sign in:"
                     : "Sign in with the browser. If none opens, open this URL:")
             console.say("  \(url)")
+            console.waitForBrowser()
+            console.log("authorization: the redirect is listened for, and the browser is started")
         case .browserFailed(let error):
             console.say("No browser could be started (\(error.message)). Open the URL above.")
-        case .provider, .redirected, .signedIn: break
+        case .provider: console.log("discovery: the metadata has all that is needed")
+        case .redirected:
+            console.waitForBrowser(false)
+            console.log("redirect: the answer to this request has come")
+        case .signedIn: console.log("store: the session is stored")
         }
     }
 
@@ -86,6 +97,9 @@ struct Login: Command {
 struct ClientOptions: ParsableArguments, Sendable {
     enum Method: String, ExpressibleByArgument, CaseIterable, Sendable {
         case basic, post, none, client_secret_jwt, private_key_jwt
+
+        /// Without those that a later version brings.
+        static var allValueStrings: [String] { ["basic", "post", "none"] }
     }
 
     @Option(

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import Logging
 
 /// `sign-in logout`
 struct Logout: Command {
@@ -35,7 +36,13 @@ struct Logout: Command {
             case .endSession(let url):
                 console.say("Open this URL in a browser on this machine to end the session there too:")
                 console.say("  \(url)")
-            case .revoked, .forgotten: break
+            case .forgotten: console.log("store: the session is removed")
+            case .revoked(let revocations):
+                // Before the wait for the browser, which the person may end.
+                for revocation in revocations {
+                    guard let error = revocation.error else { continue }
+                    console.note("the \(revocation.token) was not revoked: \(error.message)")
+                }
             }
         }
         var report = SignOut.Report()
@@ -45,11 +52,6 @@ struct Logout: Command {
             report = try await signOut.run(state)
         }
         let revoked = report.revocations.filter { $0.error == nil }.map { JSON.string($0.token) }
-        for revocation in report.revocations {
-            if let error = revocation.error {
-                console.note("the \(revocation.token) was not revoked: \(error.message)")
-            }
-        }
         if let error = report.endSessionError {
             console.note("the provider did not confirm the sign-out: \(error.message)")
         }

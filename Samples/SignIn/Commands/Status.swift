@@ -10,7 +10,7 @@ struct Status: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var sessions: [JSON] = []
-        var unreadable: [JSON] = []
+        var unreadable: [(place: String, error: AuthError)] = []
         for (place, record) in try await stored() {
             switch record {
             case .success(let record):
@@ -18,13 +18,18 @@ struct Status: Command {
                     (session.clientID ?? record.client.id) == record.client.id
                 else { continue }
                 sessions.append(Self.entry(record, place))
-            case .failure(let error):
-                console.note(error.message)
-                unreadable.append(["store": .string(place), "reason": .string(error.message)])
+            case .failure(let error): unreadable.append((place, error))
             }
         }
+        // Where nothing can be read, "no session" would be a guess.
+        let failure = sessions.isEmpty ? unreadable.popLast() : nil
+        for (_, error) in unreadable { console.note(error.message) }
+        if let failure { throw failure.error }
         var result: JSON.Object = ["sessions": .array(sessions)]
-        if !unreadable.isEmpty { result["unreadable"] = .array(unreadable) }
+        if !unreadable.isEmpty {
+            result["unreadable"] = .array(
+                unreadable.map { ["store": .string($0.place), "reason": .string($0.error.message)] })
+        }
         try console.succeed(.object(result), text: Self.text(sessions))
         return 0
     }

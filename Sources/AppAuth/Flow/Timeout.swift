@@ -2,7 +2,7 @@ package import AppAuthCore
 
 /// Runs an operation for at most a while; then it is cancelled, and the error says so.
 package func withTimeout<Value: Sendable>(
-    _ limit: Duration, _ stage: AuthError.Stage, _ what: String,
+    _ limit: Duration, _ stage: AuthError.Stage, _ what: @autoclosure () -> String,
     _ operation: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     try await withThrowingTaskGroup(of: Value?.self) { group in
@@ -18,7 +18,7 @@ package func withTimeout<Value: Sendable>(
             // It may have succeeded in the same moment, and what is done must not be reported as failed.
             if let late = try? await group.next() ?? nil { return late }
             throw AuthError(
-                .timeout, stage, "\(what) in time", outcome: .perhapsProcessed,
+                .timeout, stage, "\(what()) in time", outcome: .perhapsProcessed,
                 isTemporary: true)
         }
         return value

@@ -33,7 +33,8 @@ public struct AuthorizationRequest: Sendable {
     ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
     ///   - options: Everything else; see ``Options``.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint,
-    ///   ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one given twice.
+    ///   ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one given twice,
+    ///   for a scope value with a space or another character that none may have, and for a client id that is empty.
     public init(
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
@@ -46,6 +47,7 @@ public struct AuthorizationRequest: Sendable {
     private init(
         client: Client, redirectURI: String, scope: [Scope], options: Options, state: Secret, nonce: Secret?, pkce: PKCE
     ) throws {
+        try Self.check(client, scope)
         let options = try options.withTypedParameters()
         (self.client, self.redirectURI, self.scope, self.options) = (client, redirectURI, scope, options)
         (self.state, self.nonce, self.pkce) = (state, nonce, pkce)
@@ -62,6 +64,18 @@ public struct AuthorizationRequest: Sendable {
         try options.append(to: &parameters, scope: scope)
         try Self.requireEachOnce(parameters, endpoint)
         url = endpoint.appending(parameters)
+    }
+
+    /// RFC 6749 §2.2, §3.3: a scope that the server splits in another way than we do would ask for something else.
+    private static func check(_ client: Client, _ scope: [Scope]) throws {
+        func refusal(_ message: String) -> AuthError {
+            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+        }
+        guard !client.id.isEmpty else { throw refusal("expected a client id, found an empty one") }
+        if let value = scope.first(where: { !$0.isWellFormed }) {
+            throw refusal(
+                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
+        }
     }
 
     /// RFC 6749 §3.1: no parameter twice, also not with the endpoint's own query; RFC 8707 §2 allows it for resource.

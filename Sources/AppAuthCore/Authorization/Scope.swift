@@ -7,6 +7,11 @@ public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleB
     /// Names a scope.
     public init(stringLiteral value: String) { rawValue = value }
 
+    /// RFC 6749 §3.3: `scope-token = 1*( %x21 / %x23-5B / %x5D-7E )`.
+    var isWellFormed: Bool {
+        !rawValue.isEmpty && rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
+
     /// Asks for an ID token: makes the flow OpenID Connect (Core §3.1.2.1).
     public static let openID: Scope = "openid"
     /// Name, picture and the like (Core §5.4).

@@ -14,7 +14,9 @@ extension IDTokenVerifier {
             throw skew("it was issued \(Int(issuedAt - now)) s ahead of \(clock)")
         }
         guard now < expiration + leeway else {
-            throw skew("it expired \(Int(now - expiration)) s ago by \(clock)")
+            // Of a token that has just come, iat says how far apart the clocks are.
+            let ages = "it was issued \(Int(now - issuedAt)) s and expired \(Int(now - expiration)) s ago"
+            throw skew("\(ages) by \(clock)")
         }
         guard now - issuedAt <= maximumAge.seconds + leeway else {
             throw skew("it was issued \(Int(now - issuedAt)) s ago by \(clock), and has just been received")

@@ -129,6 +129,22 @@ struct AuthorizationRequestTests {
         #expect(try decoded(request).items.allSatisfy { $0.name != "nonce" && $0.name != "scope" })
     }
 
+    @Test(arguments: ["", "openid profile", "openid\nprofile", "say\"so\"", "back\\slash", "größe", "a\u{7F}"])
+    func `a scope value that the server would read otherwise is refused (RFC 6749 §3.3)`(value: String) throws {
+        func refused(_ scope: Scope) throws -> AuthError? {
+            let client = try client()
+            return refusal { try AuthorizationRequest(client: client, redirectURI: redirectURI, scope: [scope]) }
+        }
+        #expect(try refused("!#[]~https://api.example/read") == nil)
+        #expect(try refused(Scope(rawValue: value))?.code == .invalidConfiguration)
+    }
+
+    @Test func `an empty client id is refused`() throws {
+        let client = Client(id: "", provider: try client().provider)
+        let error = refusal { try AuthorizationRequest(client: client, redirectURI: redirectURI) }
+        #expect(error?.message == "expected a client id, found an empty one")
+    }
+
     @Test func `state, nonce and verifier have 256 random bits each, and no two are alike (RFC 9700 §4.7)`() throws {
         let client = try client()
         var texts: Set<String> = []

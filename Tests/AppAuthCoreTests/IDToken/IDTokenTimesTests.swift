@@ -17,6 +17,15 @@ struct IDTokenTimesTests {
         try expectSuccess(name, -59)
     }
 
+    @Test func `the skew of an expired token is the one of its issue`() throws {
+        let token = try signer.token {
+            $0["iat"] = time(-7200)
+            $0["exp"] = time(-6600)
+        }
+        let error = try #require(refusal { try verify(token) })
+        #expect(error.message.contains("issued 7200 s and expired 6600 s ago"), "\(error.message)")
+    }
+
     @Test func `step 10: a token from the future is refused with the skew`() throws {
         try expectSkew("iat", 61, "issued 61 s ahead")
         try expectSuccess("iat", 60)

@@ -22,7 +22,7 @@ struct ClockTests {
             let message = try outcome.failure(1, "clock_skew")
             #expect(message.contains(words), "\(message)")
             let measured = try #require(message.firstMatch(of: /(\d+) s/).flatMap { Int($0.1) })
-            #expect((abs(seconds) - 700...abs(seconds) + 100).contains(measured), "\(message)")
+            #expect((abs(seconds) - 60...abs(seconds) + 60).contains(measured), "\(message)")
             #expect(desk.stored.isEmpty)
         }
     }

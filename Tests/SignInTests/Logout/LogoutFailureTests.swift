@@ -28,6 +28,18 @@ struct LogoutFailureTests {
         }
     }
 
+    @Test func `what was not revoked is told before the browser is waited for`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            await desk.provider.stop()
+            let process = try desk.start(["logout", "--json"], ["BROWSER": "true"])
+            _ = try await process.line { $0.contains("the refresh_token was not revoked") }
+            process.send(SIGINT)
+            #expect(try await process.outcome().status == 130)
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
     @Test func `a provider that does not send the browser back is waited for no longer than asked`() async throws {
         try await withDesk { desk in
             _ = try await desk.login().result()

@@ -30,7 +30,10 @@ struct SecretsTests {
                 outcomes.append(try await desk.start(command).outcome())
             }
             for outcome in outcomes { #expect(outcome.status == 0, "\(outcome)") }
-            #expect(outcomes[0].errors.contains("token: POST") || outcomes[0].errors.contains("debug"))
+            for step in ["discovery: GET", "authorization:", "redirect:", "token: POST", "keys: GET", "store:"] {
+                #expect(outcomes[0].errors.contains(": \(step)"), "\(step) in \(outcomes[0])")
+            }
+            #expect(outcomes[5].errors.contains(": revocation: POST") && outcomes[5].errors.contains(": store:"))
 
             let forms = desk.provider.log(.token).map(\.form)
             var secrets = issued.withLock { $0 }

@@ -54,6 +54,29 @@ struct StateFolderTests {
         }
     }
 
+    @Test func `a folder that cannot be read is named, with the reason`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            #expect(chmod(desk.sessions, 0o300) == 0)
+            for command in ["token", "status", "userinfo"] {
+                let outcome = try await desk.startWithoutPrivileges([command, "--json"]).outcome()
+                #expect(try outcome.failure(1, "store") == "\(desk.sessions) cannot be read: Permission denied")
+            }
+            #expect(chmod(desk.sessions, 0o700) == 0)
+            _ = try await desk.run("token", "--json").result()
+        }
+    }
+
+    @Test func `a file in the folder's place is named, with the reason`() async throws {
+        try await withDesk { desk in
+            try FileManager.default.createDirectory(atPath: desk.stateHome, withIntermediateDirectories: false)
+            try Data().write(to: URL(fileURLWithPath: desk.sessions))
+            let message = try await desk.run("status", "--json").failure(1, "store")
+            #expect(message == "\(desk.sessions) cannot be read: Not a directory")
+            try await desk.login().failure(1, "store")
+        }
+    }
+
     @Test func `memory stores nothing`() async throws {
         try await withDesk { desk in
             _ = try await desk.login("--store", "memory").result()

@@ -110,7 +110,7 @@ struct StoreRefusalTests {
         of path: String, _ desk: Desk, visits: Int = 0, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> String {
         let store = ["--json", "--store", "file:\(path)"]
-        for command in [["token"], ["logout", "--local"]] {
+        for command in [["token"], ["logout", "--local"], ["status"]] {
             let message = try await desk.start(command + store).outcome().failure(
                 1, "store", sourceLocation: sourceLocation)
             #expect(message.contains(path), "\(message)", sourceLocation: sourceLocation)

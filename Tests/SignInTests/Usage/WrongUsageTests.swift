@@ -20,6 +20,30 @@ struct WrongUsageTests {
     }
 
     @Test(arguments: [
+        (["sign-on"], "'sign-on'; see 'sign-in --help'"), (["sign-on", "--json"], "'sign-on'; see 'sign-in --help'"),
+        (["--json", "login"], "expected a command first, found '--json'"),
+        (["login", "--isuer", "https://op.example", "--client-id", "app"], "no option '--isuer'; see 'sign-in login"),
+        (["login", "--client-id", "app", "--isuer=https://op.example"], "no option '--isuer'; see 'sign-in login"),
+        (["token", "--forse-refresh"], "no option '--forse-refresh'; see 'sign-in token"),
+        (["login", "--issuer", "https://op.example", "--dpop"], "'--client-id <client-id>'"),
+    ])
+    func `what is misspelled is named`(arguments: [String], message: String) async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.start(arguments).outcome()
+            #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
+            #expect(outcome.errors.contains(message), "\(outcome)")
+        }
+    }
+
+    @Test func `help names the values that are accepted`() async throws {
+        try await withDesk { desk in
+            let help = try await desk.run("login", "--help").output
+            #expect(help.contains("(default: 127.0.0.1)"), "\(help)")
+            #expect(!help.contains("_jwt"), "\(help)")
+        }
+    }
+
+    @Test(arguments: [
         ["--redirect-port", "65536"], ["--redirect-port", "-1"], ["--redirect-port", "http"],
         ["--redirect-host", "192.0.2.1"], ["--redirect-path", "callback"], ["--redirect-path", "/a?b"],
         ["--max-age", "-1"], ["--max-age", "soon"],
@@ -27,7 +51,7 @@ struct WrongUsageTests {
         ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
         ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
-        ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
+        ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
     ])
     func `a value that is malformed is wrong usage`(arguments: [String]) async throws {
         try await withDesk { desk in

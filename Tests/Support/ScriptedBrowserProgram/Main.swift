@@ -29,9 +29,11 @@ enum Main {
 
     private static func report(_ line: JSON) {
         guard let path = variable("SCRIPTED_BROWSER_REPORT") else { return }
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
+        // O_NONBLOCK for the opening alone: a pipe whose reader has gone, with its test, would be waited for without end.
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
+        guard fcntl(descriptor, F_SETFL, O_APPEND) == 0 else { return }
         var rest = Array((line.serialized() + "\n").utf8)[...]
         while !rest.isEmpty {
             let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
