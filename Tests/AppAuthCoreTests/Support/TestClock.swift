@@ -21,7 +21,8 @@ final class TestClock: Sendable {
         time.withLock { time in
             let now = time.moment
             time.moment = Moment(
-                wall: now.wall + seconds, sinceBoot: now.sinceBoot + .seconds(seconds), boot: now.boot)
+                wall: now.wall + seconds, sinceBoot: now.sinceBoot + .milliseconds(Int((seconds * 1000).rounded())),
+                boot: now.boot)
             time.server += seconds
         }
     }

@@ -17,6 +17,19 @@ struct FullDiskTests {
         }
     }
 
+    @Test func `a refresh that could not be stored is not made, and the session stays`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            let outcome = try await desk.start(limited(desk), ["token", "--json", "--force-refresh"]).outcome()
+            try outcome.failure(1, "store")
+            #expect(outcome.errorLines.count == 1)
+            #expect(try desk.session() == before)
+            #expect(desk.provider.count(.token) == 1)
+            _ = try await desk.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
     @Test func `where nothing was stored nothing is left`() async throws {
         try await withDesk { desk in
             try await desk.start(limited(desk), desk.loginArguments([])).outcome().failure(1, "store")
