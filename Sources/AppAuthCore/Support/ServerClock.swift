@@ -34,8 +34,8 @@ package struct ServerClock: Sendable, Hashable {
     package var skewDescription: String {
         let seconds = Int(skew.rounded())
         return abs(seconds) < 2
-            ? "its clock agrees with this machine's"
-            : "its clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") this machine's"
+            ? "the provider's clock agrees with this machine's"
+            : "the provider's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") this machine's"
     }
 }
 
