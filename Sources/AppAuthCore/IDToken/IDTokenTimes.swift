@@ -57,7 +57,8 @@ extension IDTokenVerifier {
     }
 
     private func skew(_ message: String) -> AuthError {
-        let measured = serverClock.map { "by the answer's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
+        let measured =
+            serverClock.map { "by the answer's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
         return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
     }
 }

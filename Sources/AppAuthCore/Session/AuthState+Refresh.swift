@@ -4,22 +4,8 @@ internal import Logging
 
 /// How ``SessionRules`` are driven: with the store, its lock, and the provider.
 extension AuthState {
-    func renewedToken(_ need: SessionRules.Need) async throws -> AccessToken {
+    func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
         try await storeUnsaved()
-        let flight = flight(for: need.parameters)
-        let token = try await flight.run { [self, need] in try await refresh(need) }
-        if need.accepts(token, at: environment.now()) { return token }
-        // The flight may have been begun by a caller with smaller needs. This caller's own gives the best that there is.
-        return try await flight.run { [self, need] in try await refresh(need) }
-    }
-
-    private func flight(for parameters: TokenParameters) -> SingleFlight<AccessToken> {
-        let flight = flights[parameters] ?? SingleFlight()
-        flights[parameters] = flight
-        return flight
-    }
-
-    private func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
         var stored = try await store.attempt { [store] in try await store.load() }
         let known = knowledge
@@ -196,7 +182,7 @@ extension AuthState {
     public func settle(atMost limit: Duration) async {
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
-            for flight in flights.values { await flight.settle() }
+            for flight in counter.flights { await flight.settle() }
             await storing.settle()
             end.finish()
         }

@@ -17,19 +17,19 @@ internal import Logging
 /// ```
 public actor AuthState {
     /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
-    public internal(set) var record: AuthStateRecord
+    public internal(set) var record: AuthStateRecord { didSet { showTokens() } }
 
     let environment: Environment
     let store: any TokenStore
     let verification: IDTokenVerification
     let feed = ChangeFeed()
-    var flights: [TokenParameters: SingleFlight<AccessToken>] = [:]
+    let counter: TokenCounter
     let turns = RefreshQueue()
     let storing = SingleFlight<Void>()
     /// Whether the store has or had this session.
     var wasStored: Bool
     /// What the store has refused to take.
-    var unsaved: Unsaved?
+    var unsaved: Unsaved? { didSet { showTokens() } }
     /// What the store was last asked to take.
     var lastTried: Unsaved?
 
@@ -62,6 +62,7 @@ public actor AuthState {
 
     package init(record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool) {
         (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
+        counter = TokenCounter(record)
         verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
     }
 
@@ -125,13 +126,20 @@ public actor AuthState {
     ///   wrong ID token, or by a sign-out), ``AuthError/Code/noRefreshToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/store``, or the server's own code: none of these ends the session; `CancellationError`.
-    public func freshAccessToken(
+    public nonisolated func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
     ) async throws -> AccessToken {
         var need = SessionRules.Need(began: environment.now())
         (need.parameters, need.minimumValidity, need.isForced) = (parameters, minimumValidity, forceRefresh)
-        need.seen = record.token(for: parameters)
-        if unsaved == nil, let token = need.seen, need.accepts(token, at: need.began) { return token }
-        return try await renewedToken(need)
+        let (token, flight) = counter.look(for: &need)
+        if let token { return token }
+        // Thousands may wait: to join is cheaper than to bring an operation along.
+        if let token = try await flight.join(), need.accepts(token, at: environment.now()) { return token }
+        let renewed = try await flight.run { [self, need] in try await refresh(need) }
+        if need.accepts(renewed, at: environment.now()) { return renewed }
+        // The flight may have been begun by a caller with smaller needs. This caller's own gives the best that there is.
+        return try await flight.run { [self, need] in try await refresh(need) }
     }
+
+    private func showTokens() { counter.show(record, isStored: unsaved == nil) }
 }

@@ -6,17 +6,20 @@ internal import JOSE
 /// has left. Waiting costs a continuation each: ten thousand tasks that await one `Task.value` take ten times as long to
 /// wake.
 package final class SingleFlight<Value: Sendable>: Sendable {
+    /// Nil means that there was nothing to wait for.
+    private typealias Waiter = UnsafeContinuation<Value?, any Error>
+
     private struct State {
         var isRunning = false
         var nextID = 0
-        var waiting: [Int: CheckedContinuation<Value, any Error>] = [:]
+        var waiting: [Int: Waiter] = [:]
         /// Who waits for the end, and not for the result.
         var settling: [CheckedContinuation<Void, Never>] = []
         /// Callers whose cancellation came before their continuation.
         var cancelled: Set<Int> = []
     }
 
-    private enum Step { case gone, wait, start }
+    private enum Step { case gone, nothing, wait, start }
 
     private let state = Guarded(State())
 
@@ -24,20 +27,13 @@ package final class SingleFlight<Value: Sendable>: Sendable {
 
     /// Starts the operation, or joins the one that is running.
     package func run(_ operation: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        // A cancellation that comes after the result leaves its mark behind.
-        defer { state.withLock { _ = $0.cancelled.remove(id) } }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                enter(id, continuation, operation)
-            }
-        } onCancel: {
-            leave(id)
+        while true {
+            if let value = try await wait(startingWith: operation) { return value }
         }
     }
+
+    /// Joins the operation that is running; nil if none is. Costs less than ``run(_:)`` where many wait.
+    package func join() async throws -> Value? { try await wait(startingWith: nil) }
 
     /// Waits for the run that is under way, if there is one, whatever its result.
     package func settle() async {
@@ -50,43 +46,58 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         }
     }
 
-    private func enter(
-        _ id: Int, _ continuation: CheckedContinuation<Value, any Error>,
-        _ operation: @escaping @Sendable () async throws -> Value
-    ) {
-        let step: Step = state.withLock { state in
-            if state.cancelled.remove(id) != nil { return .gone }
-            state.waiting[id] = continuation
-            defer { state.isRunning = true }
-            return state.isRunning ? .wait : .start
+    private func wait(startingWith operation: (@Sendable () async throws -> Value)?) async throws -> Value? {
+        let id = state.withLock { state -> Int? in
+            guard state.isRunning || operation != nil else { return nil }
+            state.nextID += 1
+            return state.nextID
         }
-        switch step {
-        case .gone: continuation.resume(throwing: CancellationError())
-        case .wait: break
-        case .start:
-            Task {
-                let result: Result<Value, any Error>
-                do { result = .success(try await operation()) } catch { result = .failure(error) }
-                finish(result)
-            }
+        guard let id else { return nil }
+        // A cancellation that comes after the result leaves its mark behind.
+        defer { if Task.isCancelled { state.withLock { _ = $0.cancelled.remove(id) } } }
+        return try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { waiter in enter(id, waiter, operation) }
+        } onCancel: {
+            leave(id)
         }
     }
 
-    private func finish(_ result: Result<Value, any Error>) {
+    private func enter(_ id: Int, _ waiter: Waiter, _ operation: (@Sendable () async throws -> Value)?) {
+        let step: Step = state.withLock { state in
+            if state.cancelled.remove(id) != nil { return .gone }
+            guard state.isRunning || operation != nil else { return .nothing }
+            state.waiting[id] = waiter
+            defer { state.isRunning = true }
+            return state.isRunning ? .wait : .start
+        }
+        switch (step, operation) {
+        case (.gone, _): waiter.resume(throwing: CancellationError())
+        case (.start, let operation?):
+            Task {
+                let result: Result<Value?, any Error>
+                do { result = .success(try await operation()) } catch { result = .failure(error) }
+                finish(result)
+            }
+        case (.wait, _): break
+        case (.nothing, _), (.start, nil): waiter.resume(returning: nil)
+        }
+    }
+
+    private func finish(_ result: Result<Value?, any Error>) {
         let (waiting, settling) = state.withLock { state in
             defer { (state.isRunning, state.waiting, state.settling) = (false, [:], []) }
             return (state.waiting, state.settling)
         }
-        for continuation in waiting.values { continuation.resume(with: result) }
+        for waiter in waiting.values { waiter.resume(with: result) }
         for continuation in settling { continuation.resume() }
     }
 
     private func leave(_ id: Int) {
-        let continuation = state.withLock { state in
-            let continuation = state.waiting.removeValue(forKey: id)
-            if continuation == nil { state.cancelled.insert(id) }
-            return continuation
+        let waiter = state.withLock { state in
+            let waiter = state.waiting.removeValue(forKey: id)
+            if waiter == nil { state.cancelled.insert(id) }
+            return waiter
         }
-        continuation?.resume(throwing: CancellationError())
+        waiter?.resume(throwing: CancellationError())
     }
 }

@@ -14,6 +14,7 @@ struct ChangesTests {
             let late = state.changes
             world.provider.fault(.status(.internalServerError), at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            world.clock.advance(by: 1)
             await store.refuse(with: TestStore.Refusal(), after: 1)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
             await store.refuse(with: nil)
