@@ -22,7 +22,7 @@ struct QRCode: Sendable {
     var columns: Int { width + 2 * Self.margin }
     var rows: Int { (columns + 1) / 2 }
 
-    /// Whether a terminal can show all of it at once, with a line to spare.
+    /// Whether this is a terminal that can show all of it at once, with a line to spare.
     func fits(_ stream: Console.Stream) -> Bool {
         let size = terminal_size(stream.rawValue)
         return size.columns >= columns && size.rows > rows

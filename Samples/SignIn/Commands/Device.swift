@@ -60,7 +60,7 @@ struct Device: Command {
             console.say("Or open this one, and compare the code:")
             console.say("  \(complete)")
         }
-        guard Console.isTerminal(.error),
+        guard
             let picture = QRCode((code.verificationURIComplete ?? code.verificationURI).string),
             picture.fits(.error)
         else { return }

@@ -169,6 +169,19 @@ struct DeviceSignInTests {
         }
     }
 
+    @Test func `a pause that the expiry cut short is followed by no question, whatever the clock says`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.deviceCodeLifetime = 7
+        try await World.run(configuration) { world in
+            let desk = DeviceDesk(world)
+            desk.plan(duringPause: 2) { desk in desk.world.clock.advance(by: -1) }
+            let error = await authError { try await desk.signIn.run(store: MemoryTokenStore()) }
+            #expect(error?.code == .expiredToken)
+            #expect(desk.pauses == [.seconds(5), .seconds(2)])
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
     @Test func `a machine that slept past the expiry asks no more`() async throws {
         try await World.run { world in
             let desk = DeviceDesk(world)
