@@ -20,16 +20,9 @@ extension AuthState {
         let request = authorization.request
         let tokens = try await wait.tokens(for: authorization, environment)
         let verification = IDTokenVerification(client: request.client, environment: environment)
-        var idToken: IDToken?
-        if request.scope.contains(.openID) {
-            guard let token = tokens.idToken else {
-                throw AuthError(
-                    .invalidIDToken, .idToken, "expected an ID token, since 'openid' was asked for, found none")
-            }
-            var expected = IDTokenVerifier.Expectations()
-            expected.accessToken = tokens.accessToken
-            idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
-        }
+        // Without a nonce, since none was sent: a token that has one is not for this sign-in.
+        let idToken = try await verification.idToken(
+            of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
         var record = try AuthStateRecord(
             client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
         record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
