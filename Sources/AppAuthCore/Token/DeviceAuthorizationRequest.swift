@@ -28,12 +28,18 @@ public struct DeviceAuthorizationRequest: Sendable {
     ///   - additionalParameters: What a provider wants beyond the RFC, for example `audience`.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no device authorization
     ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one
-    ///   given twice.
+    ///   given twice, for a scope value with a character that none may have, and for a client id that is empty.
     public init(
         client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
         additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     ) throws {
         endpoint = try client.provider.require(.deviceAuthorization)
+        // RFC 6749 §2.2, §3.3.
+        guard !client.id.isEmpty else { throw Self.refusal("expected a client id, found an empty one") }
+        if let value = scope.first(where: { !$0.isWellFormed }) {
+            throw Self.refusal(
+                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
+        }
         (self.client, self.scope) = (client, scope)
         var form = FormParameters()
         form.append("scope", scope.spaceDelimited)

@@ -9,12 +9,13 @@ struct DeviceAuthorizationTests {
     private static let issuer = "https://op.example"
 
     private static func request(
-        _ more: [AuthorizationRequest.Options.Parameter] = [], scope: [Scope] = [.openID, .profile]
+        _ more: [AuthorizationRequest.Options.Parameter] = [], scope: [Scope] = [.openID, .profile],
+        clientID: String = "s6BhdRkqt3"
     ) throws -> DeviceAuthorizationRequest {
         let provider = try ProviderMetadata(
             issuer: issuer, endpoints: [.token: issuer + "/token", .deviceAuthorization: issuer + "/device"])
         return try DeviceAuthorizationRequest(
-            client: Client(id: "s6BhdRkqt3", provider: provider), scope: scope, additionalParameters: more)
+            client: Client(id: clientID, provider: provider), scope: scope, additionalParameters: more)
     }
 
     /// The example of RFC 8628 §3.2, and a change.
@@ -105,6 +106,15 @@ struct DeviceAuthorizationTests {
     @Test(arguments: DeviceAuthorizationRequest.reservedParameters.sorted())
     func `what the library sends itself cannot be added`(name: String) throws {
         #expect(refusal { try Self.request([.init(name, "x")]) }?.code == .invalidConfiguration)
+    }
+
+    @Test(arguments: ["", "a b", "a\"b", "a\\b", "ä"])
+    func `what is no scope value is refused`(scope: String) throws {
+        #expect(refusal { try Self.request(scope: [Scope(rawValue: scope)]) }?.code == .invalidConfiguration)
+    }
+
+    @Test func `an empty client id is refused`() throws {
+        #expect(refusal { try Self.request(clientID: "") }?.code == .invalidConfiguration)
     }
 
     @Test func `a parameter twice is refused`() throws {
