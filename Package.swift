@@ -42,10 +42,12 @@ let package = Package(
         .executableTarget(
             name: "sign-in",
             dependencies: [
-                "AppAuth", "AppAuthCore", "JOSE", "CShims", "ScriptedBrowser", httpTypes, logging,
+                "AppAuth", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
+        // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
+        .target(name: "TerminalShims", path: "Samples/TerminalShims"),
         .target(
             name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
             swiftSettings: swift),

@@ -20,10 +20,11 @@ struct ClientArgument: ExpressibleByArgument {
         let parts = argument.split(separator: ":", maxSplits: 1).map(String.init)
         guard let id = parts.first, !argument.hasPrefix(":") else { return nil }
         let secret = parts.count == 2 ? parts[1] : nil
+        let ofEachClient: Set = [
+            "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
+        ]
         client = RegisteredClient(
             id: id, secret: secret, redirectURIs: [.anyLoopback],
-            grantTypes: secret == nil
-                ? ["authorization_code", "refresh_token"]
-                : ["authorization_code", "refresh_token", "client_credentials", "password"])
+            grantTypes: secret == nil ? ofEachClient : ofEachClient.union(["client_credentials", "password"]))
     }
 }

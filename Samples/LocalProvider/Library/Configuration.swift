@@ -14,6 +14,9 @@ extension LocalProvider {
         package var refreshTokenLifetime = 90 * 86_400
         package var idTokenLifetime = 600
         package var codeLifetime = 60
+        package var deviceCodeLifetime = 600
+        /// What a device has to leave between two questions.
+        package var devicePollingInterval = 5
         /// How long a browser stays signed in.
         package var sessionLifetime = 8 * 3600
 
@@ -65,14 +68,18 @@ extension LocalProvider.Configuration {
 extension RegisteredClient {
     /// A native app: public, with any loopback redirect.
     package static var demo: RegisteredClient {
-        RegisteredClient(id: "demo", name: "Demo App", redirectURIs: [.anyLoopback])
+        RegisteredClient(
+            id: "demo", name: "Demo App", redirectURIs: [.anyLoopback],
+            grantTypes: ["authorization_code", "refresh_token", DeviceCodeGrant.type])
     }
 
     /// As ``demo`` with a secret that needs the form encoding of RFC 6749 §2.3.1, and every grant.
     package static var demoConfidential: RegisteredClient {
         RegisteredClient(
             id: "demo-confidential", secret: "s3cret: 100% äß+/=", name: "Demo Server", redirectURIs: [.anyLoopback],
-            grantTypes: ["authorization_code", "refresh_token", "client_credentials", "password"])
+            grantTypes: [
+                "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
+            ])
     }
 
     /// A program that acts for itself.

@@ -15,6 +15,10 @@ package enum Endpoint: String, Sendable, Hashable, CaseIterable {
     case revocation
     case introspection
     case endSession
+    /// Where devices ask for a code (RFC 8628 §3.1).
+    case deviceAuthorization
+    /// The page where people enter it (RFC 8628 §3.3).
+    case deviceVerification
     /// Everything else: answered with 404.
     case none
 }

@@ -24,6 +24,9 @@ struct Issuer: Sendable {
         case .revocation: path + "/revoke"
         case .introspection: path + "/introspect"
         case .endSession: path + "/end_session"
+        case .deviceAuthorization: path + "/device_authorization"
+        // RFC 8628 §3.3: short, since people type it.
+        case .deviceVerification: path + "/device"
         case .none: path + "/"
         }
     }

@@ -59,6 +59,8 @@ struct Router: Sendable {
         case .revocation: try RevocationEndpoint(context: context).answer(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
         case .endSession: EndSessionEndpoint(context: context).answer(to: request)
+        case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
+        case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         case .none: Pages(context: context).error("There is nothing at this address.", .notFound)
         }
     }

@@ -81,7 +81,7 @@ struct Login: Command {
         }
     }
 
-    private static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
+    static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
         var lines = ["Signed in at \(record.client.provider.issuer) as \(record.person)."]
         if let date = record.accessToken?.expiresAt {
             lines.append("The access token is good until \(date.ISO8601Format()).")

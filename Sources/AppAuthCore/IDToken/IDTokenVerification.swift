@@ -12,6 +12,24 @@ struct IDTokenVerification: Sendable {
         keys = client.provider[.keys].map { KeySetCache(url: $0, environment: environment, entry: entry) }
     }
 
+    /// Verifies the ID token that a sign-in brings; nil where `openid` was not asked for.
+    ///
+    /// - Parameter expected: What the request asked for; the access token is added here.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` where there is none that should be there (Core
+    ///   §3.1.3.3), and as ``verify(_:_:serverClock:)``.
+    func idToken(
+        of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
+    ) async throws -> IDToken? {
+        guard scope.contains(.openID) else { return nil }
+        guard let token = tokens.idToken else {
+            throw AuthError(
+                .invalidIDToken, .idToken, "expected an ID token, since 'openid' was asked for, found none")
+        }
+        var expected = expected
+        expected.accessToken = tokens.accessToken
+        return try await verify(token, expected, serverClock: tokens.serverClock)
+    }
+
     /// Verifies with the keys at hand; if none of them is the token's, with the keys fetched again, once.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` or ``AuthError/Code/clockSkew``. Where a key is not

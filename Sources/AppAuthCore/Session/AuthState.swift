@@ -84,16 +84,8 @@ public actor AuthState {
         let tokens = try await TokenEndpoint(client: request.client, environment: environment)
             .send(.exchange(response), stage: .token)
         let verification = IDTokenVerification(client: request.client, environment: environment)
-        var idToken: IDToken?
-        if request.scope.contains(.openID) {
-            guard let token = tokens.idToken else {
-                throw AuthError(
-                    .invalidIDToken, .idToken, "expected an ID token, since 'openid' was asked for, found none")
-            }
-            var expected = IDTokenVerifier.Expectations(request: request)
-            expected.accessToken = tokens.accessToken
-            idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
-        }
+        let idToken = try await verification.idToken(
+            of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
         let record = try AuthStateRecord(
             request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
         try await store.replace(with: record)

@@ -25,4 +25,9 @@ package struct TokenRequest: Sendable {
     {
         try TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())] + parameters.form())
     }
+
+    /// RFC 8628 §3.4.
+    package static func deviceCode(_ deviceCode: Secret) -> TokenRequest {
+        TokenRequest(.deviceCode, [("device_code", deviceCode.reveal())])
+    }
 }

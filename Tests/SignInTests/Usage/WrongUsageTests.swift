@@ -10,6 +10,8 @@ struct WrongUsageTests {
         [], ["sign-on"], ["--frobnicate"], ["device"], ["client-credentials"], ["password"], ["register"],
         ["token", "--frobnicate"], ["token", "more"], ["discover"], ["request"], ["request", "GET"],
         ["login"], ["login", "--issuer", "https://op.example"], ["login", "--client-id", "app"], ["login", "--issuer"],
+        ["device", "--issuer", "https://op.example"], ["device", "--client-id", "app"],
+        ["device", "--issuer", "https://op.example", "--client-id", "app", "--redirect-port", "0"],
     ])
     func `a command that is missing, unknown or incomplete is wrong usage`(arguments: [String]) async throws {
         try await withDesk { desk in

@@ -78,23 +78,11 @@ struct InteractionEndpoint {
         return .redirect(to: url(interaction))
     }
 
-    /// Gives the browser a new cookie, so that one planted before is worth nothing (session fixation).
     private func signIn(_ user: User, _ interaction: inout Interaction, _ browser: Browser) throws -> Reply {
-        let now = context.now
-        let renewed = Browser(
-            id: try OpaqueToken.make(), expiresAt: now.adding(context.configuration.sessionLifetime),
-            signIn: .init(userName: user.name, subject: user.subject, time: now))
         interaction.hasSignedIn = true
         let changed = interaction
-        context.store.withLock { records in
-            records.interactions[changed.id] = changed
-            records.browsers[browser.id] = nil
-            records.browsers[renewed.id] = renewed
-            // Sign-ins in other tabs go on under the new cookie.
-            for (id, other) in records.interactions where other.browserID == browser.id {
-                records.interactions[id]?.browserID = renewed.id
-            }
-        }
+        context.store.withLock { $0.interactions[changed.id] = changed }
+        let renewed = try context.signIn(user, in: browser)
         var reply = Reply.redirect(to: url(interaction))
         reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)
         return reply
@@ -110,4 +98,23 @@ struct InteractionEndpoint {
     }
 
     private func url(_ interaction: Interaction) -> String { context.issuer.url(.interaction) + "/" + interaction.id }
+}
+
+extension Context {
+    /// Gives the browser a new cookie, so that one planted before is worth nothing (session fixation).
+    func signIn(_ user: User, in browser: Browser) throws -> Browser {
+        let now = now
+        let renewed = Browser(
+            id: try OpaqueToken.make(), expiresAt: now.adding(configuration.sessionLifetime),
+            signIn: .init(userName: user.name, subject: user.subject, time: now))
+        store.withLock { records in
+            records.browsers[browser.id] = nil
+            records.browsers[renewed.id] = renewed
+            // Sign-ins in other tabs go on under the new cookie.
+            for (id, other) in records.interactions where other.browserID == browser.id {
+                records.interactions[id]?.browserID = renewed.id
+            }
+        }
+        return renewed
+    }
 }

@@ -7,24 +7,13 @@ extension Pages {
         let (request, words) = (interaction.request, Phrases(interaction.request.language))
         let name = failedName ?? request.loginHint ?? ""
         let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
-        let focusName: HTML = name.isEmpty ? " autofocus" : ""
-        let focusPassword: HTML = name.isEmpty ? "" : " autofocus"
-        let accounts = HTML(
-            joining: context.configuration.users.map { user in
-                "<br><code>\(user.name)</code> · <code>\(user.password)</code>"
-            })
         let content: HTML = """
             <p class="soft">\(words.toContinue(to: request.client.name))</p>
             \(failure)
-            <p class="box">\(words.demoAccounts)
-            \(accounts)</p>
+            \(demoAccounts(words))
             <form method="post" action="\(action(interaction))">
             \(token(interaction))
-            <p><label for="username">\(words.name)</label>
-            <input id="username" name="username" type="text" value="\(name)" autocomplete="username" \
-            autocapitalize="none" spellcheck="false" required\(focusName)></p>
-            <p><label for="password">\(words.password)</label>
-            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)></p>
+            \(signInFields(words, name: name))
             <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
             <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
             </form>
@@ -32,6 +21,29 @@ extension Pages {
         return page(
             words.signIn, content, language: request.language, target: request.redirectURI,
             failedName == nil ? .ok : .unprocessableContent)
+    }
+
+    func demoAccounts(_ words: Phrases) -> HTML {
+        let accounts = HTML(
+            joining: context.configuration.users.map { user in
+                "<br><code>\(user.name)</code> · <code>\(user.password)</code>"
+            })
+        return """
+            <p class="box">\(words.demoAccounts)
+            \(accounts)</p>
+            """
+    }
+
+    func signInFields(_ words: Phrases, name: String) -> HTML {
+        let focusName: HTML = name.isEmpty ? " autofocus" : ""
+        let focusPassword: HTML = name.isEmpty ? "" : " autofocus"
+        return """
+            <p><label for="username">\(words.name)</label>
+            <input id="username" name="username" type="text" value="\(name)" autocomplete="username" \
+            autocapitalize="none" spellcheck="false" required\(focusName)></p>
+            <p><label for="password">\(words.password)</label>
+            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)></p>
+            """
     }
 
     func chooseAccount(_ interaction: Interaction, _ signIn: Browser.SignIn) -> Reply {

@@ -41,6 +41,44 @@ struct Phrases {
     func consentTitle(_ client: String) -> String { say("Allow \(client)?", "\(client) erlauben?") }
     func wants(_ client: String) -> String { say("\(client) would like to", "\(client) möchte") }
 
+    // The pages of a device.
+    var connectDevice: String { say("Connect a device", "Gerät verbinden") }
+    var code: String { say("Code", "Code") }
+    var next: String { say("Continue", "Weiter") }
+    var enterCode: String {
+        say("Enter the code that your device shows.", "Geben Sie den Code ein, den Ihr Gerät anzeigt.")
+    }
+    var wrongCode: String {
+        say(
+            "No device waits with this code. It may have expired.",
+            "Auf diesen Code wartet kein Gerät. Vielleicht ist er abgelaufen.")
+    }
+    var tooManyCodes: String {
+        say("Too many wrong codes. Please wait a minute.", "Zu viele falsche Codes. Bitte warten Sie eine Minute.")
+    }
+    var compareCode: String {
+        say(
+            "Allow this only if your own device shows this code:",
+            "Erlauben Sie das nur, wenn Ihr eigenes Gerät diesen Code anzeigt:")
+    }
+    var deviceConnected: String { say("The device is connected", "Das Gerät ist verbunden") }
+    var deviceRefused: String { say("The device was refused", "Das Gerät wurde abgelehnt") }
+
+    func toConnect(_ client: String) -> String {
+        say("to connect \(client) on another device", "um \(client) auf einem anderen Gerät zu verbinden")
+    }
+    func onAnotherDevice(_ client: String) -> String {
+        say("\(client) on another device would like to", "\(client) auf einem anderen Gerät möchte")
+    }
+    func goBack(to client: String) -> String {
+        say(
+            "You may close this page and go back to \(client).",
+            "Sie können diese Seite schließen und zu \(client) zurückkehren.")
+    }
+    func nothingShared(with client: String) -> String {
+        say("Nothing was shared with \(client).", "Mit \(client) wurde nichts geteilt.")
+    }
+
     func scope(_ scope: String) -> String {
         switch scope {
         case "openid": say("know who you are", "wissen, wer Sie sind")

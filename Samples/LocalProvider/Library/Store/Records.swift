@@ -7,6 +7,11 @@ struct Records: Sendable {
     var browsers: [String: Browser] = [:]
     var interactions: [String: Interaction] = [:]
     var codes: [String: AuthorizationCode] = [:]
+    /// The devices that wait, by their device codes.
+    var devices: [String: DeviceRequest] = [:]
+    /// The device codes of those that nobody has decided on.
+    var userCodes: [UserCode: String] = [:]
+    var userCodeAttempts = UserCodeAttempts()
     var grants: [String: Grant] = [:]
     var accessTokens: [String: AccessToken] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
@@ -28,6 +33,8 @@ struct Records: Sendable {
         browsers = browsers.filter { $0.value.expiresAt > now }
         interactions = interactions.filter { $0.value.expiresAt > now }
         codes = codes.filter { $0.value.expiresAt > now }
+        devices = devices.filter { $0.value.expiresAt > now }
+        userCodes = userCodes.filter { devices[$0.value] != nil }
         accessTokens = accessTokens.filter { $0.value.expiresAt > now }
         refreshTokens = refreshTokens.filter { $0.value.expiresAt > now }
         let used = Set(accessTokens.values.map(\.grantID) + refreshTokens.values.map(\.grantID))
@@ -37,7 +44,7 @@ struct Records: Sendable {
     }
 
     private var count: Int {
-        browsers.count + interactions.count + codes.count + accessTokens.count + refreshTokens.count
+        browsers.count + interactions.count + codes.count + devices.count + accessTokens.count + refreshTokens.count
     }
 }
 

@@ -13,6 +13,7 @@ struct TokenEndpoint {
             case "refresh_token": grant = RefreshGrant(context: context).refresh
             case "client_credentials": grant = ClientCredentialsGrant(context: context).issue
             case "password": grant = PasswordGrant(context: context).issue
+            case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
             default:
                 throw OAuthFailure("unsupported_grant_type", "the grant_type is not one that is supported")
             }

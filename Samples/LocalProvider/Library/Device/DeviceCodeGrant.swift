@@ -1,0 +1,44 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Gives a device its tokens once a person has approved it (RFC 8628 §3.4, §3.5).
+struct DeviceCodeGrant {
+    let context: Context
+
+    static let type = "urn:ietf:params:oauth:grant-type:device_code"
+
+    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        guard let value = form["device_code"] else { throw OAuthFailure.invalidRequest("expected a device_code") }
+        let now = context.now
+        // A failure comes out as a value: what it changed in the store stays.
+        let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
+            guard var device = records.devices[value], device.client.id == client.id else {
+                return .failure(OAuthFailure.invalidGrant("the device_code is not one of this client"))
+            }
+            defer { records.devices[value] = device }
+            guard device.expiresAt > now else {
+                return .failure(OAuthFailure("expired_token", "the device_code has expired"))
+            }
+            switch device.outcome {
+            case .pending: return .failure(device.poll(now))
+            case .denied: return .failure(OAuthFailure("access_denied", "the person said no"))
+            case .used: return .failure(OAuthFailure.invalidGrant("the device_code was used before"))
+            case .approved(let grant):
+                device.outcome = .used
+                return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
+            }
+        }
+        return try TokenIssuer(context: context).answer(result.get(), to: client)
+    }
+}
+
+extension DeviceRequest {
+    /// RFC 8628 §3.5: who asks too soon has to leave five seconds more, for this and all that follow.
+    fileprivate mutating func poll(_ now: Date) -> OAuthFailure {
+        let isTooSoon = lastPoll.map { now.timeIntervalSince($0) < Double(interval) } ?? false
+        lastPoll = now
+        guard isTooSoon else { return OAuthFailure("authorization_pending", "the person has not decided yet") }
+        interval += 5
+        return OAuthFailure("slow_down", "expected \(interval) seconds between two questions")
+    }
+}

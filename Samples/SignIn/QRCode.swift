@@ -1,0 +1,52 @@
+internal import TerminalShims
+
+/// A QR code for a terminal: two modules in each character, one above the other.
+struct QRCode: Sendable {
+    /// In modules, without the margin.
+    let width: Int
+    private let modules: [UInt8]
+
+    /// The light margin that scanners need on each side (ISO/IEC 18004 §6.3.8).
+    private static let margin = 4
+    /// The largest code there is.
+    private static let mostModules = 177 * 177
+
+    /// nil where libqrencode is not installed, and for a text that is too long.
+    init?(_ text: String) {
+        var modules = [UInt8](repeating: 0, count: Self.mostModules)
+        width = Int(terminal_qr_code(text, &modules, modules.count))
+        guard width > 0 else { return nil }
+        self.modules = Array(modules.prefix(width * width))
+    }
+
+    var columns: Int { width + 2 * Self.margin }
+    var rows: Int { (columns + 1) / 2 }
+
+    /// Whether this is a terminal that can show all of it at once, with a line to spare.
+    func fits(_ stream: Console.Stream) -> Bool {
+        let size = terminal_size(stream.rawValue)
+        return size.columns >= columns && size.rows > rows
+    }
+
+    /// The rows, in black on white by numbers that no theme changes: so it can be scanned on dark terminals as well.
+    var lines: [String] {
+        (0..<rows).map { row in
+            let characters = (0..<columns).map { column in
+                switch (isDark(column, 2 * row), isDark(column, 2 * row + 1)) {
+                case (false, false): " "
+                case (true, false): "▀"
+                case (false, true): "▄"
+                case (true, true): "█"
+                }
+            }
+            return "\u{1B}[38;5;16;48;5;231m" + characters.joined() + "\u{1B}[0m"
+        }
+    }
+
+    /// Around the code everything is light.
+    private func isDark(_ column: Int, _ row: Int) -> Bool {
+        let (x, y) = (column - Self.margin, row - Self.margin)
+        guard (0..<width).contains(x), (0..<width).contains(y) else { return false }
+        return modules[y * width + x] == 1
+    }
+}

@@ -1,0 +1,39 @@
+#include "terminal_shims.h"
+
+#include <dlfcn.h>
+#include <sys/ioctl.h>
+
+struct terminal_size terminal_size(int descriptor) {
+    struct winsize size = {0};
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return (struct terminal_size){0, 0};
+    return (struct terminal_size){size.ws_col, size.ws_row};
+}
+
+// From libqrencode's public header; part of the ABI of libqrencode.so.4.
+struct qr_code {
+    int version;
+    int width;
+    unsigned char *data;
+};
+enum { LEVEL_L = 0, MODE_8 = 2, CASE_SENSITIVE = 1, ANY_VERSION = 0 };
+
+int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity) {
+    void *library = dlopen("libqrencode.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return 0;
+    struct qr_code *(*encode)(const char *, int, int, int, int) =
+        (struct qr_code * (*)(const char *, int, int, int, int)) dlsym(library, "QRcode_encodeString");
+    void (*release)(struct qr_code *) = (void (*)(struct qr_code *))dlsym(library, "QRcode_free");
+    struct qr_code *code = NULL;
+    if (encode != NULL && release != NULL) code = encode(text, ANY_VERSION, LEVEL_L, MODE_8, CASE_SENSITIVE);
+    int width = 0;
+    if (code != NULL) {
+        if ((size_t)code->width * (size_t)code->width <= capacity) {
+            width = code->width;
+            // The lowest bit of a module is its colour; the others say what it is for.
+            for (int i = 0; i < width * width; i++) modules[i] = code->data[i] & 1;
+        }
+        release(code);
+    }
+    dlclose(library);
+    return width;
+}

@@ -1,0 +1,32 @@
+extension AuthState {
+    /// Waits until a person has approved the device elsewhere, verifies the ID token and stores the session.
+    ///
+    /// Asks the token endpoint in the rhythm that the provider gave, measured from the end of each answer. A provider
+    /// that cannot be reached is asked again, less and less often; only an answer that means it, the code's expiry and
+    /// cancellation end the wait. Then the provider's keys are fetched. RFC 8628 §3.4, §3.5; OpenID Connect Core
+    /// §3.1.3.7, without a nonce, since this flow sends none.
+    ///
+    /// - Parameters:
+    ///   - authorization: What ``DeviceAuthorizationRequest/send(in:)`` returned. Good for one session.
+    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    ///   - wait: How time passes, and who is told of each step.
+    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
+    ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    public init(
+        awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
+        wait: DeviceWait = DeviceWait()
+    ) async throws {
+        let request = authorization.request
+        let tokens = try await wait.tokens(for: authorization, environment)
+        let verification = IDTokenVerification(client: request.client, environment: environment)
+        // Without a nonce, since none was sent: a token that has one is not for this sign-in.
+        let idToken = try await verification.idToken(
+            of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
+        var record = try AuthStateRecord(
+            client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
+        record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+        try await store.replace(with: record)
+        self.init(record: record, store: store, environment: environment, wasStored: true)
+    }
+}

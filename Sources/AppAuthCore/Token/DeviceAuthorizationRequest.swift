@@ -1,0 +1,75 @@
+internal import HTTPTypes
+
+/// Asks a provider for a code that the person enters on another device (RFC 8628 §3.1): for machines without a browser.
+///
+/// ```swift
+/// let authorization = try await DeviceAuthorizationRequest(client: client).send(in: environment)
+/// print("Open \(authorization.verificationURI) and enter \(authorization.userCode)")
+/// let state = try await AuthState(awaiting: authorization, store: store, environment: environment)
+/// ```
+public struct DeviceAuthorizationRequest: Sendable {
+    /// The client that asks.
+    public let client: Client
+    /// What is asked for.
+    public let scope: [Scope]
+    /// What is sent, before the client's authentication.
+    package let form: FormParameters
+    private let endpoint: SecureURL
+
+    /// What an extra parameter may not be, since the library answers for it.
+    public static let reservedParameters: Set<String> = [
+        "client_id", "scope", "client_secret", "client_assertion", "client_assertion_type",
+    ]
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
+    ///   - additionalParameters: What a provider wants beyond the RFC, for example `audience`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no device authorization
+    ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one
+    ///   given twice, for a scope value with a character that none may have, and for a client id that is empty.
+    public init(
+        client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
+        additionalParameters: [AuthorizationRequest.Options.Parameter] = []
+    ) throws {
+        endpoint = try client.provider.require(.deviceAuthorization)
+        // RFC 6749 §2.2, §3.3.
+        guard !client.id.isEmpty else { throw Self.refusal("expected a client id, found an empty one") }
+        if let value = scope.first(where: { !$0.isWellFormed }) {
+            throw Self.refusal(
+                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
+        }
+        (self.client, self.scope) = (client, scope)
+        var form = FormParameters()
+        form.append("scope", scope.spaceDelimited)
+        for parameter in additionalParameters {
+            guard !Self.reservedParameters.contains(parameter.name) else {
+                throw Self.refusal("the parameter '\(parameter.name)' is the library's own")
+            }
+            form.append(parameter.name, parameter.value)
+        }
+        // RFC 8628 §3.1: parameters MUST NOT be included more than once.
+        if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }
+        self.form = form
+    }
+
+    /// Sends the request, authenticated as at the token endpoint (RFC 8628 §3.1), and reads the answer strictly.
+    ///
+    /// One POST, not repeated.
+    ///
+    /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
+    public func send(in environment: Environment) async throws -> DeviceAuthorization {
+        let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
+        let answer = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
+        guard answer.response.status == .ok else {
+            throw answer.oauthError(from: endpoint, stage: .authorization, hiding: tokenEndpoint.secrets(in: form))
+        }
+        return try DeviceAuthorization(answer, to: self, received: environment.now())
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import LocalProvider
+import Testing
+
+/// `sign-in device` on a terminal: the picture of the code, and the time that is left.
+@Suite(.timeLimit(.minutes(5)))
+struct DeviceTerminalTests {
+    /// Runs the command on a terminal of this size until its time is over, and returns what the terminal got.
+    private func terminal(
+        _ desk: Desk, columns: Int, rows: Int, seconds: Int = 1, with changes: [String: String?] = [:]
+    ) async throws -> String {
+        let command = """
+            stty cols \(columns) rows \(rows)
+            exec "\(try BuiltProducts.path("sign-in"))" device --issuer \(desk.issuer) --client-id demo --timeout \(seconds)
+            """
+        return try await desk.start(["script", "-qefc", command, "/dev/null"], [], changes).outcome().output
+    }
+
+    /// A row of the picture begins with black on white.
+    private static let row = "\u{1B}[38;5;16;48;5;231m"
+
+    @Test(
+        arguments: [
+            // The address with the code takes 29 modules, and the margin 4 on each side: 37 columns, 19 rows.
+            (100, 60, true), (37, 20, true), (36, 20, false), (37, 19, false),
+        ])
+    func `the picture is there where it fits`(columns: Int, rows: Int, isThere: Bool) async throws {
+        try await withDesk(.device) { desk in
+            let text = try await terminal(desk, columns: columns, rows: rows)
+            #expect(text.contains("/device?user_code="), "\(text)")
+            #expect(text.components(separatedBy: Self.row).count - 1 == (isThere ? 19 : 0), "\(text)")
+        }
+    }
+
+    @Test func `without the library there is no picture, and all else`() async throws {
+        try await withDesk(.device) { desk in
+            // The loader takes this for the library, and refuses it.
+            let folder = desk.home + "/lib"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            try Data().write(to: URL(filePath: folder + "/libqrencode.so.4"))
+            let text = try await terminal(desk, columns: 100, rows: 60, with: ["LD_LIBRARY_PATH": folder])
+            #expect(text.contains("/device?user_code=") && text.contains("minutes left"))
+            #expect(!text.contains(Self.row))
+        }
+    }
+
+    @Test func `the time that is left is one line that is written again, and goes at the end`() async throws {
+        try await withDesk(.device) { desk in
+            let text = try await terminal(desk, columns: 30, rows: 60, seconds: 3)
+            let lines = text.components(separatedBy: "\r\u{1B}[K")
+            for left in ["0:03", "0:02", "0:01"] {
+                #expect(lines.contains("Waiting: \(left) minutes left, Ctrl-C ends it. "), "\(lines)")
+            }
+            #expect(lines.dropFirst().dropLast().allSatisfy { !$0.contains("\n") })
+            #expect(lines.last?.hasPrefix("sign-in: the command did not finish") == true)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import AppAuth
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// `sign-in device`, with a person who enters the code in another browser (RFC 8628).
+@Suite(.timeLimit(.minutes(5)))
+struct DeviceTests {
+    @Test func `a code that is approved elsewhere signs in, and the session goes on by itself`() async throws {
+        try await withDesk(.device) { desk in
+            let process = try desk.device("--verbose")
+            let shown = try await DeviceCode(process)
+            #expect(shown.page == desk.provider.url(.deviceVerification))
+            #expect(shown.pageWithCode == "\(shown.page)?user_code=\(shown.userCode)")
+            #expect(try await shown.decide("allow").contains("The device is connected"))
+            let outcome = try await process.outcome()
+            let result = try outcome.result()
+            #expect(
+                result.object?.members.map(\.name).sorted() == [
+                    "access_token_expires_at", "client_id", "has_refresh_token", "id_token_claims", "issuer", "scope",
+                    "token_type",
+                ])
+            #expect(result["issuer"]?.string == desk.issuer)
+            #expect(result["client_id"]?.string == "demo")
+            #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
+            #expect(result["scope"]?.string == "openid profile offline_access")
+            #expect(result["token_type"]?.string == "Bearer")
+            #expect(result["has_refresh_token"]?.bool == true)
+            // It was no terminal: a line, and no picture.
+            #expect(outcome.errorLines.contains("Waiting for at most 5:00 minutes."))
+            #expect(!outcome.errors.contains("\u{1B}") && !outcome.errors.contains("\r"))
+            let code = try #require(desk.provider.log(.token).first?.form["device_code"])
+            #expect(!outcome.errors.contains(code) && !outcome.output.contains(code))
+            let token = try await desk.run("token", "--json").result()["access_token"]?.string
+            #expect(desk.provider.isAlive(try #require(token)))
+            #expect(desk.stored.count == 1 && desk.browser.visits.isEmpty)
+        }
+    }
+
+    @Test func `without json it says who is signed in`() async throws {
+        try await withDesk(.device) { desk in
+            let process = try desk.start(["device", "--issuer", desk.issuer, "--client-id", "demo"])
+            try await DeviceCode(process).decide("allow")
+            let outcome = try await process.outcome()
+            #expect(outcome.status == 0)
+            #expect(outcome.outputLines.first?.hasPrefix("Signed in at \(desk.issuer) as Alice Liddell") == true)
+        }
+    }
+
+    @Test func `a client with a secret asks with it, for the scope that is named`() async throws {
+        try await withDesk(.device) { desk in
+            let file = desk.home + "/secret"
+            try Data(try #require(RegisteredClient.demoConfidential.secret).utf8).write(to: URL(filePath: file))
+            let process = try desk.device(
+                "--client-secret-file", file, "--client-auth", "post", "--scope", "openid email",
+                client: "demo-confidential")
+            try await DeviceCode(process).decide("allow")
+            let result = try await process.outcome().result()
+            #expect(result["scope"]?.string == "openid email")
+            #expect(result["id_token_claims"]?["email"]?.string == "alice@example.com")
+            #expect(result["has_refresh_token"]?.bool == false)
+        }
+    }
+
+    @Test func `a no is access_denied, and an earlier session stays`() async throws {
+        try await withDesk(.device) { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            let process = try desk.device()
+            try await DeviceCode(process).decide("deny")
+            #expect(try await process.outcome().failure(1, "access_denied").contains("refused by the person"))
+            #expect(try desk.session() == before)
+        }
+    }
+
+    @Test func `a code that nobody enters expires`() async throws {
+        try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { desk in
+            let outcome = try await desk.device().outcome()
+            #expect(try outcome.failure(1, "expired_token").contains("start again for a new one"))
+            #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `the command's limit ends it before the code does`() async throws {
+        try await withDesk(.device) { desk in
+            let outcome = try await desk.device("--timeout", "0.5").outcome()
+            try outcome.failure(1, "timeout")
+            #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
+            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
+    func `a signal ends the wait at once`(signal: CInt, status: CInt, code: String) async throws {
+        // The pause would be a minute.
+        try await withDesk(.device { $0.devicePollingInterval = 60 }) { desk in
+            let process = try desk.device()
+            _ = try await DeviceCode(process)
+            let start = ContinuousClock.now
+            process.send(signal)
+            try await process.outcome().failure(status, code)
+            #expect(start.duration(to: .now) < .seconds(20))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `trouble on the way is told and does not end it`() async throws {
+        try await withDesk(.device) { desk in
+            desk.provider.fault(.reset(), at: .token)
+            let process = try desk.device()
+            let shown = try await DeviceCode(process)
+            let line = try await process.line { $0.contains("Asking again") }
+            #expect(line.hasSuffix(". Asking again in 2 s."), "\(line)")
+            try await shown.decide("allow")
+            _ = try await process.outcome().result()
+        }
+    }
+
+    @Test func `a provider that wants to be asked less often is`() async throws {
+        try await withDesk(.device) { desk in
+            desk.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
+            let process = try desk.device()
+            let line = try await process.line { $0.contains("less often") }
+            #expect(line == "The provider wants to be asked less often: every 6 s.")
+            process.send(SIGINT)
+            try await process.outcome().failure(130, "interrupted")
+        }
+    }
+
+    @Test func `a provider without the flow is named before anything is shown`() async throws {
+        try await withDesk(.device) { desk in
+            for endpoint in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                desk.provider.fault(.editDocument { $0["device_authorization_endpoint"] = nil }, at: endpoint)
+            }
+            let outcome = try await desk.device().outcome()
+            #expect(try outcome.failure(1, "invalid_metadata").contains("device_authorization_endpoint"))
+            #expect(outcome.errorLines.count == 1)
+        }
+    }
+
+    @Test func `a client that may not use the flow keeps the server's code`() async throws {
+        try await withDesk(.device { $0.clients = [RegisteredClient(id: "demo")] }) { desk in
+            try await desk.device().outcome().failure(1, "unauthorized_client")
+        }
+    }
+}

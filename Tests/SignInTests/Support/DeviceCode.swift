@@ -1,0 +1,54 @@
+import AppAuth
+import Foundation
+import JOSE
+import LocalProvider
+import ScriptedBrowser
+
+/// What `sign-in device` shows, and the person who enters it in another browser.
+struct DeviceCode: Sendable {
+    let page: String
+    let userCode: String
+    let pageWithCode: String
+
+    private static let transport = CurlTransport(.init(proxy: .none))
+
+    /// Waits until a process shows its code.
+    init(_ process: ChildProcess) async throws {
+        func shown(_ isWanted: @escaping @Sendable (String) -> Bool) async throws -> String {
+            try await process.line { $0.hasPrefix("  ") && isWanted($0) }.trimmingCharacters(in: .whitespaces)
+        }
+        page = try await shown { $0.hasSuffix("/device") }
+        userCode = try await shown { $0.wholeMatch(of: /\s+[A-Z]{4}-[A-Z]{4}/) != nil }
+        pageWithCode = try await shown { $0.contains("user_code=") }
+    }
+
+    /// Types the code into the page, signs in as alice and decides; returns the last page's text.
+    @discardableResult
+    func decide(_ action: String) async throws -> String {
+        var entries = [
+            "username": "alice", "password": "looking-glass",
+            "user_code": userCode.lowercased().replacing("-", with: ""),
+        ]
+        if action == "deny" { entries["action"] = "deny" }
+        return try await ScriptedBrowser(transport: Self.transport, entries: entries).visit(page)
+    }
+}
+
+extension Desk {
+    /// Starts `sign-in device` at the provider, with `--json`.
+    func device(_ arguments: String..., client: String = "demo") throws -> ChildProcess {
+        try start(["device", "--json", "--issuer", issuer, "--client-id", client] + arguments)
+    }
+}
+
+extension LocalProvider.Configuration {
+    /// The demo, for devices that ask each second.
+    static var device: Self { device { _ in } }
+
+    static func device(_ change: (inout Self) -> Void) -> Self {
+        var configuration = demo
+        configuration.devicePollingInterval = 1
+        change(&configuration)
+        return configuration
+    }
+}
