@@ -207,6 +207,7 @@ extension SessionRules {
         }
         // Whatever the server has done with the token, the note stays until it has answered.
         if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
+        if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
         return failure(error, jitter, &record, now)
     }
 
@@ -229,6 +230,15 @@ extension SessionRules {
 
     static func signInRequired(_ reason: String) -> AuthError {
         AuthError(.signInRequired, .refresh, "the session has ended, sign in again: \(reason)")
+    }
+}
+
+extension AuthError {
+    /// Whether the fault lies in what one caller asks for (RFC 6749 §5.2, RFC 8707 §2): that is no trouble of the
+    /// session's, and those who ask for something else neither hear of it nor wait for it.
+    fileprivate var isAboutParameters: Bool {
+        let codes: [Code] = [.invalidConfiguration, "invalid_request", "invalid_scope", "invalid_target"]
+        return !isTemporary && codes.contains(code)
     }
 }
 

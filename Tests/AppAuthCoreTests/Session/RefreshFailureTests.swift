@@ -82,6 +82,29 @@ struct RefreshFailureTests {
         }
     }
 
+    @Test(arguments: ["invalid_scope", "invalid_target"])
+    func `an error about one caller's parameters neither holds back the others nor is told to them`(
+        code: String
+    ) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let error = ["error": JSON.string(code)] as JSON.Object
+            for _ in 0..<3 {
+                world.provider.fault(.status(.badRequest, json: .object(error)), at: .token)
+                let parameters = TokenParameters(scope: ["admin"])
+                let refusal = await authError { try await state.freshAccessToken(parameters: parameters) }
+                #expect(refusal?.code.rawValue == code && refusal?.isTemporary == false)
+                #expect(await state.record.trouble == nil)
+                #expect(await state.record.presented == nil)
+            }
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
+            // Of a refresh without parameters it is the session's trouble.
+            world.provider.fault(.status(.badRequest, json: .object(error)), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(await state.record.trouble?.count == 1)
+        }
+    }
+
     @Test func `a server that is silent for too long does not end the session`() async throws {
         try await World.run { world in
             let store = MemoryTokenStore(try await world.signIn().record)

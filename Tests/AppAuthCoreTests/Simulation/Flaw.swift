@@ -1,0 +1,67 @@
+import AppAuthCore
+import Foundation
+
+/// A way of getting it wrong, built into the driver on purpose: the simulation has to find each of them.
+enum Flaw: String, CaseIterable {
+    case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
+    case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
+    case blamesEverybody, storesFractions, keepsTheLock
+
+    /// What it breaks.
+    var breaks: Invariant {
+        switch self {
+        case .endsOnAnyError, .forgetsToReread: .sessionKept
+        case .presentsFromMemory: .noReuse
+        case .presentsWithoutLock: .oneRequest
+        case .refreshesAnyway: .oneRefresh
+        case .publishesBeforeStored: .persistBeforePublish
+        case .handsOutFromMemory: .noDeadToken
+        case .ignoresAbsence: .noReturn
+        case .ignoresID: .noOverwrite
+        case .ignoresPause, .pausesAtOnce: .pauses
+        case .blamesEverybody: .ownErrors
+        case .storesFractions: .readable
+        case .keepsTheLock: .healthyAgain
+        }
+    }
+}
+
+extension Simulation {
+    /// The time that the rules are told.
+    var now: Moment {
+        let moment = clock.moment
+        guard flaw == .storesFractions else { return moment }
+        return Moment(wall: moment.wall, sinceBoot: moment.sinceBoot + .nanoseconds(123_456), boot: moment.boot)
+    }
+
+    /// ``SessionRules/apply(_:to:known:at:)``, as it is or with what the flaw makes of it.
+    func decide(
+        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge, at now: Moment,
+        _ need: SessionRules.Need?
+    ) -> SessionRules.Decision {
+        let before = stored
+        var (event, known, later) = (event, known, now)
+        switch (flaw, event) {
+        case (.ignoresAbsence, _): known = .init(record: known.record, wasStored: false)
+        case (.ignoresID, _) where stored != nil && stored?.id != known.record.id: stored = known.record
+        case (.presentsFromMemory, .wanted) where stored?.id == known.record.id: stored = known.record
+        case (.forgetsToReread, .failed) where stored?.id == known.record.id: stored = known.record
+        case (.refreshesAnyway, .wanted(var need)):
+            (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
+            event = .wanted(need)
+        default: break
+        }
+        var decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+        switch (flaw, event, decision.action) {
+        case (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
+            later = Moment(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
+            stored = before
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+        case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+        default: break
+        }
+        witness.decides(decision, event, need, known.record.id, at: now)
+        return decision
+    }
+}

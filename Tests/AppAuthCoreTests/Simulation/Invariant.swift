@@ -1,0 +1,21 @@
+/// What has to be true whatever happens.
+enum Invariant: String, CaseIterable {
+    case sessionKept = "a session that the server honours is not lost"
+    case noReuse = "no refresh token is presented after its successor was stored"
+    case oneRequest = "at most one request of a session is on its way"
+    case oneRefresh = "nothing is refreshed that is good, nor twice for those who wait"
+    case persistBeforePublish = "an access token is handed out only after it was stored"
+    case noDeadToken = "no token is handed out that the process knows to be dead"
+    case noReturn = "a session that was ended or removed does not come back"
+    case noOverwrite = "a new sign-in is not overwritten by something old"
+    case pauses = "nothing is sent inside a pause, and there is none after a first failure"
+    case ownErrors = "an error about a caller's own parameters is told to no other"
+    case readable = "the record is read as it was written"
+    case healthyAgain = "when all is well again, a call succeeds"
+}
+
+/// An invariant that does not hold.
+struct Violation {
+    let invariant: Invariant
+    let what: String
+}

@@ -1,0 +1,134 @@
+/// What a caller asks for.
+enum CallKind: CaseIterable {
+    case usual
+    /// More validity than the usual margin.
+    case longer
+    /// After a 401.
+    case forced
+    /// Fewer scopes: a token of its own.
+    case narrowed
+    /// A scope that was not granted: the server says no, to this caller.
+    case ungranted
+}
+
+/// Everything that happens in a run comes from a list of these: each makes sense whatever comes before it, so that any
+/// of them may be left out when a failure is shrunk. Times are in milliseconds.
+enum Step {
+    case wait(Int)
+    /// A process wants a token; it is started if it is not running.
+    case call(Int, CallKind)
+    /// One of the tasks of a process gets some steps further, from one `await` to the next.
+    case go(Int, task: Int, count: Int)
+    /// All go on by turns until nothing is left to do.
+    case settle
+    /// kill -9, or the end of a process.
+    case kill(Int)
+    case signOut(Int, revoking: Bool)
+    /// A process puts a new session in place of what is there; otherwise only where there is none.
+    case signIn(Int, always: Bool)
+    /// The wall clock is set wrong by so much.
+    case clock(Int)
+    /// The machine sleeps.
+    case suspend(Int)
+    /// It is off for a while and starts with a wall clock that is wrong by so much.
+    case restart(Int, wallError: Int)
+    case trouble(SimulatedServer.Trouble, Int)
+    case wire(SimulatedWire.Fault)
+    case idTokens(SimulatedServer.IDTokens, Int)
+    case fullDisk(Int)
+    /// An administrator ends the session at the server.
+    case revoke
+}
+
+/// What a run begins with.
+struct Setting {
+    var manner = SimulatedServer.Manner()
+    /// The first ones run for months, the others for one call each.
+    var daemons = 1
+    var processes = 3
+}
+
+/// Random numbers that are the same wherever a seed is tried again.
+struct Seeded: RandomNumberGenerator {
+    private var state: UInt64
+    init(_ seed: UInt64) { state = seed }
+
+    // SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// Makes up a run: long quiet times, and between them a minute in which much happens at once.
+struct ScheduleGenerator {
+    private var random: Seeded
+    private(set) var setting = Setting()
+    private let calamity: Int
+
+    init(seed: UInt64) {
+        random = Seeded(seed)
+        setting.manner.rotates = Int.random(in: 0..<6, using: &random) > 0
+        setting.manner.grace = [nil, nil, nil, 10_000, 60_000, .max].randomElement(using: &random) ?? nil
+        setting.manner.lifetime = [1, 5, 60, 300, 3600, 3600, 86_400].randomElement(using: &random) ?? 3600
+        setting.daemons = Int.random(in: 0...2, using: &random)
+        setting.processes = setting.daemons + Int.random(in: 2...4, using: &random)
+        calamity = [2, 10, 25].randomElement(using: &random) ?? 10
+    }
+
+    mutating func steps(episodes: Int) -> [Step] { (0..<episodes).flatMap { _ in episode() } }
+
+    private mutating func episode() -> [Step] {
+        let hour = 3_600_000
+        var steps: [Step] = [.wait(Int.random(in: 1000...(4 * 24 * hour), using: &random)), .signIn(0, always: false)]
+        let herd = Int.random(in: 1...setting.processes, using: &random)
+        for _ in 0..<Int.random(in: 2...8, using: &random) {
+            if Int.random(in: 0..<100, using: &random) < calamity { steps.append(fault()) }
+            steps.append(.call(process(upTo: herd), call()))
+            for _ in 0..<Int.random(in: 0...2, using: &random) {
+                steps.append(
+                    .go(
+                        process(upTo: herd), task: Int.random(in: 0..<4, using: &random),
+                        count: Int.random(in: 1...7, using: &random)))
+            }
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                steps.append(.wait(Int.random(in: 1...3000, using: &random)))
+            }
+        }
+        if Int.random(in: 0..<5, using: &random) > 0 { steps.append(.settle) }
+        return steps
+    }
+
+    private mutating func process(upTo count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+
+    private mutating func call() -> CallKind {
+        let kinds: [CallKind] = [.usual, .usual, .usual, .usual, .longer, .forced, .forced, .narrowed, .ungranted]
+        return kinds.randomElement(using: &random) ?? .usual
+    }
+
+    private mutating func fault() -> Step {
+        let (minute, hour, year) = (60_000, 3_600_000, 365 * 24 * 3_600_000)
+        let anyone = process(upTo: setting.processes)
+        let errors = [0, hour, -hour, 26 * hour, -26 * hour, year, -year]
+        let error = errors.randomElement(using: &random) ?? 0
+        let time = Int.random(in: 100...(20 * minute), using: &random)
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0..<5: return .wire(SimulatedWire.Fault.allCases.randomElement(using: &random) ?? .cut)
+        case 5..<9: return .trouble(SimulatedServer.Trouble.allCases.randomElement(using: &random) ?? .htmlPage, time)
+        case 9..<13: return .kill(anyone)
+        case 13: return .clock(error)
+        case 14: return .suspend(Int.random(in: minute...(9 * hour), using: &random))
+        case 15: return .restart(Int.random(in: minute...hour, using: &random), wallError: error)
+        case 16, 17: return .fullDisk(time)
+        case 18: return .idTokens(.unverifiable, time)
+        case 19: return Int.random(in: 0..<4, using: &random) == 0 ? .idTokens(.foreign, time) : .kill(anyone)
+        case 20: return .signOut(anyone, revoking: Bool.random(using: &random))
+        case 21: return .signIn(anyone, always: true)
+        case 22: return .revoke
+        default: return .wait(Int.random(in: 1000...(2 * minute), using: &random))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/// Makes a schedule that fails as short as it gets, by leaving out what the failure does not need.
+struct Shrinking {
+    /// Whether a schedule fails as the first one did.
+    let fails: ([Step]) -> Bool
+
+    func shortest(of schedule: [Step]) -> [Step] {
+        var shortest = schedule
+        var size = max(1, shortest.count / 2)
+        while size >= 1 {
+            var isShorter = false
+            var start = max(0, shortest.count - size)
+            while true {
+                var candidate = shortest
+                candidate.removeSubrange(start..<min(start + size, candidate.count))
+                if candidate.count < shortest.count, fails(candidate) { (shortest, isShorter) = (candidate, true) }
+                guard start > 0 else { break }
+                start = max(0, min(start, shortest.count) - size)
+            }
+            if !isShorter || size > 1 { size /= 2 }
+        }
+        return shortest.indices.reduce(shortest) { simpler($0, at: $1) }
+    }
+
+    /// Fewer steps of a task, where that is enough.
+    private func simpler(_ schedule: [Step], at index: Int) -> [Step] {
+        guard case .go(let process, let task, let count) = schedule[index] else { return schedule }
+        for fewer in 1..<max(count, 1) {
+            var candidate = schedule
+            candidate[index] = .go(process, task: task, count: fewer)
+            if fails(candidate) { return candidate }
+        }
+        return schedule
+    }
+}

@@ -1,0 +1,287 @@
+import AppAuthCore
+
+// Mirrors `AuthState` (AuthState.swift and AuthState+Refresh.swift), await by await: between two steps of a task here,
+// any other process or task may act, as it may while the actor is suspended there. Change both together.
+extension Simulation {
+    typealias Task = SimulatedProcess.Task
+    typealias Memory = SimulatedProcess.Memory
+
+    /// `AuthState.freshAccessToken`, up to its first suspension.
+    @discardableResult
+    func call(_ kind: CallKind, in process: SimulatedProcess) -> Task? {
+        if process.memory == nil, let record = store.record { process.memory = Memory(record: record) }
+        guard let memory = process.memory else { return nil }
+        let task = Task(.call, kind, need(kind, memory))
+        witness.tally.calls += 1
+        note("process \(process.number) wants a token (\(kind))")
+        if memory.unsaved == nil, let token = task.need.seen,
+            task.need.accepts(token, at: task.need.began) || flaw == .handsOutFromMemory
+        {
+            witness.requireLife(of: token, at: task.need.began)
+            if memory.hasToldEnd { witness.tally.afterEnd += 1 }
+            end(task, .success(token), in: process, memory)
+            return task
+        }
+        memory.tasks.append(task)
+        task.point = .saving
+        return task
+    }
+
+    private func need(_ kind: CallKind, _ memory: Memory) -> SessionRules.Need {
+        var need = SessionRules.Need(began: now)
+        need.parameters = kind.parameters
+        need.minimumValidity = kind == .longer ? .seconds(setting.manner.lifetime / 2 + 1) : nil
+        need.isForced = kind == .forced
+        need.seen = memory.record.token(for: need.parameters)
+        return need
+    }
+
+    /// `AuthState.forget`, after `AuthState.revokeTokens`.
+    func signOut(_ process: SimulatedProcess, _ revoking: Bool) {
+        if process.memory == nil, let record = store.record { process.memory = Memory(record: record) }
+        guard let memory = process.memory else { return }
+        note("process \(process.number) signs out")
+        if revoking {
+            if let stored = store.record { adopt(stored, memory) }
+            if let token = memory.record.refreshToken { server.revoke(token.reveal()) }
+        }
+        let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
+        witness.signedOut.insert(memory.record.id)
+        memory.record = Self.signedOut(memory.record)
+        store.release(memory.unsaved?.lock)
+        memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, nil)
+        let task = Task(.signOut, .usual, need(.usual, memory))
+        task.point = .saving
+        memory.tasks.append(task)
+    }
+
+    func canGo(_ task: Task, _ memory: Memory) -> Bool {
+        switch task.point {
+        case .saving: task.awaited.map { $0.result != nil } ?? true
+        case .joined(let flight): flight.result != nil
+        case .turn: memory.turn == nil
+        case .lock: store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread
+        case .wire(_, let request): clock.time >= request.endsAt
+        case .begin, .loaded, .join, .commit, .committed, .send, .verify: true
+        }
+    }
+
+    /// From one `await` to the next.
+    func go(_ task: Task, in process: SimulatedProcess, _ memory: Memory) {
+        switch task.point {
+        case .begin: begin(task, memory)
+        case .loaded(var stored):
+            let decision = decide(.wanted(task.need), &stored, knowledge(memory), at: now, task.need)
+            if case .present = decision.action {
+                task.point = .turn
+            } else {
+                finish(task, decision, stored, process, memory)
+            }
+        case .turn:
+            memory.turn = task
+            task.point = .saving
+        case .saving: storeUnsaved(task, process, memory)
+        case .join:
+            let running = memory.flights[task.need.parameters] ?? Task(.flight, task.kind, task.need)
+            if memory.flights[task.need.parameters] == nil { memory.tasks.append(running) }
+            memory.flights[task.need.parameters] = running
+            task.point = .joined(running)
+        case .joined(let flight):
+            if case .success(let token?) = flight.result, !task.isSecondRun, !task.need.accepts(token, at: now) {
+                task.isSecondRun = true
+                task.point = .join
+            } else if let result = flight.result {
+                end(task, result, in: process, memory)
+            }
+        case .lock:
+            task.lock = store.lock(for: process.number)
+            step(.wanted(task.need), task, memory)
+        case .commit(let update): task.point = .committed(update, commit(update, task, memory))
+        case .committed(let update, let result): committed(update, result, task, process, memory)
+        case .send(let attempt): send(attempt, task, process, memory)
+        case .wire(let attempt, let request): receive(attempt, request, task, process, memory)
+        case .verify(let attempt, let response, let request):
+            record(.answered(attempt, response, verdict(request)), task, process, memory)
+        }
+    }
+
+    // MARK: - AuthState.refresh
+
+    private func begin(_ task: Task, _ memory: Memory) {
+        guard task.role == .storing else {
+            task.point = .loaded(store.record)
+            return
+        }
+        guard let pending = memory.unsaved else { return finishStoring(task, .success(nil), memory) }
+        (memory.lastTried, task.mine) = (pending, pending)
+        task.point = .commit(.init(event: pending.event, known: pending.known, now: now))
+    }
+
+    private func committed(
+        _ update: SimulatedProcess.Update, _ result: Result<(SessionRules.Decision, AuthStateRecord?), AuthError>,
+        _ task: Task, _ process: SimulatedProcess, _ memory: Memory
+    ) {
+        if case .success((_, let stored?)) = result { adopt(stored, memory) }
+        if task.role == .storing { return stored(result, task, memory) }
+        guard case .success((var decision, _)) = result else {
+            guard case .failure(let error) = result else { return }
+            if case .wanted = update.event { return end(task, .failure(error), in: process, memory) }
+            return keep(update, error, task, process, memory)
+        }
+        if memory.record.end != nil, case .answered(_, let response, _) = update.event { decision.orphan = response }
+        switch decision.action {
+        case .present(let attempt): task.point = .send(attempt)
+        case .lookAgain: step(.wanted(task.need), task, memory)
+        case .handOut where memory.record.end != nil && decision.orphan != nil:
+            if let orphan = decision.orphan { revoke(orphan) }
+            end(task, .failure(Self.signInRequired), in: process, memory)
+        default: finish(task, decision, nil, process, memory)
+        }
+    }
+
+    private func finish(
+        _ task: Task, _ decision: SessionRules.Decision, _ stored: AuthStateRecord?, _ process: SimulatedProcess,
+        _ memory: Memory
+    ) {
+        if let stored { adopt(stored, memory) }
+        if let orphan = decision.orphan { revoke(orphan) }
+        switch decision.action {
+        case .handOut(let token): end(task, .success(token), in: process, memory)
+        case .fail(let error): end(task, .failure(error), in: process, memory)
+        case .present, .lookAgain, .done: end(task, .failure(Self.signInRequired), in: process, memory)
+        }
+    }
+
+    private func record(
+        _ event: SessionRules.Event, _ task: Task, _ process: SimulatedProcess, _ memory: Memory
+    ) {
+        if flaw == .publishesBeforeStored, case .answered(_, let response, .verified) = event {
+            witness.handsOut(response.token, for: task.need)
+        }
+        step(event, task, memory)
+    }
+
+    /// `AuthState.record(_:under:)` where the store has refused.
+    private func keep(
+        _ update: SimulatedProcess.Update, _ error: AuthError, _ task: Task, _ process: SimulatedProcess,
+        _ memory: Memory
+    ) {
+        var kept: AuthStateRecord? = memory.record
+        let decision = SessionRules.apply(update.event, to: &kept, known: knowledge(memory), at: now)
+        note("process \(process.number) cannot store what came, and keeps it")
+        if memory.record.end == nil, let kept {
+            memory.record = kept
+            if case .failed = update.event, kept.end == nil {
+                if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
+                return finish(task, decision, nil, process, memory)
+            }
+            memory.unsaved = SimulatedProcess.Unsaved(update.event, update.known, task.lock)
+            if case .fail = decision.action { return finish(task, decision, nil, process, memory) }
+            return end(task, .failure(error), in: process, memory)
+        }
+        finish(task, decision, nil, process, memory)
+    }
+
+    // MARK: - AuthState.storeUnsaved
+
+    private func storeUnsaved(_ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
+        if let storing = task.awaited {
+            task.awaited = nil
+            if case .failure(let error) = storing.result, memory.lastTried === task.mine {
+                return end(task, .failure(error), in: process, memory)
+            }
+        }
+        if let unsaved = memory.unsaved {
+            task.mine = unsaved
+            let storing = memory.storing ?? Task(.storing, .usual, task.need)
+            if memory.storing == nil { memory.tasks.append(storing) }
+            (memory.storing, task.awaited) = (storing, storing)
+            return
+        }
+        switch task.role {
+        case .call: task.point = .join
+        case .flight: task.point = .lock
+        case .signOut, .storing: end(task, .success(nil), in: process, memory)
+        }
+    }
+
+    /// The end of `AuthState.storeUnsavedOnce`.
+    private func stored(
+        _ result: Result<(SessionRules.Decision, AuthStateRecord?), AuthError>, _ task: Task, _ memory: Memory
+    ) {
+        switch result {
+        case .failure(let error): finishStoring(task, .failure(error), memory)
+        case .success((let decision, _)):
+            if memory.unsaved === task.mine { memory.unsaved = nil }
+            store.release(task.mine?.lock)
+            if let orphan = decision.orphan { revoke(orphan) }
+            finishStoring(task, .success(nil), memory)
+        }
+    }
+
+    private func finishStoring(_ task: Task, _ result: Result<AccessToken?, AuthError>, _ memory: Memory) {
+        task.result = result
+        memory.storing = nil
+        memory.tasks.removeAll { $0 === task }
+    }
+
+    // MARK: - AuthState.step
+
+    private func knowledge(_ memory: Memory) -> SessionRules.Knowledge {
+        SessionRules.Knowledge(record: memory.record, wasStored: memory.wasStored)
+    }
+
+    private func step(_ event: SessionRules.Event, _ task: Task, _ memory: Memory) {
+        task.point = .commit(.init(event: event, known: knowledge(memory), now: now))
+    }
+
+    private func commit(
+        _ update: SimulatedProcess.Update, _ task: Task, _ memory: Memory
+    ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
+        let old = store.record
+        var changed = old
+        let need = task.role == .flight ? task.need : nil
+        let decision = decide(update.event, &changed, update.known, at: update.now, need)
+        do { try store.write(changed, at: clock.time) } catch { return .failure(error) }
+        if old != changed {
+            witness.stores(old, changed, by: update.event, server)
+            if changed?.id == update.known.record.id {
+                witness.counts(update.event, decision.action, update.known.record.id, at: update.now)
+            }
+            if let changed { note("stored: \(changed.outline)") } else { note("removed from the store") }
+        }
+        return .success((decision, changed))
+    }
+
+    private func adopt(_ stored: AuthStateRecord, _ memory: Memory) {
+        guard stored.id == memory.record.id, memory.record.end == nil else { return }
+        memory.record = stored
+        memory.wasStored = true
+    }
+
+    /// A task has ended, with the `defer`s of `AuthState.refresh`.
+    private func end(
+        _ task: Task, _ result: Result<AccessToken?, AuthError>, in process: SimulatedProcess, _ memory: Memory
+    ) {
+        task.result = result
+        memory.tasks.removeAll { $0 === task }
+        if task.role == .flight {
+            if memory.flights[task.need.parameters] === task { memory.flights[task.need.parameters] = nil }
+            if memory.turn === task { memory.turn = nil }
+            let isKept = memory.unsaved.map { $0.lock === task.lock } ?? false
+            if !isKept, flaw != .keepsTheLock { store.release(task.lock) }
+        }
+        if task.role == .call {
+            switch result {
+            case .success(let token?):
+                note("process \(process.number) gets \(token.value.reveal())")
+                witness.handsOut(token, for: task.need)
+            case .success: break
+            case .failure(let error):
+                note("process \(process.number) is told \(error.code.rawValue)\(error.isHeldBack ? ", held back" : "")")
+                if error.code == .signInRequired { memory.hasToldEnd = true }
+            }
+        }
+        if !process.isDaemon, memory.tasks.isEmpty { kill(process) }
+    }
+}

@@ -1,0 +1,79 @@
+import AppAuthCore
+
+/// A program that shares the session: what it holds in memory, which is lost when it is killed.
+final class SimulatedProcess {
+    let number: Int
+    let isDaemon: Bool
+    var memory: Memory?
+
+    init(number: Int, isDaemon: Bool) { (self.number, self.isDaemon) = (number, isDaemon) }
+
+    /// What an `AuthState` holds.
+    final class Memory {
+        var record: AuthStateRecord
+        var wasStored = true
+        var unsaved: Unsaved?
+        var lastTried: Unsaved?
+        var flights: [TokenParameters: Task] = [:]
+        var storing: Task?
+        var turn: Task?
+        var tasks: [Task] = []
+        /// Whether a caller was told that the session is over.
+        var hasToldEnd = false
+
+        init(record: AuthStateRecord) { self.record = record }
+    }
+
+    final class Unsaved {
+        let event: SessionRules.Event
+        let known: SessionRules.Knowledge
+        let lock: SimulatedStore.Lock?
+
+        init(_ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ lock: SimulatedStore.Lock?) {
+            (self.event, self.known, self.lock) = (event, known, lock)
+        }
+    }
+
+    /// A change of the store between the two awaits around it.
+    struct Update {
+        let event: SessionRules.Event
+        let known: SessionRules.Knowledge
+        let now: Moment
+    }
+
+    /// One thread of thought, which stands at an `await`.
+    final class Task {
+        enum Role { case call, flight, storing, signOut }
+
+        enum Point {
+            case begin
+            case loaded(AuthStateRecord?)
+            case saving
+            case join
+            case joined(Task)
+            case turn, lock
+            case commit(Update)
+            case committed(Update, Result<(SessionRules.Decision, AuthStateRecord?), AuthError>)
+            case send(SessionRules.Attempt)
+            case wire(SessionRules.Attempt, SimulatedRequest)
+            case verify(SessionRules.Attempt, TokenResponse, SimulatedRequest)
+        }
+
+        let role: Role
+        let kind: CallKind
+        let need: SessionRules.Need
+        var point = Point.begin
+        var lock: SimulatedStore.Lock?
+        /// Another task whose end is waited for.
+        var awaited: Task?
+        /// What ``awaited`` stores.
+        var mine: Unsaved?
+        var isSecondRun = false
+        /// Nil until it has ended; nil within where there is no token to return.
+        var result: Result<AccessToken?, AuthError>?
+
+        init(_ role: Role, _ kind: CallKind, _ need: SessionRules.Need) {
+            (self.role, self.kind, self.need) = (role, kind, need)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import AppAuthCore
+import HTTPTypes
+
+/// An authorization server in virtual time: it rotates refresh tokens, and ends the grant when a used one comes back.
+final class SimulatedServer {
+    struct Manner {
+        var rotates = true
+        /// For how many milliseconds a used refresh token is taken again; nil for not at all.
+        var grace: Int?
+        /// Of an access token, in seconds.
+        var lifetime = 3600
+    }
+
+    /// What keeps it from doing its work for a while.
+    enum Trouble: CaseIterable {
+        case internalError, unavailable, unavailableWithRetryAfter, tooManyRequests, tooManyRequestsWithRetryAfter
+        case invalidClient, temporarilyUnavailable, htmlPage, invalidGrantWithStatus503
+    }
+
+    /// What is wrong with its ID tokens for a while.
+    enum IDTokens { case fine, unverifiable, foreign }
+
+    enum Answer {
+        case tokens(access: String, refresh: String?)
+        case http(HTTPAnswer)
+    }
+
+    /// Where the successor of a used refresh token is.
+    enum Fate: Equatable {
+        case underway
+        /// In the memory of a process.
+        case received(process: Int)
+        case stored
+        /// Lost with its answer, or with the process that had it.
+        case lost
+    }
+
+    final class Grant {
+        enum End: Equatable {
+            /// By a person, or by a sign-out of ours.
+            case revoked
+            /// A used refresh token came back; excused if nobody on our side could have known better.
+            case reuse(excused: Bool)
+        }
+
+        let number: Int
+        fileprivate(set) var current: String
+        fileprivate var used: [String: (at: Int, successor: String)] = [:]
+        fileprivate var count = 0
+        fileprivate(set) var end: End?
+
+        fileprivate init(number: Int) { (self.number, current) = (number, "rt-\(number).0") }
+    }
+
+    var manner = Manner()
+    var trouble: (Trouble, until: Int)?
+    var idTokens: (IDTokens, until: Int) = (.fine, 0)
+    /// By what follows `rt-` up to the dot.
+    private(set) var grants: [Grant] = []
+    var fates: [String: Fate] = [:]
+    private(set) var refreshes = 0
+
+    func signIn() -> (grant: Grant, access: String) {
+        let grant = Grant(number: grants.count + 1)
+        grants.append(grant)
+        fates[grant.current] = .stored
+        return (grant, "at-\(grant.number).0")
+    }
+
+    func grant(of token: String) -> Grant? {
+        let number = token.split(separator: "-").last?.split(separator: ".").first.flatMap { Int($0) }
+        return number.flatMap { grants.indices.contains($0 - 1) ? grants[$0 - 1] : nil }
+    }
+
+    func revoke(_ token: String) {
+        guard let grant = grant(of: token), grant.end == nil else { return }
+        grant.end = .revoked
+    }
+
+    /// What becomes of a request when it arrives.
+    func answer(_ request: SimulatedRequest, at now: Int) -> Answer {
+        if let (trouble, until) = trouble, now < until { return .http(trouble.answer(until: until, now)) }
+        guard request.kind != .ungranted else { return .error("invalid_scope") }
+        guard let grant = grant(of: request.refreshToken), grant.end == nil else { return .error("invalid_grant") }
+        let use = grant.used[request.refreshToken]
+        if let use {
+            guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
+                grant.end = .reuse(excused: request.isAbandoned || fates[use.successor] == .lost)
+                return .error("invalid_grant")
+            }
+        }
+        refreshes += 1
+        grant.count += 1
+        let access = "at-\(grant.number).\(grant.count)"
+        guard manner.rotates else { return .tokens(access: access, refresh: nil) }
+        // In its grace period a used token is answered with the successor that it has.
+        if use == nil {
+            let successor = "rt-\(grant.number).\(grant.count)"
+            grant.used[grant.current] = (now, successor)
+            grant.current = successor
+        }
+        if fates[grant.current] != .stored { fates[grant.current] = .underway }
+        return .tokens(access: access, refresh: grant.current)
+    }
+}
+
+extension SimulatedServer.Answer {
+    static func error(_ code: String, _ status: Int = 400) -> Self {
+        .http(SimulatedServer.page(status, "application/json", #"{"error":"\#(code)"}"#))
+    }
+}
+
+extension SimulatedServer {
+    fileprivate static func page(_ status: Int, _ type: String, _ body: String, retryAfter: Int? = nil) -> HTTPAnswer {
+        var response = HTTPResponse(status: .init(code: status), headerFields: [.contentType: type])
+        response.headerFields[.retryAfter] = retryAfter.map { "\($0)" }
+        return HTTPAnswer(response, body: Array(body.utf8))
+    }
+}
+
+extension SimulatedServer.Trouble {
+    fileprivate func answer(until end: Int, _ now: Int) -> HTTPAnswer {
+        func page(_ status: Int, retryAfter: Int? = nil) -> HTTPAnswer {
+            SimulatedServer.page(status, "text/html", "<p>Sorry", retryAfter: retryAfter)
+        }
+        func error(_ status: Int, _ code: String) -> HTTPAnswer {
+            SimulatedServer.page(status, "application/json", #"{"error":"\#(code)"}"#)
+        }
+        let wish = min((end - now) / 1000 + 1, 3600)
+        return switch self {
+        case .internalError: page(500)
+        case .unavailable: page(503)
+        case .unavailableWithRetryAfter: page(503, retryAfter: wish)
+        case .tooManyRequests: page(429)
+        case .tooManyRequestsWithRetryAfter: page(429, retryAfter: wish)
+        case .invalidClient: error(401, "invalid_client")
+        case .temporarilyUnavailable: error(400, "temporarily_unavailable")
+        // A captive portal, or a proxy that is proud of its page.
+        case .htmlPage: page(200)
+        case .invalidGrantWithStatus503: error(503, "invalid_grant")
+        }
+    }
+}

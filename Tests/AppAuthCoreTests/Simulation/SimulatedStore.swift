@@ -1,0 +1,33 @@
+import AppAuthCore
+
+/// A place for one session that all processes share: changed in one step, with one lock, and at times full.
+final class SimulatedStore {
+    final class Lock {
+        let process: Int
+        init(process: Int) { self.process = process }
+    }
+
+    private(set) var record: AuthStateRecord?
+    private(set) var holder: Lock?
+    var isFullUntil = 0
+
+    func lock(for process: Int) -> Lock {
+        let lock = Lock(process: process)
+        holder = lock
+        return lock
+    }
+
+    func release(_ lock: Lock?) { if let lock, holder === lock { holder = nil } }
+
+    /// The kernel takes back what a dead process had.
+    func processDied(_ process: Int) { if holder?.process == process { holder = nil } }
+
+    /// Writes what is different; when the disk is full nothing changes.
+    func write(_ changed: AuthStateRecord?, at now: Int) throws(AuthError) {
+        guard changed != record else { return }
+        guard now >= isFullUntil else {
+            throw AuthError(.store, .store, "the disk is full", outcome: .notSent, isTemporary: true)
+        }
+        record = changed
+    }
+}

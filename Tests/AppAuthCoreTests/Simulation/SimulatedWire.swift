@@ -1,0 +1,117 @@
+import AppAuthCore
+
+/// One refresh on its way to the server and back.
+final class SimulatedRequest {
+    let number: Int
+    let process: Int
+    let refreshToken: String
+    let kind: CallKind
+    let sentAt: Int
+    /// When it reaches the server; nil if it never does.
+    fileprivate(set) var processedAt: Int?
+    /// When the client has the answer; nil if it never has.
+    fileprivate(set) var answeredAt: Int?
+    fileprivate(set) var answer: SimulatedServer.Answer?
+    fileprivate var isProcessed = false
+    /// What the client knows if no answer comes: the connection broke, or could not be made.
+    fileprivate(set) var breaksAt: Int
+    fileprivate(set) var isUnsent = false
+    /// Whether nobody waits for the answer any more.
+    fileprivate(set) var isAbandoned = false
+    /// Whether the client has taken what came.
+    var isOver = false
+
+    init(number: Int, process: Int, refreshToken: String, kind: CallKind, at now: Int) {
+        (self.number, self.process, self.refreshToken, self.kind) = (number, process, refreshToken, kind)
+        (sentAt, processedAt, answeredAt, breaksAt) = (now, now + 40, now + 80, now + SimulatedWire.timeout)
+    }
+
+    /// When the client knows what came of it.
+    var endsAt: Int { min(answeredAt ?? breaksAt, breaksAt) }
+    var isAnswered: Bool { answeredAt.map { $0 <= breaksAt } ?? false }
+
+    /// The rotated refresh token that its answer holds.
+    var successor: String? { if case .tokens(_, let refresh) = answer { refresh } else { nil } }
+}
+
+/// What lies between client and server, and what happens there.
+final class SimulatedWire {
+    /// A client has no patience for more, in milliseconds.
+    static let timeout = 30_000
+
+    enum Fault: CaseIterable {
+        /// Could not connect.
+        case unreachable
+        /// The request never arrives.
+        case lostBefore
+        /// The server answers, and the answer never arrives.
+        case lostAfter
+        /// The connection breaks in the middle of the answer.
+        case cut
+        /// The request arrives late, but in time; or when the client has given up.
+        case delayed, delayedPastTimeout
+        /// The answer arrives late, but in time; or when the client has given up.
+        case slowAnswer, slowAnswerPastTimeout
+    }
+
+    private(set) var requests: [SimulatedRequest] = []
+    /// What happens to the next request.
+    var fault: Fault?
+    private var count = 0
+
+    func send(_ refreshToken: String, _ kind: CallKind, from process: Int, at now: Int) -> SimulatedRequest {
+        count += 1
+        let request = SimulatedRequest(
+            number: count, process: process, refreshToken: refreshToken, kind: kind, at: now)
+        switch fault {
+        case nil: break
+        case .unreachable:
+            (request.processedAt, request.answeredAt, request.breaksAt) = (nil, nil, now + 10)
+            request.isUnsent = true
+        case .lostBefore: (request.processedAt, request.answeredAt) = (nil, nil)
+        case .lostAfter: request.answeredAt = nil
+        case .cut: (request.answeredAt, request.breaksAt) = (nil, now + 90)
+        case .delayed: (request.processedAt, request.answeredAt) = (now + 9_000, now + 9_040)
+        case .delayedPastTimeout: (request.processedAt, request.answeredAt) = (now + 47_000, now + 47_040)
+        case .slowAnswer: request.answeredAt = now + 12_000
+        case .slowAnswerPastTimeout: request.answeredAt = now + 41_000
+        }
+        fault = nil
+        requests.append(request)
+        return request
+    }
+
+    /// Lets the server answer what has arrived by now, in the order in which it arrived.
+    func deliver(to server: SimulatedServer, until now: Int) {
+        for request in requests where now > request.breaksAt { abandon(request, server) }
+        let due = requests.filter { !$0.isProcessed && $0.processedAt.map { $0 <= now } ?? false }
+        for request in due.sorted(by: { ($0.processedAt ?? 0, $0.number) < ($1.processedAt ?? 0, $1.number) }) {
+            // Who gives up before the request arrives cannot be told apart by the server, but by the one who judges.
+            if let at = request.processedAt, at > request.breaksAt { abandon(request, server) }
+            request.isProcessed = true
+            request.answer = server.answer(request, at: request.processedAt ?? now)
+            if request.isAbandoned || !request.isAnswered { lose(request, server) }
+        }
+        requests.removeAll { ($0.isProcessed || $0.processedAt == nil) && ($0.isAbandoned || $0.isOver) }
+    }
+
+    /// The process is dead, or its network was asleep when the answer came.
+    func breakAll(of process: Int? = nil, _ server: SimulatedServer, at now: Int) {
+        for request in requests where !request.isOver && (process == nil || request.process == process) {
+            request.answeredAt = nil
+            request.breaksAt = min(request.breaksAt, now)
+            abandon(request, server)
+        }
+    }
+
+    private func abandon(_ request: SimulatedRequest, _ server: SimulatedServer) {
+        guard !request.isOver, !request.isAnswered || request.breaksAt < (request.answeredAt ?? 0) else { return }
+        request.isAbandoned = true
+        lose(request, server)
+    }
+
+    private func lose(_ request: SimulatedRequest, _ server: SimulatedServer) {
+        guard let token = request.successor, server.fates[token] == .underway else { return }
+        server.fates[token] = .lost
+    }
+}

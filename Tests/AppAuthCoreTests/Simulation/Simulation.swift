@@ -1,0 +1,195 @@
+import AppAuthCore
+import Foundation
+
+/// One run: a machine with its processes, a server, and what happens to them, in virtual time and without tasks.
+final class Simulation {
+    let setting: Setting
+    let flaw: Flaw?
+    var clock = SimulatedClock()
+    let server = SimulatedServer()
+    let wire = SimulatedWire()
+    let store = SimulatedStore()
+    let processes: [SimulatedProcess]
+    let witness: Witness
+    /// What happened, for a person.
+    private(set) var trace: [String] = []
+    private let isTraced: Bool
+    private let client: Client
+
+    init(_ setting: Setting, client: Client, flaw: Flaw? = nil, watching: Invariant? = nil, isTraced: Bool = false) {
+        (self.setting, self.client, self.flaw, self.isTraced) = (setting, client, flaw, isTraced)
+        processes = (0..<setting.processes).map { SimulatedProcess(number: $0, isDaemon: $0 < setting.daemons) }
+        witness = Witness(watching: watching)
+        server.manner = setting.manner
+    }
+
+    var isOver: Bool { witness.violation != nil }
+
+    /// Runs the schedule, and then sees whether all is well once the faults are over.
+    func run(_ steps: [Step]) {
+        perform(.signIn(0, always: true))
+        for step in steps where !isOver {
+            perform(step)
+            checkNewestToken()
+        }
+        if !isOver { recover() }
+        witness.tally.refreshes = server.refreshes
+    }
+
+    func note(_ text: @autoclosure () -> String) {
+        guard isTraced, !isOver else { return }
+        trace.append(String(format: "%9.3f s  ", Double(clock.time) / 1000) + text())
+    }
+
+    // MARK: - Steps
+
+    private func perform(_ step: Step) {
+        switch step {
+        case .wait(let time): pass(time)
+        case .call(let number, let kind): call(kind, in: processes[number % processes.count])
+        case .go(let number, let task, let count):
+            let process = processes[number % processes.count]
+            for _ in 0..<count where !isOver { go(process, task) }
+        case .settle: settle()
+        case .kill(let number): kill(processes[number % processes.count])
+        case .signOut(let number, let revoking): signOut(processes[number % processes.count], revoking)
+        case .signIn(let number, let always):
+            if always || store.record.map({ $0.end != nil }) ?? true { signIn(processes[number % processes.count]) }
+        case .clock(let error):
+            note("the wall clock is set wrong by \(error / 1000) s")
+            clock.setWall(error: error)
+        case .suspend(let time):
+            note("the machine sleeps for \(time / 1000) s")
+            wire.breakAll(server, at: clock.time)
+            pass(time)
+        case .restart(let time, let wallError):
+            for process in processes where process.memory != nil { kill(process) }
+            pass(time)
+            clock.restart(wallError: wallError)
+            note("the machine starts anew, its wall clock wrong by \(wallError / 1000) s")
+        case .trouble(let trouble, let time):
+            note("the server begins to answer: \(trouble)")
+            server.trouble = (trouble, clock.time + time)
+        case .wire(let fault): wire.fault = fault
+        case .idTokens(let idTokens, let time):
+            note("ID tokens are \(idTokens)")
+            server.idTokens = (idTokens, clock.time + time)
+        case .fullDisk(let time):
+            note("the disk is full for \(time / 1000) s")
+            store.isFullUntil = clock.time + time
+        case .revoke:
+            note("an administrator revokes the grant")
+            if let token = store.record?.refreshToken { server.revoke(token.reveal()) }
+        }
+    }
+
+    func pass(_ time: Int) {
+        clock.advance(to: clock.time + time)
+        wire.deliver(to: server, until: clock.time)
+    }
+
+    private func go(_ process: SimulatedProcess, _ choice: Int) {
+        guard let memory = process.memory else { return }
+        let ready = memory.tasks.filter { canGo($0, memory) }
+        if !ready.isEmpty { go(ready[choice % ready.count], in: process, memory) }
+        // As long as a step takes.
+        pass(1)
+    }
+
+    /// All by turns; when everybody waits, time passes.
+    private func settle() {
+        for _ in 0..<2000 where !isOver {
+            let ready = processes.filter { process in
+                process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
+            }
+            if ready.isEmpty {
+                guard let next = wire.requests.filter({ !$0.isOver && !$0.isAbandoned }).map(\.endsAt).min() else {
+                    return
+                }
+                pass(max(1, next - clock.time))
+            }
+            for process in ready { go(process, 0) }
+        }
+    }
+
+    private func signIn(_ process: SimulatedProcess) {
+        guard clock.time >= store.isFullUntil else { return }
+        let (grant, access) = server.signIn()
+        let token = AccessToken(
+            value: Secret(access), received: clock.moment, lifetime: .seconds(setting.manner.lifetime))
+        guard
+            let record = try? AuthStateRecord(
+                client: client, accessToken: token, refreshToken: Secret(grant.current))
+        else { return }
+        let old = store.record
+        guard (try? store.write(record, at: clock.time)) != nil else { return }
+        note("process \(process.number) signs in: \(grant.current)")
+        kill(process)
+        process.memory = SimulatedProcess.Memory(record: record)
+        witness.receives(token.value, at: clock.moment)
+        witness.stores(old, record, by: nil, server)
+        if !process.isDaemon { kill(process) }
+    }
+
+    /// Whatever it had in memory is gone; what is in the store stays.
+    func kill(_ process: SimulatedProcess) {
+        guard process.memory != nil else { return }
+        note("process \(process.number) ends")
+        process.memory = nil
+        store.processDied(process.number)
+        wire.breakAll(of: process.number, server, at: clock.time)
+        for (token, fate) in server.fates where fate == .received(process: process.number) {
+            server.fates[token] = .lost
+        }
+    }
+
+    // MARK: - Judging
+
+    /// The store has the newest refresh token, or somebody has it who will store it, or nobody can have it.
+    private func checkNewestToken() {
+        guard let record = store.record, record.end == nil else { return }
+        let token = record.refreshToken?.reveal() ?? ""
+        guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
+            witness.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")
+            return
+        }
+        switch server.fates[grant.current] {
+        case .lost, .underway, nil: break
+        case .stored: witness.require(false, .sessionKept, "\(grant.current) was stored, and \(token) is there again")
+        case .received(let number):
+            let memory = processes[number].memory
+            witness.require(
+                memory.map { !$0.tasks.isEmpty || $0.unsaved != nil } ?? false, .sessionKept,
+                "\(grant.current) came and was dropped")
+        }
+    }
+
+    /// The faults end, and a day passes: whoever calls then gets a token, unless the session is over.
+    private func recover() {
+        note("all is well again")
+        (server.trouble, server.idTokens, store.isFullUntil, wire.fault) = (nil, (.fine, 0), 0, nil)
+        settle()
+        pass(2 * 86_400_000)
+        let fresh = processes[processes.count - 1]
+        kill(fresh)
+        let first = call(.usual, in: fresh)
+        settle()
+        if let first, first.result == nil, store.holder.map({ $0.process != fresh.number }) ?? false {
+            witness.tally.stalls += 1
+        }
+        // Each process that is running calls once more, and stores what it may have.
+        for process in processes where process.memory != nil && process !== fresh { call(.usual, in: process) }
+        settle()
+        checkNewestToken()
+        kill(fresh)
+        let last = call(.usual, in: fresh)
+        settle()
+        guard !isOver, let last else { return }
+        switch last.result {
+        case .success: break
+        case .failure(let error) where error.code == .signInRequired: break
+        case .failure(let error): witness.require(false, .healthyAgain, "a caller was told: \(error)")
+        case nil: witness.require(false, .healthyAgain, "a caller waits for ever")
+        }
+    }
+}

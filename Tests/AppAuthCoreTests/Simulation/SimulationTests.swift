@@ -1,0 +1,155 @@
+import AppAuthCore
+import Foundation
+import Testing
+
+/// The rules of staying signed in, with their driver, against everything that can happen in thousands of months.
+///
+/// `APPAUTH_SIMULATION_SEED` and `APPAUTH_SIMULATION_RUNS` choose other runs: each has a seed of its own, one after
+/// another from the first.
+struct SimulationTests {
+    private static let episodes = 60
+
+    fileprivate struct Found: Sendable {
+        let seed: UInt64
+        let violation: Violation
+        let trace: [String]
+    }
+
+    private static func client() throws -> Client { Client(id: "app", provider: try Signer.provider()) }
+
+    private static func run(
+        _ seed: UInt64, _ client: Client, _ flaw: Flaw? = nil
+    ) -> (tally: Witness.Tally, processMonths: Double, found: Found?) {
+        var generator = ScheduleGenerator(seed: seed)
+        let (steps, setting) = (generator.steps(episodes: episodes), generator.setting)
+        func simulate(_ steps: [Step], _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
+            let simulation = Simulation(setting, client: client, flaw: flaw, watching: watched, isTraced: isTraced)
+            simulation.run(steps)
+            return simulation
+        }
+        let simulation = simulate(steps, flaw?.breaks)
+        let months = Double(simulation.clock.time) / 1000 / 86_400 / 30 * Double(setting.processes)
+        guard let violation = simulation.witness.violation else { return (simulation.witness.tally, months, nil) }
+        let shortest = Shrinking { simulate($0, violation.invariant).isOver }.shortest(of: steps)
+        let again = simulate(shortest, violation.invariant, isTraced: true)
+        let last = again.witness.violation ?? violation
+        return (simulation.witness.tally, months, Found(seed: seed, violation: last, trace: again.trace))
+    }
+
+    private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
+
+    /// Runs with seeds one after another, two at a time.
+    private static func run(seeds: Range<Int>, _ client: Client) async -> (Witness.Tally, months: Double, Found?) {
+        @Sendable func lane(_ number: Int) -> (Witness.Tally, Double, Found?) {
+            var (total, months) = (Witness.Tally(), 0.0)
+            for seed in seeds where seed % 2 == number {
+                let run = Self.run(UInt64(seed), client)
+                total += run.tally
+                months += run.processMonths
+                if let found = run.found { return (total, months, found) }
+            }
+            return (total, months, nil)
+        }
+        async let even = onThreadOfItsOwn { lane(0) }
+        let odd = await onThreadOfItsOwn { lane(1) }
+        var sum = await even
+        sum.0 += odd.0
+        return (sum.0, sum.1 + odd.1, sum.2 ?? odd.2)
+    }
+
+    /// Other tests of this process need the threads of the pool.
+    private static func onThreadOfItsOwn<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            Thread { continuation.resume(returning: body()) }.start()
+        }
+    }
+
+    @Test func `nobody is signed out by mistake in thousands of process-months`() async throws {
+        let first = Self.number("APPAUTH_SIMULATION_SEED") ?? Int.random(in: 1...1_000_000_000)
+        let seeds = first..<(first + (Self.number("APPAUTH_SIMULATION_RUNS") ?? 150))
+        let (total, months, found) = await Self.run(seeds: seeds, try Self.client())
+        if let found { Issue.record("\(found.report)") }
+        print(
+            """
+            simulation: seeds \(seeds), \(Int(months)) process-months, \(total.calls) calls, \
+            \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
+            sessions ended by the provider's side or a person: \(total.revoked), by a foreign ID token: \
+            \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
+            stalls: \(total.stalls), tokens of memory after the end was told: \(total.afterEnd), \
+            tokens that their caller had refused: \(total.refusedAgain)
+            """)
+        #expect(total.refreshes > seeds.count)
+    }
+
+    @Test func `where a used refresh token stays good, or none is rotated, no fault loses a session`() async throws {
+        let client = try Self.client()
+        for (rotates, grace) in [(true, Int.max), (false, nil)] {
+            let (total, violations) = await Self.onThreadOfItsOwn {
+                var (total, violations) = (Witness.Tally(), [String]())
+                for seed in UInt64(1)...10 {
+                    var generator = ScheduleGenerator(seed: seed)
+                    var setting = generator.setting
+                    (setting.manner.rotates, setting.manner.grace) = (rotates, grace)
+                    let simulation = Simulation(setting, client: client)
+                    simulation.run(generator.steps(episodes: Self.episodes))
+                    total += simulation.witness.tally
+                    if let violation = simulation.witness.violation { violations.append("\(seed): \(violation)") }
+                }
+                return (total, violations)
+            }
+            #expect(violations.isEmpty)
+            #expect(total.unavoidable == 0)
+            #expect(total.refreshes > 100 && total.revoked > 0)
+        }
+    }
+
+    @Test func `a seed gives the same run each time`() throws {
+        let client = try Self.client()
+        let traces = (0..<2).map { _ in
+            var generator = ScheduleGenerator(seed: 7)
+            let simulation = Simulation(generator.setting, client: client, isTraced: true)
+            simulation.run(generator.steps(episodes: 20))
+            return simulation.trace
+        }
+        #expect(traces[0] == traces[1] && traces[0].count > 100)
+    }
+
+    @Test(arguments: Flaw.allCases)
+    func `a driver that gets it wrong is found out, with a short trace`(flaw: Flaw) async throws {
+        let client = try Self.client()
+        let found = await Self.onThreadOfItsOwn { () -> Found? in
+            for seed in UInt64(1)...200 {
+                if let found = Self.run(seed, client, flaw).found { return found }
+            }
+            return nil
+        }
+        let report = try #require(found, "\(flaw) was not found out")
+        #expect(report.violation.invariant == flaw.breaks)
+        #expect(report.trace.count <= 20, "\(report.report)")
+        if Self.number("APPAUTH_SIMULATION_TRACES") != nil { print("\(flaw): \(report.report)") }
+    }
+}
+
+extension SimulationTests.Found {
+    fileprivate var report: String {
+        """
+        broken: \(violation.invariant.rawValue): \(violation.what); seed \(seed), the shortest trace:
+        \(trace.suffix(40).joined(separator: "\n"))
+        """
+    }
+}
+
+extension Witness.Tally {
+    fileprivate static func += (sum: inout Witness.Tally, other: Witness.Tally) {
+        sum.calls += other.calls
+        sum.tokens += other.tokens
+        sum.requests += other.requests
+        sum.refreshes += other.refreshes
+        sum.revoked += other.revoked
+        sum.unavoidable += other.unavoidable
+        sum.foreign += other.foreign
+        sum.stalls += other.stalls
+        sum.afterEnd += other.afterEnd
+        sum.refusedAgain += other.refusedAgain
+    }
+}

@@ -1,0 +1,198 @@
+import AppAuthCore
+
+/// Sees everything, knows what is true, and judges by arithmetic of its own.
+final class Witness {
+    /// What a run came to.
+    struct Tally {
+        var calls = 0
+        var tokens = 0
+        var requests = 0
+        var refreshes = 0
+        /// Sessions that ended because the provider's side ended them, or a person did.
+        var revoked = 0
+        /// Those whose newest refresh token was lost with an answer or a process, at a server without enough grace.
+        var unavoidable = 0
+        /// Those that a foreign ID token ended.
+        var foreign = 0
+        /// Times at which a process that had nothing to do kept the others from refreshing when all was well again.
+        var stalls = 0
+        /// Tokens of memory that were handed out after a caller had been told that the session is over.
+        var afterEnd = 0
+        /// Callers who said that their token is no good, and got it again from a refresh that others had begun.
+        var refusedAgain = 0
+    }
+
+    private struct Failure {
+        var count: Int
+        var at: Moment
+        var retryAfter: Int
+
+        /// For how many seconds nobody tries again, without jitter.
+        var shortest: Double {
+            max(Double(retryAfter), [0, 0, 1, 2, 4, 8, 16, 32].dropFirst(count).first ?? 60)
+        }
+    }
+
+    var tally = Tally()
+    private(set) var violation: Violation?
+    /// The one that counts, while a failure is shrunk or the simulator is tried out; else all do.
+    private let watched: Invariant?
+    private var storedTokens: Set<Secret> = []
+    private var received: [Secret: Moment] = [:]
+    private var superseded: Set<String> = []
+    /// Sessions out of which a person has signed in some process, whether the store knows it or not.
+    var signedOut: Set<String> = []
+    private var gone: Set<String> = []
+    private var failures: [String: Failure] = [:]
+    private var writes = 0
+
+    init(watching watched: Invariant?) { self.watched = watched }
+
+    func require(_ isTrue: Bool, _ invariant: Invariant, _ what: @autoclosure () -> String) {
+        guard !isTrue, violation == nil, watched == nil || watched == invariant else { return }
+        violation = Violation(invariant: invariant, what: what())
+    }
+
+    // MARK: - What happens
+
+    func receives(_ token: Secret, at now: Moment) { received[token] = now }
+
+    /// The store has changed.
+    func stores(
+        _ old: AuthStateRecord?, _ new: AuthStateRecord?, by event: SessionRules.Event?, _ server: SimulatedServer
+    ) {
+        writes += 1
+        // Not each, since it takes as long as all else.
+        if let new, writes % 4 == 1 {
+            let read = try? AuthStateRecord(decoding: new.encoded(), from: "the store")
+            require(read == new, .readable, "what is read differs from what was written")
+        }
+        if let event {
+            require(
+                old == nil || new == nil || old?.id == new?.id, .noOverwrite,
+                "a session of an earlier sign-in took the place of the newer one")
+            require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
+            require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session goes on")
+            require(new.map { !gone.contains($0.id) } ?? true, .noReturn, "a removed session is there again")
+            if let old, let new, old.end == nil, new.end != nil { judgeEnd(of: old, by: event, server) }
+        }
+        if let old, old.id != new?.id { gone.insert(old.id) }
+        if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
+        if let used = old?.refreshToken?.reveal(), old?.id == new?.id, used != new?.refreshToken?.reveal() {
+            superseded.insert(used)
+        }
+        for kind in CallKind.allCases { (new?.token(for: kind.parameters)?.value).map { _ = storedTokens.insert($0) } }
+    }
+
+    private func judgeEnd(of record: AuthStateRecord, by event: SessionRules.Event, _ server: SimulatedServer) {
+        if case .answered(_, _, .refused) = event {
+            tally.foreign += 1
+            return
+        }
+        switch record.refreshToken.flatMap({ server.grant(of: $0.reveal()) })?.end {
+        case nil: require(false, .sessionKept, "it was ended, and the server honours it")
+        case .revoked: tally.revoked += 1
+        case .reuse(excused: true): tally.unavoidable += 1
+        case .reuse(excused: false):
+            require(false, .sessionKept, "a used refresh token came back, and somebody had its successor")
+        }
+    }
+
+    /// The rules have decided what comes of an event.
+    func decides(
+        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ need: SessionRules.Need?, _ id: String,
+        at now: Moment
+    ) {
+        guard let need else { return }
+        switch decision.action {
+        case .handOut(let token): requireLife(of: token, at: now)
+        case .fail(let error) where error.isHeldBack:
+            let failure = failures[id]
+            let longest = failure.map { max(Double($0.retryAfter), min(60, $0.shortest * 1.25)) } ?? 0
+            let isInside = failure.map { $0.at.boot != now.boot || elapsed($0.at, now) < longest } ?? false
+            require(isInside, .pauses, "a caller was held back, after \(failure?.count ?? 0) failures in a row")
+            fallthrough
+        case .fail(let error):
+            require(
+                !error.message.contains("invalid_scope") || need.parameters == CallKind.ungranted.parameters,
+                .ownErrors,
+                "a caller was told \(error.code.rawValue), and had asked for no scope")
+        default: break
+        }
+    }
+
+    /// A refresh that failed or succeeded is in the store.
+    func counts(_ event: SessionRules.Event, _ action: SessionRules.Action, _ id: String, at now: Moment) {
+        switch (event, action) {
+        case (.failed(_, let error, _), .fail(let told))
+        where told.code != .signInRequired && !error.message.contains("invalid_scope"):
+            fail(error, id, now)
+        case (.answered(_, _, .unverifiable(let error, _)), .fail(let told)) where told.code != .signInRequired:
+            fail(error, id, now)
+        case (.answered(_, _, .verified), _): failures[id] = nil
+        default: break
+        }
+    }
+
+    private func fail(_ error: AuthError, _ id: String, _ now: Moment) {
+        failures[id] = Failure(count: (failures[id]?.count ?? 0) + 1, at: now, retryAfter: error.retryAfter ?? 0)
+    }
+
+    private func elapsed(_ begin: Moment, _ end: Moment) -> Double { (end.sinceBoot - begin.sinceBoot).seconds }
+
+    /// A refresh token is about to be sent.
+    func sends(
+        _ attempt: SessionRules.Attempt, for need: SessionRules.Need, of id: String, beside others: Int,
+        _ store: AuthStateRecord?, at now: Moment
+    ) {
+        tally.requests += 1
+        require(
+            !superseded.contains(attempt.refreshToken.reveal()), .noReuse,
+            "\(attempt.refreshToken.reveal()) is presented, and the store has its successor")
+        require(others == 0, .oneRequest, "another request is on its way")
+        if let failure = failures[id], failure.at.boot == now.boot {
+            require(
+                elapsed(failure.at, now) >= failure.shortest, .pauses,
+                "sent \(elapsed(failure.at, now)) s after failure \(failure.count), expected \(failure.shortest) s")
+        }
+        guard let store, store.id == id, let token = store.token(for: need.parameters) else { return }
+        require(!isGood(token, for: need, at: now), .oneRefresh, "the token in the store would have been enough")
+    }
+
+    /// Whether a caller has no use for another token.
+    private func isGood(_ token: AccessToken, for need: SessionRules.Need, at now: Moment) -> Bool {
+        guard let age = age(of: token, at: now), let lifetime = token.lifetime?.seconds else { return false }
+        let isNew = token.value != need.seen?.value
+        if need.isForced, !isNew { return false }
+        let left = lifetime - age
+        if left > 0, left >= need.minimumValidity?.seconds ?? min(60, lifetime / 10) { return true }
+        return isNew && left > 0 && need.began.boot == now.boot && age <= elapsed(need.began, now)
+    }
+
+    /// In seconds; nil after a restart, when nobody can be sure.
+    private func age(of token: AccessToken, at now: Moment) -> Double? {
+        received[token.value].flatMap { $0.boot == now.boot ? elapsed($0, now) : nil }
+    }
+
+    /// A caller gets a token.
+    func handsOut(_ token: AccessToken, for need: SessionRules.Need) {
+        tally.tokens += 1
+        if need.isForced, token.value == need.seen?.value { tally.refusedAgain += 1 }
+        require(storedTokens.contains(token.value), .persistBeforePublish, "\(token.value.reveal()) was never stored")
+    }
+
+    func requireLife(of token: AccessToken, at now: Moment) {
+        guard let age = age(of: token, at: now), let lifetime = token.lifetime?.seconds else { return }
+        require(age < lifetime, .noDeadToken, "\(token.value.reveal()) is \(age) s old and lives \(lifetime) s")
+    }
+}
+
+extension CallKind {
+    var parameters: TokenParameters {
+        switch self {
+        case .usual, .longer, .forced: .session
+        case .narrowed: TokenParameters(scope: ["read"])
+        case .ungranted: TokenParameters(scope: ["admin"])
+        }
+    }
+}
