@@ -7,10 +7,16 @@ extension AuthState {
     func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
         try await storeUnsaved()
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
-        var stored = try await store.attempt { [store] in try await store.load() }
-        let known = knowledge
-        let first = SessionRules.apply(.wanted(need), to: &stored, known: known, at: environment.now())
-        if case .present = first.action {} else { return try await finish(first, stored) }
+        let loaded = try await store.attempt { [store] in try await store.load() }
+        var copy = loaded
+        let first = SessionRules.apply(.wanted(need), to: &copy, known: knowledge, at: environment.now())
+        if let loaded { adopt(loaded) }
+        if case .present = first.action { return try await finish(presentInTurn(need)) }
+        return try await finish(first)
+    }
+
+    /// Presents the refresh token when it is this process's turn, if that is needed then.
+    private func presentInTurn(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
         // One at a time here, before the lock is asked for: what the store refused is tried again first, and holds it.
         let turn = try await turns.wait()
         defer { turn.release() }
@@ -19,18 +25,20 @@ extension AuthState {
         defer { if unsaved?.lock !== lock { lock.release() } }
         while true {
             let wanted = try await step(.wanted(need))
-            guard case .present(let attempt) = wanted.action else { return try await finish(wanted, nil) }
-            let event = await present(attempt)
-            let decision = try await record(event, under: lock)
-            if case .lookAgain = decision.action { continue }
-            return try await finish(decision, nil)
+            guard case .present(let attempt) = wanted.action else { return wanted }
+            let decision = try await record(present(attempt), under: lock)
+            guard case .lookAgain = decision.action else { return decision }
         }
     }
 
     /// Does what was decided.
-    private func finish(_ decision: SessionRules.Decision, _ stored: AuthStateRecord?) async throws -> AccessToken {
-        if let stored { adopt(stored) }
-        if let change = decision.change { publish(change) }
+    private func finish(_ decision: SessionRules.Decision) async throws -> AccessToken {
+        if let change = decision.change {
+            // That another has ended it is told once, and not noted: the store may be away for a while, and come back.
+            let isKnown = isGone
+            if case .ended = change, record.end == nil { isGone = true }
+            if !(isGone && isKnown) { publish(change) }
+        }
         if let orphan = decision.orphan { await revoke(orphan) }
         switch decision.action {
         case .handOut(let token): return token
@@ -49,15 +57,16 @@ extension AuthState {
         } catch {
             return .failed(attempt, Self.authError(error), jitter: .random(in: 0...1))
         }
+        func answered(_ verdict: SessionRules.Verdict) -> SessionRules.Event {
+            .answered(attempt, response, verdict, jitter: .random(in: 0...1))
+        }
         do {
             let idToken = try await verifiedIDToken(of: response)
-            return .answered(attempt, response, .verified(idToken, keys: verification.keys?.entry))
+            return answered(.verified(idToken, keys: verification.keys?.entry))
         } catch {
             let error = Self.authError(error)
-            guard error.code == .invalidIDToken, !error.isTemporary else {
-                return .answered(attempt, response, .unverifiable(error, jitter: .random(in: 0...1)))
-            }
-            return .answered(attempt, response, .refused(error))
+            let isForeign = error.code == .invalidIDToken && !error.isTemporary
+            return answered(isForeign ? .refused(error) : .unverifiable(error))
         }
     }
 
@@ -96,10 +105,10 @@ extension AuthState {
     private func step(
         _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil
     ) async throws -> SessionRules.Decision {
-        let (known, now) = (known ?? knowledge, environment.now())
-        let (decision, stored) = try await store.attempt { [store] in
+        let known = known ?? knowledge
+        let (decision, stored) = try await store.attempt { [store, environment] in
             try await store.update { stored in
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: now)
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now())
                 return (decision, stored)
             }
         }
@@ -113,7 +122,7 @@ extension AuthState {
         let client = record.client
         record = stored
         record.client = client
-        wasStored = true
+        (wasStored, isGone) = (true, false)
     }
 
     /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
@@ -124,7 +133,7 @@ extension AuthState {
         do {
             var decision = try await step(event, known: known)
             // Signed out while it was being stored: it is removed again, and the provider is told.
-            if let end = record.end, case .answered(_, let response, _) = event {
+            if let end = record.end, case .answered(_, let response, _, _) = event {
                 decision = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
                 decision.orphan = response
             }
@@ -138,6 +147,7 @@ extension AuthState {
             // That a refresh failed may be forgotten, that it succeeded or that the session is over may not.
             if case .failed = event, memory.end == nil { return decision }
             unsaved = Unsaved(event, known: known, lock: lock)
+            storeUnsavedLater()
             if case .fail = decision.action { return decision }
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             throw error
@@ -167,6 +177,19 @@ extension AuthState {
         pending.lock?.release()
         if let change = decision.change { publish(change) }
         if let orphan = decision.orphan { await revoke(orphan) }
+    }
+
+    /// Tries now and then even if nobody asks, since the lock keeps all others waiting.
+    private func storeUnsavedLater() {
+        Task { [weak self] in
+            var pause = 1.0
+            while true {
+                try await Task.sleep(for: .seconds(pause))
+                guard let self, await unsaved != nil else { return }
+                try? await storeUnsaved()
+                pause = min(60, pause * 2)
+            }
+        }
     }
 
     /// Takes over what another process has stored, if it can be read.

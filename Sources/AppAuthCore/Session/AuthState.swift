@@ -30,6 +30,8 @@ public actor AuthState {
     var wasStored: Bool
     /// What the store has refused to take.
     var unsaved: Unsaved? { didSet { showTokens() } }
+    /// Whether the store was last seen without this session.
+    var isGone = false { didSet { showTokens() } }
     /// What the store was last asked to take.
     var lastTried: Unsaved?
 
@@ -123,15 +125,18 @@ public actor AuthState {
     ) async throws -> AccessToken {
         var need = SessionRules.Need(began: environment.now())
         (need.parameters, need.minimumValidity, need.isForced) = (parameters, minimumValidity, forceRefresh)
-        let (token, flight) = counter.look(for: &need)
-        if let token { return token }
-        // Thousands may wait: to join is cheaper than to bring an operation along.
-        if let token = try await flight.join(), need.accepts(token, at: environment.now()) { return token }
-        let renewed = try await flight.run { [self, need] in try await refresh(need) }
-        if need.accepts(renewed, at: environment.now()) { return renewed }
-        // The flight may have been begun by a caller with smaller needs. This caller's own gives the best that there is.
-        return try await flight.run { [self, need] in try await refresh(need) }
+        switch counter.look(for: &need) {
+        case .ready(let token): return token
+        case .toWaitFor(let flight):
+            // Thousands may wait: to join is cheaper than to bring an operation along.
+            if let token = try await flight.join() { return token }
+            return try await flight.run { [self, need] in try await refresh(need) }
+        }
     }
 
-    private func showTokens() { counter.show(record, isStored: unsaved == nil) }
+    /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no
+    /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
+    public nonisolated func reject(_ token: AccessToken) { counter.refuse(token.value) }
+
+    private func showTokens() { counter.show(record, isOpen: unsaved == nil && !isGone) }
 }

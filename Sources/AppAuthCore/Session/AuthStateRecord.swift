@@ -38,6 +38,8 @@ public struct AuthStateRecord: Sendable, Hashable {
         public let reason: String
         /// When.
         public let date: Date
+
+        package init(reason: String, date: Date) { (self.reason, self.date) = (reason.onOneLine, date) }
     }
 
     /// A session whose tokens an app has from somewhere else, for example from another library's store.
@@ -119,7 +121,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         guard end == nil else { return }
         (accessToken, refreshToken, keys, presented, trouble) = (nil, nil, nil, nil, nil)
         otherTokens = [:]
-        end = End(reason: reason.onOneLine, date: date)
+        end = End(reason: reason, date: date)
     }
 }
 

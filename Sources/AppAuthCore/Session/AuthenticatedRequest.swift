@@ -28,9 +28,9 @@ extension AuthState {
         guard answer.saysInvalidToken else { return answer }
         // Another caller may have had the same answer and refreshed already.
         let record = await record
-        let isCurrent = record.accessToken?.value == token.value
-        guard !isCurrent || record.refreshToken != nil else { return answer }
-        let fresh = try await freshAccessToken(forceRefresh: isCurrent)
+        guard record.accessToken?.value != token.value || record.refreshToken != nil else { return answer }
+        reject(token)
+        let fresh = try await freshAccessToken()
         return try await environment.send(exchange.authenticated(by: fresh), stage: stage)
     }
 }

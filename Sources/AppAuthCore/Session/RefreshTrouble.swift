@@ -7,9 +7,13 @@ internal import JOSE
 package struct Presentation: Sendable, Hashable {
     /// Which token, by its hash.
     package let fingerprint: String
-    package let at: Moment
+    /// When it was first sent, and when last.
+    package let first: Moment
+    package let last: Moment
 
-    package init(of refreshToken: Secret, at now: Moment) { (fingerprint, at) = (refreshToken.fingerprint, now) }
+    package init(fingerprint: String, first: Moment, last: Moment) {
+        (self.fingerprint, self.first, self.last) = (fingerprint, first, last)
+    }
 }
 
 /// Refreshes that failed one after another for reasons that may go away, and how long nobody tries again.
@@ -32,7 +36,7 @@ package struct RefreshTrouble: Sendable, Hashable {
     package init(_ error: AuthError, after previous: RefreshTrouble?, at now: Moment, jitter: Double) {
         count = (previous?.count ?? 0) + 1
         // None after a first failure, then 1 s, 2 s, 4 s, …
-        let backoff = count < 2 ? 0 : min(Self.longestPause, Double(1 << min(count - 2, 10)) * (1 + jitter / 4))
+        let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
         let milliseconds = Int(max(backoff, Double(error.retryAfter ?? 0)) * 1000)
         pause = Term(from: now, for: .milliseconds(milliseconds))
         (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
@@ -63,10 +67,13 @@ package struct RefreshTrouble: Sendable, Hashable {
 }
 
 extension Presentation {
-    var stored: JSON { get throws { ["fingerprint": .string(fingerprint), "at": try at.stored] } }
+    var stored: JSON {
+        get throws { ["fingerprint": .string(fingerprint), "first": try first.stored, "last": try last.stored] }
+    }
 
     init(stored json: StoredObject) throws {
-        (fingerprint, at) = (try json.string("fingerprint"), try Moment(stored: json.object("at")))
+        fingerprint = try json.string("fingerprint")
+        (first, last) = (try Moment(stored: json.object("first")), try Moment(stored: json.object("last")))
     }
 }
 

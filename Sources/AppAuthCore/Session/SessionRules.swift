@@ -12,10 +12,30 @@ package enum SessionRules {
         package var isForced = false
         /// The token that there was when the caller began.
         package var seen: AccessToken?
+
+        /// What callers have in common who may share a refresh and its answer.
+        package struct Kind: Hashable, Sendable {
+            let parameters: TokenParameters
+            let minimumValidity: Duration?
+            /// The token that is no good, where one is forced.
+            let refused: Secret?
+            let isForced: Bool
+        }
+
+        package var kind: Kind {
+            Kind(
+                parameters: parameters, minimumValidity: minimumValidity, refused: isForced ? seen?.value : nil,
+                isForced: isForced)
+        }
         /// When the caller began.
         package let began: Moment
 
         package init(began: Moment) { self.began = began }
+
+        /// Whether a token is better than an error: one that has not ended, though it will soon.
+        func putsUpWith(_ token: AccessToken, at now: Moment) -> Bool {
+            !isForced && minimumValidity == nil && !token.isExpired(at: now)
+        }
 
         /// Whether a token is what the caller wants. One that was issued since it began is, however short it is: a server
         /// with lifetimes of a second must not be asked again and again.
@@ -39,8 +59,8 @@ package enum SessionRules {
     package enum Verdict: Sendable {
         /// Its ID token is verified, or it has none.
         case verified(IDToken?, keys: KeySetCache.Entry?)
-        /// Its ID token could not be verified, for a reason that may go away. Jitter as for a failure.
-        case unverifiable(AuthError, jitter: Double)
+        /// Its ID token could not be verified, for a reason that may go away.
+        case unverifiable(AuthError)
         /// Its ID token is not this session's.
         case refused(AuthError)
     }
@@ -48,8 +68,9 @@ package enum SessionRules {
     package enum Event: Sendable {
         /// A caller wants a token; asked with the refresh lock held, or to see whether it is needed.
         case wanted(Need)
-        case answered(Attempt, TokenResponse, Verdict)
-        /// No answer, or an error. Jitter: 0 to 1.
+        /// Jitter: 0 to 1, for the pause if the answer is of no use.
+        case answered(Attempt, TokenResponse, Verdict, jitter: Double)
+        /// No answer, or an error.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
     }
@@ -104,15 +125,18 @@ extension SessionRules {
         var record: AuthStateRecord
         switch current(stored, known) {
         case .success(let current): record = current
-        case .failure(let end):
-            var decision = Decision(.fail(signInRequired(end.reason)))
-            if case .answered(_, let response, _) = event { decision.orphan = response }
+        case .failure(let gone):
+            // What was known already is told to nobody.
+            let end = AuthStateRecord.End(reason: gone.reason, date: now.wall)
+            var decision = Decision(.fail(signInRequired(gone.reason)), known.record.end == nil ? .ended(end) : nil)
+            if case .answered(_, let response, _, _) = event { decision.orphan = response }
             return decision
         }
         let decision =
             switch event {
             case .wanted(let need): want(need, &record, known, now)
-            case .answered(let attempt, let response, let verdict): answer(attempt, response, verdict, &record, now)
+            case .answered(let attempt, let response, let verdict, let jitter):
+                answer(attempt, response, verdict, jitter, &record, now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now)
             case .signedOut: Decision(.done)
             }
@@ -145,9 +169,7 @@ extension SessionRules {
         }
         guard let refreshToken = record.refreshToken else {
             // Nothing better can be had: the rest of its life is worth more than an error.
-            if !need.isForced, need.minimumValidity == nil, let token, !token.isExpired(at: now) {
-                return Decision(.handOut(token))
-            }
+            if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
             return Decision(
                 .fail(
                     AuthError(
@@ -157,37 +179,45 @@ extension SessionRules {
         }
         if let trouble = record.trouble {
             // One answer for all who waited for it, also when it is a failure, and in whatever process they wait.
-            if trouble.pause.begin.isAfter(need.began) { return Decision(.fail(trouble.error(at: now))) }
-            if !trouble.pause.isOver(at: now) { return Decision(.fail(trouble.pauseError(at: now))) }
+            if trouble.pause.begin.isAfter(need.began) {
+                if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+                return Decision(.fail(trouble.error(at: now)))
+            }
+            if !trouble.pause.isOver(at: now) {
+                if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+                return Decision(.fail(trouble.pauseError(at: now)))
+            }
         }
-        let presentation = Presentation(of: refreshToken, at: now)
-        let earlier = record.presented.flatMap { $0.fingerprint == presentation.fingerprint ? $0 : nil }
-        record.presented = presentation
+        let fingerprint = refreshToken.fingerprint
+        let earlier = record.presented.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+        record.presented = Presentation(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
         return Decision(.present(Attempt(need: need, refreshToken: refreshToken, earlier: earlier)))
     }
 
     private static func answer(
-        _ attempt: Attempt, _ response: TokenResponse, _ verdict: Verdict, _ record: inout AuthStateRecord,
-        _ now: Moment
+        _ attempt: Attempt, _ response: TokenResponse, _ verdict: Verdict, _ jitter: Double,
+        _ record: inout AuthStateRecord, _ now: Moment
     ) -> Decision {
         switch verdict {
+        case .verified where response.token.isExpired(at: now):
+            // A server that gives out dead tokens must not be asked again at each call.
+            record.mergeRefreshToken(response)
+            let error = AuthError(
+                .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
+                isTemporary: true)
+            return failure(error, attempt.need, jitter, &record, now)
         case .verified(let idToken, let keys):
             record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-            guard !response.token.isExpired(at: now) else {
-                return Decision(
-                    .fail(
-                        AuthError(
-                            .invalidResponse, .refresh,
-                            "expected a token that is still good, found one that has expired already",
-                            isTemporary: true)), .renewed(record))
-            }
             return Decision(.handOut(response.token), .renewed(record))
-        case .unverifiable(let error, let jitter):
+        case .unverifiable(let error):
             // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
             record.mergeRefreshToken(response)
-            return failure(error, jitter, &record, now)
+            return failure(error, attempt.need, jitter, &record, now)
         case .refused(let error):
-            return end("the refreshed ID token is not this session's: \(error.message)", error, &record, now)
+            let reason = "the refreshed ID token is not this session's: \(error.message)"
+            var decision = end(reason, error, &record, now)
+            decision.orphan = response
+            return decision
         }
     }
 
@@ -202,20 +232,24 @@ extension SessionRules {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
             }
             return end(
-                "the answer to an earlier refresh, at \(earlier.at.wall.formatted(.iso8601)), never came, and the "
+                "the answer to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came, and the "
                     + "provider does not accept its refresh token again (\(said))", error, &record, now)
         }
         // Whatever the server has done with the token, the note stays until it has answered.
         if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
-        return failure(error, jitter, &record, now)
+        return failure(error, attempt.need, jitter, &record, now)
     }
 
     private static func failure(
-        _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
+        _ error: AuthError, _ need: Need, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
     ) -> Decision {
         var error = error
         error.nextAttempt = now.wall + record.fail(error, at: now, jitter: jitter).pause.length.seconds
+        // Refreshed in good time: what there is is still good.
+        if let token = record.token(for: need.parameters), need.putsUpWith(token, at: now) {
+            return Decision(.handOut(token), .refreshFailed(error))
+        }
         return Decision(.fail(error), .refreshFailed(error))
     }
 

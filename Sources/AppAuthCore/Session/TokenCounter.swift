@@ -3,32 +3,49 @@ internal import JOSE
 /// Where callers get their tokens without waiting for one another: what an ``AuthState`` has to hand out, and the
 /// refreshes that are under way.
 final class TokenCounter: Sendable {
+    private typealias Flight = SingleFlight<AccessToken>
+
     private struct State {
         var record: AuthStateRecord
-        var isStored = true
-        var flights: [TokenParameters: SingleFlight<AccessToken>] = [:]
+        var isOpen = true
+        var flights: [SessionRules.Need.Kind: Flight] = [:]
+        /// A token that a resource server has refused, whatever its date says.
+        var refused: Secret?
     }
 
     private let state: Guarded<State>
+    /// More flights than this are not kept once they are over.
+    private static let mostFlights = 8
 
     init(_ record: AuthStateRecord) { state = Guarded(State(record: record)) }
 
-    /// Shows what there is from now on. What the store has not confirmed is given to nobody.
-    func show(_ record: AuthStateRecord, isStored: Bool) {
-        state.withLock { ($0.record, $0.isStored) = (record, isStored) }
+    /// Shows what there is from now on. Where it is not open, nobody gets anything without a look into the store: it has
+    /// not confirmed what there is, or has it no longer.
+    func show(_ record: AuthStateRecord, isOpen: Bool) { state.withLock { ($0.record, $0.isOpen) = (record, isOpen) } }
+
+    /// Hands a token out no more.
+    func refuse(_ token: Secret) { state.withLock { $0.refused = token } }
+
+    enum Find {
+        case ready(AccessToken)
+        case toWaitFor(SingleFlight<AccessToken>)
     }
 
     /// The token at hand if the caller accepts it, and otherwise where to wait for a better one. Notes what was seen.
-    func look(for need: inout SessionRules.Need) -> (AccessToken?, SingleFlight<AccessToken>) {
-        let parameters = need.parameters
-        let (seen, isStored, flight) = state.withLock { state in
-            let flight = state.flights[parameters] ?? SingleFlight()
-            state.flights[parameters] = flight
-            return (state.record.token(for: parameters), state.isStored, flight)
+    func look(for need: inout SessionRules.Need) -> Find {
+        let isOpen = state.withLock { state in
+            need.seen = state.record.token(for: need.parameters)
+            if let seen = need.seen, seen.value == state.refused { need.isForced = true }
+            return state.isOpen
         }
-        need.seen = seen
-        guard isStored, let seen, need.accepts(seen, at: need.began) else { return (nil, flight) }
-        return (seen, flight)
+        if isOpen, let seen = need.seen, need.accepts(seen, at: need.began) { return .ready(seen) }
+        let kind = need.kind
+        return state.withLock { state in
+            if state.flights.count > Self.mostFlights { state.flights = state.flights.filter(\.value.isRunning) }
+            let flight = state.flights[kind] ?? Flight()
+            state.flights[kind] = flight
+            return .toWaitFor(flight)
+        }
     }
 
     var flights: [SingleFlight<AccessToken>] { state.withLock { Array($0.flights.values) } }

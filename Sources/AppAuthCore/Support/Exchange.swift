@@ -67,9 +67,13 @@ extension HTTPAnswer {
             httpStatus: code, retryAfter: retryAfter)
     }
 
-    /// `Retry-After` in seconds, if it is given in seconds (RFC 9110 §10.2.3), at most a day.
+    /// `Retry-After` in seconds (RFC 9110 §10.2.3), at most a day. A date is compared with the server's own.
     package var retryAfter: Int? {
-        response.headerFields[.retryAfter].flatMap(Int.init).flatMap { $0 >= 0 ? min($0, 86_400) : nil }
+        guard let field = response.headerFields[.retryAfter] else { return nil }
+        let untilDate = Date(httpDate: field).flatMap { date in
+            response.headerFields[.date].flatMap(Date.init(httpDate:)).map { Int(date.timeIntervalSince($0)) }
+        }
+        return (Int(field) ?? untilDate).flatMap { $0 >= 0 ? min($0, 86_400) : nil }
     }
 
     /// How long the document may be kept: what its Cache-Control says, within 5 minutes and a day; a day if it says

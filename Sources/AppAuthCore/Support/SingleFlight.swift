@@ -35,6 +35,9 @@ package final class SingleFlight<Value: Sendable>: Sendable {
     /// Joins the operation that is running; nil if none is. Costs less than ``run(_:)`` where many wait.
     package func join() async throws -> Value? { try await wait(startingWith: nil) }
 
+    /// Whether a run is under way.
+    package var isRunning: Bool { state.withLock { $0.isRunning } }
+
     /// Waits for the run that is under way, if there is one, whatever its result.
     package func settle() async {
         await withCheckedContinuation { (settled: CheckedContinuation<Void, Never>) in

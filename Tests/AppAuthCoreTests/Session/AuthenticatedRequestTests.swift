@@ -101,6 +101,19 @@ struct AuthenticatedRequestTests {
         }
     }
 
+    @Test func `a token that was refused is handed out to nobody again, though it seems to be good`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let token = try await state.freshAccessToken()
+            world.provider.fault(
+                .status(.unauthorized, [.wwwAuthenticate: "Bearer error=\"invalid_token\""]), at: .api)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            #expect(await authError { try await state.send(api(world)) }?.httpStatus == 500)
+            #expect(try await state.freshAccessToken().value != token.value)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
     @Test func `a token that has expired is refreshed before the first try`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -46,6 +46,8 @@ struct RefreshedIDTokenTests {
             let stored = String(decoding: try after.encoded(), as: UTF8.self)
             for token in try answers.tokens { #expect(!stored.contains(token)) }
 
+            // What came with it is of no use to anybody, and revoked.
+            for token in try answers.tokens { #expect(!world.provider.isAlive(token)) }
             let requests = world.provider.log.count
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
             #expect(world.provider.log.count == requests)

@@ -96,6 +96,40 @@ struct SharedSessionTests {
         }
     }
 
+    @Test func `whoever learns that the session is over hands out nothing from memory any more`() async throws {
+        try await twoStates { world, store, first, second in
+            let record = await first.record
+            let changes = first.changes
+            try await second.forget()
+            // It has not learnt of it yet.
+            _ = try await first.freshAccessToken()
+            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+            #expect(await authError { try await first.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == 1)
+            for await case .ended(let end) in changes {
+                #expect(end.reason.contains("signed out"))
+                break
+            }
+            // A folder that was away for a while, and is there again.
+            try await store.replace(with: record)
+            _ = try await first.freshAccessToken()
+        }
+    }
+
+    @Test func `a session from elsewhere is used before it is stored, and stored with its first change`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            let store = TestStore()
+            let state = AuthState(record: record, store: store, environment: world.environment)
+            world.clock.advance(by: 3590)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            _ = try await state.freshAccessToken()
+            world.clock.advance(by: 1)
+            _ = try await state.freshAccessToken()
+            #expect(await store.record?.id == record.id)
+        }
+    }
+
     @Test func `a new sign-in stays, whatever comes for the old one`() async throws {
         try await twoStates { world, store, first, second in
             world.clock.advance(by: 3600)

@@ -14,16 +14,16 @@ extension Simulation {
         let task = Task(.call, kind, need(kind, memory))
         witness.tally.calls += 1
         note("process \(process.number) wants a token (\(kind))")
-        if memory.unsaved == nil, let token = task.need.seen,
+        if memory.unsaved == nil, !memory.isGone, let token = task.need.seen,
             task.need.accepts(token, at: task.need.began) || flaw == .handsOutFromMemory
         {
             witness.requireLife(of: token, at: task.need.began)
-            if memory.hasToldEnd { witness.tally.afterEnd += 1 }
+            witness.require(!memory.hasToldEnd, .noReturn, "a token of memory is handed out after the end was told")
             end(task, .success(token), in: process, memory)
             return task
         }
         memory.tasks.append(task)
-        task.point = .saving
+        task.point = .join
         return task
     }
 
@@ -75,24 +75,23 @@ extension Simulation {
             if case .present = decision.action {
                 task.point = .turn
             } else {
-                finish(task, decision, stored, process, memory)
+                if let stored { adopt(stored, memory) }
+                finish(task, decision, process, memory)
             }
         case .turn:
             memory.turn = task
             task.point = .saving
         case .saving: storeUnsaved(task, process, memory)
         case .join:
-            let running = memory.flights[task.need.parameters] ?? Task(.flight, task.kind, task.need)
-            if memory.flights[task.need.parameters] == nil { memory.tasks.append(running) }
-            memory.flights[task.need.parameters] = running
+            let running = memory.flights[task.need.kind] ?? Task(.flight, task.kind, task.need)
+            if memory.flights[task.need.kind] == nil {
+                running.point = .saving
+                memory.tasks.append(running)
+            }
+            memory.flights[task.need.kind] = running
             task.point = .joined(running)
         case .joined(let flight):
-            if case .success(let token?) = flight.result, !task.isSecondRun, !task.need.accepts(token, at: now) {
-                task.isSecondRun = true
-                task.point = .join
-            } else if let result = flight.result {
-                end(task, result, in: process, memory)
-            }
+            if let result = flight.result { end(task, result, in: process, memory) }
         case .lock:
             task.lock = store.lock(for: process.number)
             step(.wanted(task.need), task, memory)
@@ -101,7 +100,7 @@ extension Simulation {
         case .send(let attempt): send(attempt, task, process, memory)
         case .wire(let attempt, let request): receive(attempt, request, task, process, memory)
         case .verify(let attempt, let response, let request):
-            record(.answered(attempt, response, verdict(request)), task, process, memory)
+            record(.answered(attempt, response, verdict(request), jitter: request.jitter), task, process, memory)
         }
     }
 
@@ -114,7 +113,7 @@ extension Simulation {
         }
         guard let pending = memory.unsaved else { return finishStoring(task, .success(nil), memory) }
         (memory.lastTried, task.mine) = (pending, pending)
-        task.point = .commit(.init(event: pending.event, known: pending.known, now: now))
+        task.point = .commit(.init(event: pending.event, known: pending.known))
     }
 
     private func committed(
@@ -128,22 +127,21 @@ extension Simulation {
             if case .wanted = update.event { return end(task, .failure(error), in: process, memory) }
             return keep(update, error, task, process, memory)
         }
-        if memory.record.end != nil, case .answered(_, let response, _) = update.event { decision.orphan = response }
+        if memory.record.end != nil, case .answered(_, let response, _, _) = update.event { decision.orphan = response }
         switch decision.action {
         case .present(let attempt): task.point = .send(attempt)
         case .lookAgain: step(.wanted(task.need), task, memory)
         case .handOut where memory.record.end != nil && decision.orphan != nil:
             if let orphan = decision.orphan { revoke(orphan) }
             end(task, .failure(Self.signInRequired), in: process, memory)
-        default: finish(task, decision, nil, process, memory)
+        default: finish(task, decision, process, memory)
         }
     }
 
     private func finish(
-        _ task: Task, _ decision: SessionRules.Decision, _ stored: AuthStateRecord?, _ process: SimulatedProcess,
-        _ memory: Memory
+        _ task: Task, _ decision: SessionRules.Decision, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        if let stored { adopt(stored, memory) }
+        if case .ended = decision.change, memory.record.end == nil { memory.isGone = true }
         if let orphan = decision.orphan { revoke(orphan) }
         switch decision.action {
         case .handOut(let token): end(task, .success(token), in: process, memory)
@@ -155,7 +153,7 @@ extension Simulation {
     private func record(
         _ event: SessionRules.Event, _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        if flaw == .publishesBeforeStored, case .answered(_, let response, .verified) = event {
+        if flaw == .publishesBeforeStored, case .answered(_, let response, .verified, _) = event {
             witness.handsOut(response.token, for: task.need)
         }
         step(event, task, memory)
@@ -173,13 +171,13 @@ extension Simulation {
             memory.record = kept
             if case .failed = update.event, kept.end == nil {
                 if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
-                return finish(task, decision, nil, process, memory)
+                return finish(task, decision, process, memory)
             }
             memory.unsaved = SimulatedProcess.Unsaved(update.event, update.known, task.lock)
-            if case .fail = decision.action { return finish(task, decision, nil, process, memory) }
+            if case .fail = decision.action { return finish(task, decision, process, memory) }
             return end(task, .failure(error), in: process, memory)
         }
-        finish(task, decision, nil, process, memory)
+        finish(task, decision, process, memory)
     }
 
     // MARK: - AuthState.storeUnsaved
@@ -199,9 +197,8 @@ extension Simulation {
             return
         }
         switch task.role {
-        case .call: task.point = .join
-        case .flight: task.point = .lock
-        case .signOut, .storing: end(task, .success(nil), in: process, memory)
+        case .flight: task.point = memory.turn === task ? .lock : .begin
+        case .call, .signOut, .storing: end(task, .success(nil), in: process, memory)
         }
     }
 
@@ -232,21 +229,21 @@ extension Simulation {
     }
 
     private func step(_ event: SessionRules.Event, _ task: Task, _ memory: Memory) {
-        task.point = .commit(.init(event: event, known: knowledge(memory), now: now))
+        task.point = .commit(.init(event: event, known: knowledge(memory)))
     }
 
     private func commit(
         _ update: SimulatedProcess.Update, _ task: Task, _ memory: Memory
     ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
-        let old = store.record
+        let (old, now) = (store.record, now)
         var changed = old
         let need = task.role == .flight ? task.need : nil
-        let decision = decide(update.event, &changed, update.known, at: update.now, need)
+        let decision = decide(update.event, &changed, update.known, at: now, need)
         do { try store.write(changed, at: clock.time) } catch { return .failure(error) }
         if old != changed {
             witness.stores(old, changed, by: update.event, server)
             if changed?.id == update.known.record.id {
-                witness.counts(update.event, decision.action, update.known.record.id, at: update.now)
+                witness.counts(update.event, decision.action, update.known.record.id, at: now)
             }
             if let changed { note("stored: \(changed.outline)") } else { note("removed from the store") }
         }
@@ -256,7 +253,7 @@ extension Simulation {
     private func adopt(_ stored: AuthStateRecord, _ memory: Memory) {
         guard stored.id == memory.record.id, memory.record.end == nil else { return }
         memory.record = stored
-        memory.wasStored = true
+        (memory.wasStored, memory.isGone) = (true, false)
     }
 
     /// A task has ended, with the `defer`s of `AuthState.refresh`.
@@ -266,7 +263,7 @@ extension Simulation {
         task.result = result
         memory.tasks.removeAll { $0 === task }
         if task.role == .flight {
-            if memory.flights[task.need.parameters] === task { memory.flights[task.need.parameters] = nil }
+            if memory.flights[task.need.kind] === task { memory.flights[task.need.kind] = nil }
             if memory.turn === task { memory.turn = nil }
             let isKept = memory.unsaved.map { $0.lock === task.lock } ?? false
             if !isKept, flaw != .keepsTheLock { store.release(task.lock) }

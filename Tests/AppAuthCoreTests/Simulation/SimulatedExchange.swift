@@ -57,15 +57,14 @@ extension Simulation {
         task.point = .commit(
             .init(
                 event: .failed(attempt, error, jitter: request.jitter),
-                known: .init(record: memory.record, wasStored: memory.wasStored), now: now))
+                known: .init(record: memory.record, wasStored: memory.wasStored)))
     }
 
     func verdict(_ request: SimulatedRequest) -> SessionRules.Verdict {
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
         case .fine: .verified(nil, keys: nil)
         case .unverifiable:
-            .unverifiable(
-                AuthError(.clockSkew, .idToken, "the ID token is refused", isTemporary: true), jitter: request.jitter)
+            .unverifiable(AuthError(.clockSkew, .idToken, "the ID token is refused", isTemporary: true))
         case .foreign: .refused(AuthError(.invalidIDToken, .idToken, "expected another subject"))
         }
     }

@@ -14,7 +14,8 @@ final class SimulatedProcess {
         var wasStored = true
         var unsaved: Unsaved?
         var lastTried: Unsaved?
-        var flights: [TokenParameters: Task] = [:]
+        var flights: [SessionRules.Need.Kind: Task] = [:]
+        var isGone = false
         var storing: Task?
         var turn: Task?
         var tasks: [Task] = []
@@ -38,7 +39,6 @@ final class SimulatedProcess {
     struct Update {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
-        let now: Moment
     }
 
     /// One thread of thought, which stands at an `await`.
@@ -68,7 +68,6 @@ final class SimulatedProcess {
         var awaited: Task?
         /// What ``awaited`` stores.
         var mine: Unsaved?
-        var isSecondRun = false
         /// Nil until it has ended; nil within where there is no token to return.
         var result: Result<AccessToken?, AuthError>?
 

@@ -75,7 +75,7 @@ struct SimulationTests {
             \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
             sessions ended by the provider's side or a person: \(total.revoked), by a foreign ID token: \
             \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
-            stalls: \(total.stalls), tokens of memory after the end was told: \(total.afterEnd), \
+            stalls: \(total.stalls), \
             tokens that their caller had refused: \(total.refusedAgain)
             """)
         #expect(total.refreshes > seeds.count)
@@ -149,7 +149,6 @@ extension Witness.Tally {
         sum.unavoidable += other.unavoidable
         sum.foreign += other.foreign
         sum.stalls += other.stalls
-        sum.afterEnd += other.afterEnd
         sum.refusedAgain += other.refusedAgain
     }
 }

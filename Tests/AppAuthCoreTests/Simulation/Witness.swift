@@ -17,7 +17,6 @@ final class Witness {
         /// Times at which a process that had nothing to do kept the others from refreshing when all was well again.
         var stalls = 0
         /// Tokens of memory that were handed out after a caller had been told that the session is over.
-        var afterEnd = 0
         /// Callers who said that their token is no good, and got it again from a refresh that others had begun.
         var refusedAgain = 0
     }
@@ -85,7 +84,7 @@ final class Witness {
     }
 
     private func judgeEnd(of record: AuthStateRecord, by event: SessionRules.Event, _ server: SimulatedServer) {
-        if case .answered(_, _, .refused) = event {
+        if case .answered(_, _, .refused, _) = event {
             tally.foreign += 1
             return
         }
@@ -124,12 +123,12 @@ final class Witness {
     /// A refresh that failed or succeeded is in the store.
     func counts(_ event: SessionRules.Event, _ action: SessionRules.Action, _ id: String, at now: Moment) {
         switch (event, action) {
-        case (.failed(_, let error, _), .fail(let told))
-        where told.code != .signInRequired && !error.message.contains("invalid_scope"):
+        case (_, .fail(let told)) where told.code == .signInRequired: break
+        case (.failed, .lookAgain): break
+        case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
+        case (.answered(_, _, .unverifiable(let error), _), _), (.answered(_, _, .verified, _), .fail(let error)):
             fail(error, id, now)
-        case (.answered(_, _, .unverifiable(let error, _)), .fail(let told)) where told.code != .signInRequired:
-            fail(error, id, now)
-        case (.answered(_, _, .verified), _): failures[id] = nil
+        case (.answered(_, _, .verified, _), _): failures[id] = nil
         default: break
         }
     }
