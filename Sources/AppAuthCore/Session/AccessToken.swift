@@ -2,16 +2,32 @@ public import FoundationEssentials
 
 /// An access token with what a caller needs to use it.
 public struct AccessToken: Sendable, Hashable {
+    /// In a place of its own, so that the thousands who may wait for a token have no room for one each.
+    private let content: Content
+
+    private final class Content: Sendable {
+        let value: Secret
+        let type: TokenType
+        let received: Moment
+        let lifetime: Duration?
+        let serverDate: Date?
+
+        init(_ value: Secret, _ type: TokenType, _ received: Moment, _ lifetime: Duration?, _ serverDate: Date?) {
+            (self.value, self.type, self.received) = (value, type, received)
+            (self.lifetime, self.serverDate) = (lifetime, serverDate)
+        }
+    }
+
     /// The token itself.
-    public let value: Secret
+    public var value: Secret { content.value }
     /// How it is presented.
-    public let type: TokenType
+    public var type: TokenType { content.type }
     /// When it was received.
-    public let received: Moment
+    public var received: Moment { content.received }
     /// How long it is good for from then on; nil if the server did not say.
-    public let lifetime: Duration?
+    public var lifetime: Duration? { content.lifetime }
     /// When the server says that it issued it, if its clock is to be believed.
-    package let serverDate: Date?
+    package var serverDate: Date? { content.serverDate }
 
     /// Puts a token together.
     public init(value: Secret, type: TokenType = .bearer, received: Moment, lifetime: Duration?) {
@@ -19,9 +35,18 @@ public struct AccessToken: Sendable, Hashable {
     }
 
     package init(value: Secret, type: TokenType, received: Moment, lifetime: Duration?, serverDate: Date?) {
-        (self.value, self.type) = (value, type)
-        (self.received, self.lifetime, self.serverDate) = (received, lifetime, serverDate)
+        content = Content(value, type, received, lifetime, serverDate)
     }
+
+    /// Whether two are the same token, received at the same time.
+    public static func == (left: AccessToken, right: AccessToken) -> Bool {
+        left.content === right.content
+            || (left.value == right.value && left.type == right.type && left.received == right.received
+                && left.lifetime == right.lifetime && left.serverDate == right.serverDate)
+    }
+
+    /// Hashes the token.
+    public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 
     /// A token that came from elsewhere, of which no more is known than when it ends.
     public init(value: Secret, type: TokenType = .bearer, issuedAt: Date, expiresAt: Date?) {

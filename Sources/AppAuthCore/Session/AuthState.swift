@@ -123,15 +123,35 @@ public actor AuthState {
     public nonisolated func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
     ) async throws -> AccessToken {
+        // Thousands may wait: what they need is worked out anew for the one that begins a refresh.
+        let (need, find) = look(minimumValidity, forceRefresh, parameters)
+        let seen = need.seen
+        switch find {
+        case .ready(let token): return token
+        case .toWaitFor(let flight): if let token = try await flight.join() { return token }
+        }
+        return try await beginRefresh(minimumValidity, forceRefresh, parameters, seen)
+    }
+
+    private nonisolated func beginRefresh(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters, _ seen: AccessToken?
+    ) async throws -> AccessToken {
+        var (need, find) = look(minimumValidity, forceRefresh, parameters)
+        // What another refresh has brought meanwhile is new to this caller.
+        need.seen = seen
+        switch find {
+        case .ready(let token): return token
+        case .toWaitFor(let flight): return try await flight.run { [self, need] in try await refresh(need) }
+        }
+    }
+
+    private nonisolated func look(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
+    ) -> (need: SessionRules.Need, find: TokenCounter.Find) {
         var need = SessionRules.Need(began: environment.now())
         (need.parameters, need.minimumValidity, need.isForced) = (parameters, minimumValidity, forceRefresh)
-        switch counter.look(for: &need) {
-        case .ready(let token): return token
-        case .toWaitFor(let flight):
-            // Thousands may wait: to join is cheaper than to bring an operation along.
-            if let token = try await flight.join() { return token }
-            return try await flight.run { [self, need] in try await refresh(need) }
-        }
+        let find = counter.look(for: &need)
+        return (need, find)
     }
 
     /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no

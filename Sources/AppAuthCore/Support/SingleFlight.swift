@@ -5,12 +5,26 @@ internal import JOSE
 /// A caller that is cancelled leaves at once with `CancellationError`; the operation goes on, also when the last caller
 /// has left. Waiting costs a continuation each: ten thousand tasks that await one `Task.value` take ten times as long to
 /// wake.
+///
+/// What waits is kept small, since thousands may: a waiting task holds a reference, and reads the result when it wakes.
 package final class SingleFlight<Value: Sendable>: Sendable {
-    /// Nil means that there was nothing to wait for.
-    private typealias Waiter = UnsafeContinuation<Value?, any Error>
+    package typealias Operation = @Sendable () async throws -> Value
+
+    /// One run, and its result once it has ended.
+    private final class Run: Sendable {
+        let result = Guarded<Result<Value, any Error>?>(nil)
+    }
+
+    /// How a wait ends: with a run, or with nothing to wait for, or by a cancellation.
+    private enum End: Sendable {
+        case ended(Run)
+        case nothing, cancelled
+    }
+
+    private typealias Waiter = UnsafeContinuation<End, Never>
 
     private struct State {
-        var isRunning = false
+        var run: Run?
         var nextID = 0
         var waiting: [Int: Waiter] = [:]
         /// Who waits for the end, and not for the result.
@@ -19,79 +33,82 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         var cancelled: Set<Int> = []
     }
 
-    private enum Step { case gone, nothing, wait, start }
-
     private let state = Guarded(State())
 
     package init() {}
 
     /// Starts the operation, or joins the one that is running.
-    package func run(_ operation: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    package func run(_ operation: @escaping Operation) async throws -> Value {
         while true {
-            if let value = try await wait(startingWith: operation) { return value }
+            if let value = try Self.value(of: await wait(startingWith: operation)) { return value }
         }
     }
 
     /// Joins the operation that is running; nil if none is. Costs less than ``run(_:)`` where many wait.
-    package func join() async throws -> Value? { try await wait(startingWith: nil) }
+    package func join() async throws -> Value? { try Self.value(of: await wait(startingWith: nil)) }
+
+    private static func value(of end: End) throws -> Value? {
+        switch end {
+        case .ended(let run): try run.result.withLock { $0 }?.get()
+        case .nothing: nil
+        case .cancelled: throw CancellationError()
+        }
+    }
 
     /// Whether a run is under way.
-    package var isRunning: Bool { state.withLock { $0.isRunning } }
+    package var isRunning: Bool { state.withLock { $0.run != nil } }
 
     /// Waits for the run that is under way, if there is one, whatever its result.
     package func settle() async {
         await withCheckedContinuation { (settled: CheckedContinuation<Void, Never>) in
             let isRunning = state.withLock { state in
-                if state.isRunning { state.settling.append(settled) }
-                return state.isRunning
+                if state.run != nil { state.settling.append(settled) }
+                return state.run != nil
             }
             if !isRunning { settled.resume() }
         }
     }
 
-    private func wait(startingWith operation: (@Sendable () async throws -> Value)?) async throws -> Value? {
-        let id = state.withLock { state -> Int? in
-            guard state.isRunning || operation != nil else { return nil }
+    private func wait(startingWith operation: Operation?) async -> End {
+        let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
-        guard let id else { return nil }
         // A cancellation that comes after the result leaves its mark behind.
         defer { if Task.isCancelled { state.withLock { _ = $0.cancelled.remove(id) } } }
-        return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { waiter in enter(id, waiter, operation) }
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { waiter in enter(id, waiter, operation) }
         } onCancel: {
             leave(id)
         }
     }
 
-    private func enter(_ id: Int, _ waiter: Waiter, _ operation: (@Sendable () async throws -> Value)?) {
-        let step: Step = state.withLock { state in
-            if state.cancelled.remove(id) != nil { return .gone }
-            guard state.isRunning || operation != nil else { return .nothing }
+    private func enter(_ id: Int, _ waiter: Waiter, _ operation: Operation?) {
+        let (end, begun): (End?, Run?) = state.withLock { state in
+            if state.cancelled.remove(id) != nil { return (.cancelled, nil) }
+            guard state.run != nil || operation != nil else { return (.nothing, nil) }
             state.waiting[id] = waiter
-            defer { state.isRunning = true }
-            return state.isRunning ? .wait : .start
+            guard state.run == nil else { return (nil, nil) }
+            let run = Run()
+            state.run = run
+            return (nil, run)
         }
-        switch (step, operation) {
-        case (.gone, _): waiter.resume(throwing: CancellationError())
-        case (.start, let operation?):
-            Task {
-                let result: Result<Value?, any Error>
-                do { result = .success(try await operation()) } catch { result = .failure(error) }
-                finish(result)
-            }
-        case (.wait, _): break
-        case (.nothing, _), (.start, nil): waiter.resume(returning: nil)
+        if let end { waiter.resume(returning: end) }
+        guard let begun, let operation else { return }
+        Task {
+            let result: Result<Value, any Error>
+            do { result = .success(try await operation()) } catch { result = .failure(error) }
+            finish(begun, result)
         }
     }
 
-    private func finish(_ result: Result<Value?, any Error>) {
+    private func finish(_ run: Run, _ result: Result<Value, any Error>) {
+        run.result.withLock { $0 = result }
         let (waiting, settling) = state.withLock { state in
-            defer { (state.isRunning, state.waiting, state.settling) = (false, [:], []) }
+            defer { (state.run, state.waiting, state.settling) = (nil, [:], []) }
             return (state.waiting, state.settling)
         }
-        for waiter in waiting.values { waiter.resume(with: result) }
+        for waiter in waiting.values { waiter.resume(returning: .ended(run)) }
         for continuation in settling { continuation.resume() }
     }
 
@@ -101,6 +118,6 @@ package final class SingleFlight<Value: Sendable>: Sendable {
             if waiter == nil { state.cancelled.insert(id) }
             return waiter
         }
-        waiter?.resume(throwing: CancellationError())
+        waiter?.resume(returning: .cancelled)
     }
 }
