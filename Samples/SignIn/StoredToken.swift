@@ -25,7 +25,7 @@ enum StoredToken {
             }
         }
         guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = try? store.read(),
-            let token = record.accessToken, token.isFresh(at: .current)
+            record.move == nil, let token = record.accessToken, token.isFresh(at: .current)
         else { return false }
         let line = json ? Token.result(token, record).serialized() : token.value.reveal()
         // If nobody gets it, the long way says so.
