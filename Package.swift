@@ -15,6 +15,7 @@ let package = Package(
     name: "swift-appauth",
     products: [
         .library(name: "AppAuth", targets: ["AppAuth"]),
+        .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
     ],
@@ -37,6 +38,10 @@ let package = Package(
         .target(
             name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
+
+        // For the tests of apps that have a store of their own.
+        .target(
+            name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], swiftSettings: swift),
 
         // The samples.
         .executableTarget(
@@ -73,6 +78,9 @@ let package = Package(
             dependencies: [
                 "AppAuthCore", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes, logging,
             ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],
             swiftSettings: swift),
         .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),

@@ -135,10 +135,10 @@ public struct KeyringTokenStore: TokenStore {
     /// `XDG_RUNTIME_DIR` point, since those differ between a desktop and a cron job, and two locks are none.
     private var lock: LockFile {
         get throws {
-            let name = Digest.sha256.hash("\(application.utf8.count) \(application)\(account)").prefix(15)
-            return LockFile(
-                path: "\(try HomeFolder.path(for: place))/.local/state/swift-appauth/\(Base64URL.encode(Array(name))).lock",
-                place: place)
+            let key = "\(application.utf8.count) \(application)\(account)"
+            let name = Base64URL.encode(Array(Digest.sha256.hash(key).prefix(15)))
+            let home = try HomeFolder.path(for: place)
+            return LockFile(path: "\(home)/.local/state/swift-appauth/\(name).lock", place: place)
         }
     }
 }

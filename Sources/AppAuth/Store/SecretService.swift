@@ -30,7 +30,7 @@ final class SecretService: @unchecked Sendable {
         else {
             defer { problem.deallocate() }
             throw AuthError.store(
-                entry.place, .noLibrary, "needs libsecret (in Debian the package libsecret-1-0)", String(cString: problem))
+                entry.place, .noLibrary, "needs libsecret (Debian's package libsecret-1-0)", String(cString: problem))
         }
         (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)
     }
