@@ -96,6 +96,9 @@ let package = Package(
         .executableTarget(
             name: "scripted-browser", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "ScriptedBrowser"],
             path: "Tests/Support/ScriptedBrowserProgram", swiftSettings: swift),
+        .executableTarget(
+            name: "keyring-program", dependencies: ["AppAuth", "AppAuthCore", "AppAuthTestSupport", "JOSE"],
+            path: "Tests/Support/KeyringProgram", swiftSettings: swift),
         .testTarget(
             name: "SignInTests",
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],

@@ -40,8 +40,6 @@ enum { SECRET_IS_LOCKED = 2, SECRET_NO_SUCH_OBJECT = 3 };
     X(void *, g_bus_get_sync, (int, void *, GError **))                                                         \
     X(void, g_dbus_connection_set_exit_on_close, (void *, int))                                                 \
     X(void *, g_application_get_default, (void))                                                                \
-    X(void *, g_cancellable_new, (void))                                                                        \
-    X(void, g_cancellable_cancel, (void *))                                                                     \
     X(uint32_t, g_dbus_error_quark, (void))                                                                     \
     X(uint32_t, g_io_error_quark, (void))                                                                       \
     X(void, g_error_free, (GError *))                                                                           \
@@ -85,7 +83,6 @@ struct shims_secrets {
 
 struct shims_secret_call {
     const struct shims_secrets *secrets;
-    void *cancellable;
     char *problem;
     size_t capacity;
 };
@@ -120,26 +117,19 @@ struct shims_secret_call *shims_secret_call_new(
     const struct shims_secrets *secrets, char *problem, size_t capacity) {
     struct shims_secret_call *call = calloc(1, sizeof *call);
     if (call == NULL) return NULL;
-    *call = (struct shims_secret_call){secrets, secrets->g_cancellable_new(), problem, capacity};
+    *call = (struct shims_secret_call){secrets, problem, capacity};
     return call;
 }
 
-void shims_secret_call_free(struct shims_secret_call *call) {
-    call->secrets->g_object_unref(call->cancellable);
-    free(call);
-}
+void shims_secret_call_free(struct shims_secret_call *call) { free(call); }
 
-void shims_secret_call_cancel(struct shims_secret_call *call) {
-    call->secrets->g_cancellable_cancel(call->cancellable);
-}
-
-// What an error means. Frees it.
+// What an error means. Frees it. Nothing here is ever cancelled: see the header.
 static enum shims_secret_code meaning(struct shims_secret_call *call, GError *error) {
     const struct shims_secrets *s = call->secrets;
     if (error == NULL) return SHIMS_SECRET_OK;
     enum shims_secret_code code = SHIMS_SECRET_FAILED;
     if (error->domain == s->g_io_error_quark()) {
-        if (error->code == IO_ERROR_CANCELLED) code = SHIMS_SECRET_CANCELLED;
+        if (error->code == IO_ERROR_CANCELLED) code = SHIMS_SECRET_DISMISSED;
     } else if (error->domain == s->g_dbus_error_quark()) {
         if (error->code == DBUS_SERVICE_UNKNOWN) code = SHIMS_SECRET_NO_SERVICE;
         if (error->code >= DBUS_SPAWN_FIRST && error->code <= DBUS_SPAWN_LAST) code = SHIMS_SECRET_NO_SERVICE;
@@ -158,10 +148,10 @@ static enum shims_secret_code meaning(struct shims_secret_call *call, GError *er
 static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
-    void *bus = s->g_bus_get_sync(SESSION_BUS, call->cancellable, &error);
+    void *bus = s->g_bus_get_sync(SESSION_BUS, NULL, &error);
     if (bus == NULL) {
-        enum shims_secret_code code = meaning(call, error);
-        return code == SHIMS_SECRET_CANCELLED ? code : SHIMS_SECRET_NO_BUS;
+        meaning(call, error);
+        return SHIMS_SECRET_NO_BUS;
     }
     // GLib ends a process whose session bus goes away. That is for an application of GLib's to want, and for nobody else.
     if (s->g_application_get_default() == NULL) s->g_dbus_connection_set_exit_on_close(bus, 0);
@@ -190,11 +180,11 @@ static enum shims_secret_code search(
     for (int attempt = 0; code == SHIMS_SECRET_OK; attempt++) {
         GError *error = NULL;
         void *table = attributes(s, place);
-        *items = s->secret_password_searchv_sync(&schema, table, SEARCH_ALL, call->cancellable, &error);
+        *items = s->secret_password_searchv_sync(&schema, table, SEARCH_ALL, NULL, &error);
         s->g_hash_table_unref(table);
         if (error == NULL) break;
         code = meaning(call, error);
-        if (attempt > 0 || code == SHIMS_SECRET_CANCELLED || code == SHIMS_SECRET_DENIED) break;
+        if (attempt > 0 || code == SHIMS_SECRET_DENIED) break;
         s->secret_service_disconnect();
         code = SHIMS_SECRET_OK;
     }
@@ -215,7 +205,7 @@ static enum shims_secret_code unlock(
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
     GList *unlocked = NULL, objects = {object, NULL, NULL};
-    int count = s->secret_service_unlock_sync(NULL, &objects, call->cancellable, &unlocked, &error);
+    int count = s->secret_service_unlock_sync(NULL, &objects, NULL, &unlocked, &error);
     free_items(s, unlocked);
     if (error != NULL) return meaning(call, error);
     if (count > 0) return SHIMS_SECRET_OK;
@@ -228,9 +218,9 @@ static enum shims_secret_code unlock_default(
     struct shims_secret_call *call, const struct shims_secret_place *place, bool *was_locked) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
-    void *service = s->secret_service_get_sync(0, call->cancellable, &error);
+    void *service = s->secret_service_get_sync(0, NULL, &error);
     if (service == NULL) return meaning(call, error);
-    void *collection = s->secret_collection_for_alias_sync(service, "default", 0, call->cancellable, &error);
+    void *collection = s->secret_collection_for_alias_sync(service, "default", 0, NULL, &error);
     s->g_object_unref(service);
     if (error != NULL) return meaning(call, error);
     if (collection == NULL) return SHIMS_SECRET_NONE;
@@ -284,7 +274,7 @@ enum shims_secret_code shims_secret_read(
     enum shims_secret_code code = find(call, place, &item);
     if (code != SHIMS_SECRET_OK) return code;
     GError *error = NULL;
-    void *value = s->secret_retrievable_retrieve_secret_sync(item, call->cancellable, &error);
+    void *value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
     s->g_object_unref(item);
     if (error != NULL) return meaning(call, error);
     if (value == NULL) {
@@ -315,7 +305,7 @@ enum shims_secret_code shims_secret_prepare(
     }
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
-    void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, call->cancellable, &error);
+    void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
     if (error != NULL) return meaning(call, error);
     if (collection != NULL) {
         s->g_object_unref(collection);
@@ -328,11 +318,8 @@ enum shims_secret_code shims_secret_prepare(
 enum shims_secret_code shims_secret_write(
     struct shims_secret_call *call, const struct shims_secret_place *place, const char *secret, size_t length) {
     const struct shims_secrets *s = call->secrets;
-    // If it has been locked since it was read: an error, and not a question that nothing limits.
-    struct shims_secret_place silent = *place;
-    silent.may_prompt = false;
     void *item;
-    enum shims_secret_code code = find(call, &silent, &item);
+    enum shims_secret_code code = find(call, place, &item);
     if (code == SHIMS_SECRET_OK) {
         // Its secret is changed, whatever keyring it is in: a second entry in another one would be a second session.
         if (s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
@@ -378,6 +365,12 @@ enum shims_secret_code shims_secret_list(
     const struct shims_secrets *s = call->secrets;
     GList *items = NULL;
     enum shims_secret_code code = search(call, place, &items);
+    bool was_locked = false;
+    if (code == SHIMS_SECRET_OK && items == NULL) {
+        // A keyring that is locked does not tell what it has.
+        code = unlock_default(call, place, &was_locked);
+        return code == SHIMS_SECRET_NONE ? SHIMS_SECRET_OK : code;
+    }
     for (GList *item = items; code == SHIMS_SECRET_OK && item != NULL; item = item->next) {
         void *table = s->secret_retrievable_get_attributes(item->data);
         char *label = s->secret_retrievable_get_label(item->data);

@@ -32,42 +32,25 @@ func onThread<Value: Sendable>(
 
 /// Whether somebody still waits for the work.
 final class Commitment: Sendable {
-    private enum State {
-        case open(onAbandon: (@Sendable () -> Void)?)
-        case made
-        case abandoned
-    }
+    private enum State { case open, made, abandoned }
 
-    private let state = Guarded(State.open(onAbandon: nil))
-
-    /// Has this done when nobody waits any more.
-    ///
-    /// - Throws: `CancellationError` if that is so already.
-    func onAbandon(_ action: @escaping @Sendable () -> Void) throws {
-        try set(.open(onAbandon: action))
-    }
+    private let state = Guarded(State.open)
 
     /// From now on the caller waits for the end, however long it takes.
     ///
     /// - Throws: `CancellationError` if nobody waits any more: then nothing may be changed.
-    func make() throws { try set(.made) }
-
-    private func set(_ new: State) throws {
+    func make() throws {
         try state.withLock { state in
-            if case .abandoned = state { throw CancellationError() }
-            state = new
+            if state == .abandoned { throw CancellationError() }
+            state = .made
         }
     }
 
     /// - Returns: Whether the work is left alone.
     fileprivate func abandon() -> Bool {
-        let action = state.withLock { state -> (@Sendable () -> Void)?? in
-            guard case .open(let action) = state else { return nil }
-            state = .abandoned
-            return action
+        state.withLock { state in
+            if state == .open { state = .abandoned }
+            return state == .abandoned
         }
-        guard let action else { return false }
-        action?()
-        return true
     }
 }

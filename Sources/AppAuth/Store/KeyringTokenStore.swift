@@ -5,7 +5,7 @@ internal import JOSE
 ///
 /// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
 /// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
-/// ``promptTimeout``, and without holding up a thread that other tasks need.
+/// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
 ///
 /// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
 /// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
@@ -47,8 +47,7 @@ public struct KeyringTokenStore: TokenStore {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public static func stored(application: String) async throws -> [KeyringTokenStore] {
-        var all = KeyringTokenStore(application: application, account: "", label: "")
-        all.mayPrompt = false
+        let all = KeyringTokenStore(application: application, account: "", label: "")
         return try await all.ask(all.entry(account: nil)) { service, _ in
             try service.list().map { KeyringTokenStore(application: application, account: $0.account, label: $0.label) }
         }
@@ -56,7 +55,7 @@ public struct KeyringTokenStore: TokenStore {
 
     /// Reads the session; nil if the keyring is open and has none.
     public func load() async throws -> AuthStateRecord? {
-        try await ask(entry(account: account)) { service, _ in try decode(service.read()) }
+        try await ask(entry(account: account)) { service, _ in try decode(service.read(asking: mayPrompt)) }
     }
 
     /// Changes the session, under the lock.
@@ -64,25 +63,37 @@ public struct KeyringTokenStore: TokenStore {
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         try await ask(entry(account: account)) { service, commitment in
-            let lock = try lock
-            try Folder(of: lock.path, place: place).make()
-            let held = try lock.hold(.session)
-            defer { held.release() }
-            let old = try decode(service.read())
-            var record = old
-            let result = try change(&record)
-            guard record != old else { return result }
-            if let record {
-                let bytes = try record.encoded()
-                if old == nil { try service.prepare() }
-                try commitment.make()
-                try service.write(bytes)
-            } else {
-                try commitment.make()
-                try service.remove()
+            do { return try self.change(service, commitment, change) } catch let error as AuthError
+                where error.storeProblem == .locked && mayPrompt
+            {
+                // The person is asked while nobody is kept waiting by the lock.
+                if try service.read(asking: true) == nil { try service.prepare(asking: true) }
+                return try self.change(service, commitment, change)
             }
-            return result
         }
+    }
+
+    private func change<Result>(
+        _ service: SecretService, _ commitment: Commitment, _ change: (inout AuthStateRecord?) throws -> Result
+    ) throws -> Result {
+        let lock = try lock
+        try Folder(of: lock.path, place: place).make()
+        let held = try lock.hold(.session)
+        defer { held.release() }
+        let old = try decode(service.read(asking: false))
+        var record = old
+        let result = try change(&record)
+        guard record != old else { return result }
+        if let record {
+            let bytes = try record.encoded()
+            if old == nil { try service.prepare(asking: false) }
+            try commitment.make()
+            try service.write(bytes)
+        } else {
+            try commitment.make()
+            try service.remove()
+        }
+        return result
     }
 
     /// Waits for whoever refreshes, in this process or another.
@@ -99,10 +110,10 @@ public struct KeyringTokenStore: TokenStore {
     public func probe() async throws -> Bool {
         let trial = SecretService.Entry(
             application: "swift-appauth trial", account: application, label: "\(application) tries out the keyring",
-            mayPrompt: mayPrompt, place: place)
+            place: place)
         let isThere = try await load() != nil
         try await ask(trial) { service, commitment in
-            if try service.read() == nil { try service.prepare() }
+            if try service.read(asking: mayPrompt) == nil { try service.prepare(asking: mayPrompt) }
             try commitment.make()
             try service.write(Array("trial".utf8))
             try service.remove()
@@ -116,7 +127,7 @@ public struct KeyringTokenStore: TokenStore {
 
     private func entry(account: String?) -> SecretService.Entry {
         SecretService.Entry(
-            application: application, account: account, label: label, mayPrompt: mayPrompt, place: place)
+            application: application, account: account, label: label, place: place)
     }
 
     private func ask<Value: Sendable>(
@@ -125,9 +136,7 @@ public struct KeyringTokenStore: TokenStore {
         let expiry = AuthError.store(
             place, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)", isTemporary: true)
         return try await onThread(named: "appauth-keyring", within: promptTimeout, expiry: expiry) { [library] in
-            let service = try SecretService(entry, library: library)
-            try $0.onAbandon { service.cancel() }
-            return try work(service, $0)
+            try work(SecretService(entry, library: library), $0)
         }
     }
 

@@ -2,19 +2,16 @@ internal import AppAuthCore
 internal import CShims
 
 /// The system's keyring, for calls one after the other on a thread that may wait; see `libsecret_shims.h`.
-final class SecretService: @unchecked Sendable {
+final class SecretService {
     /// An entry, or all entries of an application.
     struct Entry: Sendable {
         let application: String
         let account: String?
         let label: String
-        /// Whether a person may be asked to unlock it.
-        let mayPrompt: Bool
         /// The store, for messages.
         let place: String
     }
 
-    // Set in init alone. What they point to belongs to the one thread that calls; cancelling is safe from any.
     private let library: OpaquePointer
     private let call: OpaquePointer
     private let problem: UnsafeMutablePointer<CChar>
@@ -41,36 +38,37 @@ final class SecretService: @unchecked Sendable {
         problem.deallocate()
     }
 
-    /// Ends the call that is under way, unless it is one that writes, and all that follow.
-    func cancel() { shims_secret_call_cancel(call) }
-
     /// The secret; nil if there is no entry.
-    func read() throws -> [UInt8]? {
+    ///
+    /// - Parameter asking: Whether the person may be asked to unlock it, for as long as that takes.
+    func read(asking: Bool) throws -> [UInt8]? {
         var secret: UnsafeMutablePointer<CChar>?
         var count = 0
-        let code = withPlace { shims_secret_read(call, &$0, &secret, &count) }
+        let code = withPlace(asking) { shims_secret_read(call, &$0, &secret, &count) }
         defer { shims_secret_free(secret, count) }
         if code == SHIMS_SECRET_NONE { return nil }
         try check(code)
         return Array(UnsafeRawBufferPointer(start: secret, count: count))
     }
 
-    /// After this, nobody is asked any more when an entry is written that there is not yet. Comes after ``read()``.
-    func prepare() throws { try check(withPlace { shims_secret_prepare(call, &$0) }) }
+    /// After this, nobody has to be asked any more when an entry is written that there is not yet. Comes after
+    /// ``read(asking:)``.
+    func prepare(asking: Bool) throws { try check(withPlace(asking) { shims_secret_prepare(call, &$0) }) }
 
-    /// Writes the secret, which holds no zero byte.
+    /// Writes the secret, which holds no zero byte. Asks nobody anything; the bus limits it to 25 s.
     func write(_ secret: [UInt8]) throws {
         let text = (secret + [0]).map(CChar.init(bitPattern:))
-        try check(withPlace { shims_secret_write(call, &$0, text, secret.count) })
+        try check(withPlace(false) { shims_secret_write(call, &$0, text, secret.count) })
     }
 
-    func remove() throws { try check(withPlace { shims_secret_remove(call, &$0) }) }
+    /// Asks nobody anything.
+    func remove() throws { try check(withPlace(false) { shims_secret_remove(call, &$0) }) }
 
-    /// The accounts that have an entry, with their labels.
+    /// The accounts that have an entry, with their labels. Asks nobody anything.
     func list() throws -> [(account: String, label: String)] {
         final class Found { var entries: [(String, String)] = [] }
         let found = Found()
-        let code = withPlace { place in
+        let code = withPlace(false) { place in
             shims_secret_list(call, &place, Unmanaged.passUnretained(found).toOpaque()) { context, account, label in
                 guard let context else { return }
                 Unmanaged<Found>.fromOpaque(context).takeUnretainedValue().entries
@@ -81,17 +79,17 @@ final class SecretService: @unchecked Sendable {
         return found.entries
     }
 
-    private func withPlace<Result>(_ body: (inout shims_secret_place) -> Result) -> Result {
+    private func withPlace<Result>(_ asking: Bool, _ body: (inout shims_secret_place) -> Result) -> Result {
         entry.application.withCString { application in
             entry.label.withCString { label in
                 guard let account = entry.account else {
                     var place = shims_secret_place(
-                        application: application, account: nil, label: label, may_prompt: entry.mayPrompt)
+                        application: application, account: nil, label: label, may_prompt: asking)
                     return body(&place)
                 }
                 return account.withCString { account in
                     var place = shims_secret_place(
-                        application: application, account: account, label: label, may_prompt: entry.mayPrompt)
+                        application: application, account: account, label: label, may_prompt: asking)
                     return body(&place)
                 }
             }
@@ -108,8 +106,7 @@ final class SecretService: @unchecked Sendable {
             throw AuthError.store(place, .noService, "needs a keyring service on the session bus, found none", said)
         case SHIMS_SECRET_LOCKED:
             throw AuthError.store(place, .locked, "cannot be opened", said, isTemporary: true)
-        // Of what we cancel ourselves nobody waits for the error.
-        case SHIMS_SECRET_DISMISSED, SHIMS_SECRET_CANCELLED:
+        case SHIMS_SECRET_DISMISSED:
             throw AuthError.store(place, .dismissed, "cannot be opened", said, isTemporary: true)
         case SHIMS_SECRET_DENIED: throw AuthError.store(place, .denied, "may not be used by this program", said)
         default: throw AuthError.store(place, nil, "cannot be read or written", said, isTemporary: true)

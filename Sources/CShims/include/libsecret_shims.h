@@ -1,7 +1,8 @@
 // The Secret Service (GNOME Keyring, KWallet, KeePassXC) by way of libsecret, opened when it is first needed.
 //
 // Entries have one schema and two attributes, application and account. All calls block; what a person is asked meanwhile
-// may take as long as the person does.
+// takes as long as the person does. libsecret could take such a question back, but GNOME Keyring 42 (Debian 12) fails an
+// assertion then and ends, with all that it has unlocked: so it never is.
 #ifndef LIBSECRET_SHIMS_H
 #define LIBSECRET_SHIMS_H
 
@@ -16,13 +17,12 @@ enum shims_secret_code {
     SHIMS_SECRET_LOCKED,      // the entry or its keyring is locked, and nobody was to be asked, or could be
     SHIMS_SECRET_DISMISSED,   // a person was asked to unlock it, and did not
     SHIMS_SECRET_DENIED,      // the bus or the service does not let us
-    SHIMS_SECRET_CANCELLED,   // shims_secret_call_cancel
     SHIMS_SECRET_FAILED,      // anything else
 };
 
 // The functions of an opened libsecret.
 struct shims_secrets;
-// One call or several in a row, which another thread may cancel.
+// Calls in a row, of one thread.
 struct shims_secret_call;
 
 // Opens a libsecret. NULL if it is missing or incomplete; `problem` then says why.
@@ -45,8 +45,6 @@ struct shims_secret_place {
 struct shims_secret_call *_Nullable shims_secret_call_new(
     const struct shims_secrets *_Nonnull secrets, char *_Nonnull problem, size_t capacity);
 void shims_secret_call_free(struct shims_secret_call *_Nonnull call);
-// From any thread: the prompt goes away, and the call that is under way ends.
-void shims_secret_call_cancel(struct shims_secret_call *_Nonnull call);
 
 // Reads an entry, unlocked if need be. What it gives is to be freed. Where several keyrings have one, the newest counts.
 enum shims_secret_code shims_secret_read(
@@ -59,12 +57,13 @@ void shims_secret_free(char *_Nullable secret, size_t length);
 enum shims_secret_code shims_secret_prepare(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
 
-// Writes an entry in place of the one that is there, or a new one. Cannot be cancelled; the bus has a limit of 25 s.
+// Writes an entry in place of the one that is there, or a new one. Comes after shims_secret_prepare if
+// there is none.
 enum shims_secret_code shims_secret_write(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     const char *_Nonnull secret, size_t length);
 
-// Removes an entry, in whatever keyring it is. Cannot be cancelled.
+// Removes an entry, in whatever keyring it is.
 enum shims_secret_code shims_secret_remove(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
 
