@@ -15,6 +15,7 @@ let package = Package(
     name: "swift-appauth",
     products: [
         .library(name: "AppAuth", targets: ["AppAuth"]),
+        .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
     ],
@@ -37,6 +38,10 @@ let package = Package(
         .target(
             name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
+
+        // For the tests of apps that have a store of their own.
+        .target(
+            name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], swiftSettings: swift),
 
         // The samples.
         .executableTarget(
@@ -75,6 +80,9 @@ let package = Package(
             ],
             swiftSettings: swift),
         .testTarget(
+            name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],
+            swiftSettings: swift),
+        .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
         .testTarget(
             name: "LocalProviderTests",
@@ -88,6 +96,9 @@ let package = Package(
         .executableTarget(
             name: "scripted-browser", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "ScriptedBrowser"],
             path: "Tests/Support/ScriptedBrowserProgram", swiftSettings: swift),
+        .executableTarget(
+            name: "keyring-program", dependencies: ["AppAuth", "AppAuthCore", "AppAuthTestSupport", "JOSE"],
+            path: "Tests/Support/KeyringProgram", swiftSettings: swift),
         .testTarget(
             name: "SignInTests",
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],

@@ -20,7 +20,8 @@ struct SessionOptions: ParsableArguments, Sendable {
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
     var clientID: String?
     @Option(
-        parsing: .unconditional, help: "Where it is stored: file:PATH or memory.", transform: StoreChoice.init(_:))
+        parsing: .unconditional, help: "Where it is stored: file:PATH, keyring or memory.",
+        transform: StoreChoice.init(_:))
     var store: StoreChoice?
 }
 
@@ -34,24 +35,27 @@ struct Seconds: ExpressibleByArgument, Sendable {
     }
 }
 
-/// `file:PATH` or `memory`.
+/// `file:PATH`, `keyring` or `memory`.
 enum StoreChoice: Sendable {
     case file(String)
+    case keyring
     case memory
 
     init(_ argument: String) throws {
         switch argument {
         case "memory": self = .memory
-        case "keyring": throw ValidationError("it is not available in this version")
+        case "keyring": self = .keyring
         case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
             self = .file(String(argument.dropFirst("file:".count)))
-        default: throw ValidationError("expected file:PATH or memory")
+        default: throw ValidationError("expected file:PATH, keyring or memory")
         }
     }
 
-    var store: any TokenStore {
+    /// The store for a session of this issuer's client.
+    func store(issuer: Issuer, clientID: String) -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
+        case .keyring: KeyringTokenStore.signIn(issuer: issuer, clientID: clientID)
         case .memory: MemoryTokenStore()
         }
     }

@@ -3,15 +3,23 @@ internal import FoundationEssentials
 internal import Glibc
 internal import JOSE
 
-/// Where sessions are kept that nobody named a place for: a file per issuer and client.
+/// Where sessions are kept that nobody named a place for, a file per issuer and client, and where it is noted which are in
+/// the keyring: see `KeyringNotes.swift`.
 struct StateFolder: Sendable {
     /// `$XDG_STATE_HOME/sign-in`, else `~/.local/state/sign-in` (XDG Base Directory Specification).
     let path: String
 
     /// A session in the folder, or what is there instead of one.
     struct Entry: Sendable {
-        let store: FileTokenStore
+        let store: any TokenStore
         let record: Result<AuthStateRecord, AuthError>
+
+        /// Whose it is, as far as that can be seen.
+        var name: (issuer: String, clientID: String)? {
+            if case .success(let record) = record { return (record.client.provider.issuer.string, record.client.id) }
+            let parts = (store as? KeyringTokenStore).flatMap { StateFolder.parts($0.account) }
+            return parts.map { ($0.issuer.string, $0.clientID) }
+        }
     }
 
     init() throws {
@@ -28,20 +36,28 @@ struct StateFolder: Sendable {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The store of an issuer's client: named after its host for the eye, and after both for certain.
+    /// The store of an issuer's client.
     func store(issuer: Issuer, clientID: String) -> FileTokenStore {
-        let host = issuer.url.host.filter { $0.isLetter || $0.isNumber || $0 == "." || $0 == "-" }.prefix(64)
-        let digest = Base64URL.encode(Array(Digest.sha256.hash("\(issuer.string)\n\(clientID)").prefix(12)))
-        return FileTokenStore(path: "\(path)/\(host)-\(digest).json")
+        FileTokenStore(path: file(issuer, clientID) + ".json")
     }
 
-    /// The files of all that is stored, by name.
-    func stores() throws -> [FileTokenStore] {
+    /// The file of an issuer's client: named after its host for the eye, and after both for certain.
+    func file(_ issuer: Issuer, _ clientID: String) -> String {
+        let host = issuer.url.host.filter { $0.isLetter || $0.isNumber || $0 == "." || $0 == "-" }.prefix(64)
+        let digest = Base64URL.encode(Array(Digest.sha256.hash("\(issuer.string)\n\(clientID)").prefix(12)))
+        return "\(path)/\(host)-\(digest)"
+    }
+
+    /// All stores that may hold a session, by name.
+    func stores() throws -> [any TokenStore] {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw AuthError(.store, .store, "\(path) cannot be read: \(whyUnreadable)", outcome: .notSent)
         }
-        return names.sorted().filter { $0.hasSuffix(".json") }.map { FileTokenStore(path: "\(path)/\($0)") }
+        return names.sorted().compactMap { name in
+            if name.hasSuffix(".json") { return FileTokenStore(path: "\(path)/\(name)") }
+            return name.hasSuffix(".keyring") ? Self.keyring(notedIn: "\(path)/\(name)") : nil
+        }
     }
 
     private var whyUnreadable: String {
@@ -50,12 +66,19 @@ struct StateFolder: Sendable {
         return "its entries cannot be listed"
     }
 
-    /// All that is stored, by name.
-    func entries() async throws -> [Entry] {
+    /// What is stored. Asks nobody to unlock anything.
+    static func entries(_ stores: [any TokenStore]) async throws -> [Entry] {
         var entries: [Entry] = []
-        for store in try stores() {
+        for store in stores {
+            var reader = store
+            if var keyring = store as? KeyringTokenStore {
+                keyring.mayPrompt = false
+                reader = keyring
+            }
             do {
-                if let record = try await store.load() { entries.append(Entry(store: store, record: .success(record))) }
+                if let record = try await reader.load() {
+                    entries.append(Entry(store: store, record: .success(record)))
+                }
             } catch let error as AuthError { entries.append(Entry(store: store, record: .failure(error))) }
         }
         return entries
@@ -67,27 +90,45 @@ extension SessionOptions {
     ///
     /// - Throws: ``WrongUsage`` if several sessions are stored and the options do not say which.
     func find() async throws -> (any TokenStore)? {
-        if let store { return store.store }
-        let folder = try StateFolder()
-        if let issuer, let clientID { return folder.store(issuer: try Issuer(issuer), clientID: clientID) }
-        // Where there is but one session, it is read once.
-        if issuer == nil, clientID == nil {
-            let stores = try folder.stores()
-            if stores.count < 2 { return stores.first }
-        }
-        let entries = try await folder.entries().filter { entry in
-            guard case .success(let record) = entry.record else { return issuer == nil && clientID == nil }
-            return (issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string
-                && (clientID ?? record.client.id) == record.client.id
-        }
-        guard entries.count > 1 else { return entries.first?.store }
-        let choices = entries.map { entry in
-            switch entry.record {
-            case .success(let record): "--issuer \(record.client.provider.issuer) --client-id \(record.client.id)"
-            case .failure: "--store \(entry.store.place)"
+        let provider = try issuer.map { try Issuer($0) }
+        let stores: [any TokenStore]
+        switch store {
+        case .file(let path): return FileTokenStore(path: path)
+        case .memory: return MemoryTokenStore()
+        case .keyring:
+            if let provider, let clientID { return KeyringTokenStore.signIn(issuer: provider, clientID: clientID) }
+            stores = try await KeyringTokenStore.stored(application: "sign-in")
+        case nil:
+            let folder = try StateFolder()
+            if let provider, let clientID {
+                let file = folder.store(issuer: provider, clientID: clientID)
+                guard let keyring = folder.notedKeyring(issuer: provider, clientID: clientID) else { return file }
+                guard access(file.path, F_OK) == 0 else { return keyring }
+                stores = [file, keyring]
+            } else {
+                stores = try folder.stores()
             }
         }
+        // Where there is but one session, it is read once.
+        if issuer == nil, clientID == nil, stores.count < 2 { return stores.first }
+        let entries = try await StateFolder.entries(stores).filter { entry in
+            guard let name = entry.name else { return issuer == nil && clientID == nil }
+            return (issuer ?? name.issuer) == name.issuer && (clientID ?? name.clientID) == name.clientID
+        }
+        guard entries.count > 1 else { return entries.first?.store }
+        let choices = Self.choices(entries)
         throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
+    }
+
+    /// The options that say which.
+    private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
+        let names = entries.map { entry in entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } }
+        return zip(entries, names).map { entry, name in
+            let isAlone = names.filter { $0 == name }.count == 1
+            if let name, isAlone { return name }
+            if let name, entry.store is KeyringTokenStore { return "--store keyring \(name)" }
+            return "--store \(entry.store is KeyringTokenStore ? "keyring" : entry.store.place)"
+        }
     }
 
     /// Works with the session that the options mean. If that is interrupted, a refresh that is under way may still end:

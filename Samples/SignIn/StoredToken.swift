@@ -5,7 +5,8 @@ internal import FoundationEssentials
 /// time, and wait for it.
 ///
 /// The parsers, threads and timers of ``Tool`` take longer to start than all of this. Whatever is out of the ordinary is
-/// left to it: other options, a token that is not fresh, several sessions or none, a store that cannot be read.
+/// left to it: other options, a token that is not fresh, several sessions or none, a store that cannot be read, the
+/// keyring.
 enum StoredToken {
     /// - Parameter arguments: Those of the program, without its name.
     /// - Returns: Whether a token was printed.
@@ -25,7 +26,7 @@ enum StoredToken {
             }
         }
         guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = try? store.read(),
-            let token = record.accessToken, token.isFresh(at: .current)
+            record.move == nil, let token = record.accessToken, token.isFresh(at: .current)
         else { return false }
         let line = json ? Token.result(token, record).serialized() : token.value.reveal()
         // If nobody gets it, the long way says so.
@@ -33,7 +34,8 @@ enum StoredToken {
     }
 
     private static var onlyStore: FileTokenStore? {
+        // A session in the keyring counts by its note: neither libsecret nor the bus is needed to see it.
         guard let stores = try? StateFolder().stores(), stores.count == 1 else { return nil }
-        return stores.first
+        return stores.first as? FileTokenStore
     }
 }

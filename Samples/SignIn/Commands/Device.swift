@@ -15,7 +15,7 @@ struct Device: Command {
     @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
     var scope = "openid profile offline_access"
     @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH or memory.",
+        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @OptionGroup var common: CommonOptions
@@ -45,8 +45,9 @@ struct Device: Command {
             case .provider, .waiting, .signedIn: break
             }
         }
-        let store = try self.store?.store ?? StateFolder().store(issuer: Issuer(issuer), clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let record = try await signIn.run(store: store).record
+        StateFolder.note(store, console)
         shown.withLock { $0?.stop() }
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
         return 0

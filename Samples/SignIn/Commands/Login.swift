@@ -22,7 +22,7 @@ struct Login: Command {
     @Flag(name: .customLong("no-browser"), help: "Show the URL, and start no browser.")
     var noBrowser = false
     @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH or memory.",
+        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @OptionGroup var later: LaterOptions
@@ -52,8 +52,9 @@ struct Login: Command {
                 claims.withLock { $0 = answer }
             }
         }
-        let store = try self.store?.store ?? StateFolder().store(issuer: Issuer(issuer), clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let state = try await signIn.run(store: store)
+        StateFolder.note(store, console)
         let record = await state.record
         var result = record.summary
         result["userinfo"] = claims.withLock { $0 }

@@ -46,10 +46,11 @@ struct Logout: Command {
             }
         }
         var report = SignOut.Report()
-        if let store = try await session.find(),
-            let state = try await AuthState(restoring: store, environment: console.environment)
-        {
-            report = try await signOut.run(state)
+        if let store = try await session.find() {
+            if let state = try await AuthState(restoring: store, environment: console.environment) {
+                report = try await signOut.run(state)
+            }
+            if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
         }
         let revoked = report.revocations.filter { $0.error == nil }.map { JSON.string($0.token) }
         if let error = report.endSessionError {

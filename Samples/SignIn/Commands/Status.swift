@@ -35,13 +35,19 @@ struct Status: Command {
     }
 
     private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
-        guard let choice = session.store else {
-            return try await StateFolder().entries().map { ($0.store.place, $0.record) }
+        let entries: [StateFolder.Entry]
+        switch session.store {
+        case nil:
+            // Where there is no keyring at all, that is no news.
+            entries = try await StateFolder.entries(StateFolder().stores()).filter { entry in
+                guard case .failure(let error) = entry.record else { return true }
+                return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)
+            }
+        case .keyring: entries = try await StateFolder.entries(KeyringTokenStore.stored(application: "sign-in"))
+        case .file(let path): entries = try await StateFolder.entries([FileTokenStore(path: path)])
+        case .memory: entries = []
         }
-        let store = choice.store
-        do { return try await store.load().map { [(store.place, .success($0))] } ?? [] } catch let error as AuthError {
-            return [(store.place, .failure(error))]
-        }
+        return entries.map { ($0.store.place, $0.record) }
     }
 
     private static func entry(_ record: AuthStateRecord, _ place: String) -> JSON {

@@ -34,7 +34,7 @@ func onThreadUnlessCancelled<Value: Sendable>(
 }
 
 /// A continuation that is resumed by whoever comes first.
-private final class Reply<Value: Sendable>: Sendable {
+final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case new, given
         case expected(CheckedContinuation<Value, any Error>)

@@ -34,7 +34,7 @@ public struct FileTokenStore: TokenStore {
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         try await onThread(named: "appauth-store") { [file, lock] in
-            try file.makeFolders()
+            try Folder(of: path, place: place).make()
             let held = try lock.hold(.session)
             defer { held.release() }
             return try file.update(change)
@@ -43,7 +43,7 @@ public struct FileTokenStore: TokenStore {
 
     /// Waits for whoever refreshes, in this process or another.
     public func refreshLock() async throws -> RefreshLock {
-        try file.makeFolders()
+        try Folder(of: path, place: place).make()
         return try await lock.refreshLock()
     }
 

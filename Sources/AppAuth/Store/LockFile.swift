@@ -67,8 +67,6 @@ struct LockFile: Sendable {
     }
 
     private func failure(_ what: String, _ error: Int32) -> AuthError {
-        AuthError(
-            .store, .store, "\(place) \(what) by \(path): \(SystemError.text(error))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(error))
+        .store(place, "\(what) by \(path)", errno: error)
     }
 }

@@ -23,7 +23,7 @@ struct SessionFile: Sendable {
             try write(record.encoded())
         } else {
             guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
-            try synchronise(folder)
+            try folder.synchronise()
         }
         return result
     }
@@ -69,7 +69,7 @@ struct SessionFile: Sendable {
             unlink(new)
             throw error
         }
-        try synchronise(folder)
+        try folder.synchronise()
     }
 
     private func writeNew(_ bytes: [UInt8]) throws {
@@ -86,43 +86,9 @@ struct SessionFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
-    private var folder: String { Self.folder(of: path) }
+    private var folder: Folder { Folder(of: path, place: place) }
 
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    func makeFolders() throws {
-        var missing: [String] = []
-        var candidate = folder[...]
-        while !candidate.isEmpty, access(String(candidate), F_OK) != 0, errno == ENOENT {
-            missing.append(String(candidate))
-            candidate = candidate.lastIndex(of: "/").map { candidate[..<$0] } ?? ""
-        }
-        for folder in missing.reversed() {
-            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw failure("has no folder, and none can be made")
-            }
-            try synchronise(Self.folder(of: folder))
-        }
-    }
-
-    /// A rename is safe only when the folder that holds the name is.
-    private func synchronise(_ folder: String) throws {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("cannot be synchronised") }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure("cannot be synchronised") }
-    }
-
-    /// An error with what the system says.
-    private func failure(_ what: String) -> AuthError {
-        let code = errno
-        return AuthError(
-            .store, .store, "\(place) \(what): \(String(cString: strerror(code)))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(code))
-    }
+    private func failure(_ what: String) -> AuthError { .store(place, what, errno: errno) }
 
     private func refusal(_ what: String) -> AuthError {
         AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)

@@ -8,6 +8,7 @@ extension AuthState {
         try await storeUnsaved()
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
         let loaded = try await store.attempt { [store] in try await store.load() }
+        try loaded?.refuseToMove(at: store.place)
         var copy = loaded
         let first = SessionRules.apply(.wanted(need), to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
@@ -108,6 +109,8 @@ extension AuthState {
         let known = known ?? knowledge
         let (decision, stored) = try await store.attempt { [store, environment] in
             try await store.update { stored in
+                // A sign-out is no use of it.
+                if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
                 let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now())
                 return (decision, stored)
             }
@@ -118,7 +121,7 @@ extension AuthState {
 
     /// What the store has is what is known, if it is this session.
     private func adopt(_ stored: AuthStateRecord) {
-        guard stored.id == record.id, record.end == nil else { return }
+        guard stored.id == record.id, stored.move == nil, record.end == nil else { return }
         let client = record.client
         record = stored
         record.client = client

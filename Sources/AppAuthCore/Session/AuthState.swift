@@ -53,6 +53,7 @@ public actor AuthState {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else.
     public init?(restoring store: any TokenStore, environment: Environment) async throws {
         guard let record = try await store.attempt({ try await store.load() }) else { return nil }
+        try record.refuseToMove(at: store.place)
         self.init(record: record, store: store, environment: environment, wasStored: true)
     }
 

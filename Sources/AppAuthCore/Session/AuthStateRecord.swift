@@ -31,6 +31,13 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var trouble: RefreshTrouble?
     /// Why and when the session ended; nil while it lasts.
     public private(set) var end: End?
+    /// On its way to another store, or from one: then nobody uses it from here. See ``TokenStore/moveSession(to:)``.
+    package var move: Move?
+
+    package enum Move: Sendable, Hashable {
+        case leaving(to: String)
+        case arriving(from: String)
+    }
 
     /// The end of a session.
     public struct End: Sendable, Hashable {
@@ -146,6 +153,11 @@ extension AuthStateRecord {
         if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
         json["presented"] = try presented?.stored
         json["trouble"] = try trouble?.stored
+        switch move {
+        case .leaving(let place): json["move"] = ["to": .string(place)]
+        case .arriving(let place): json["move"] = ["from": .string(place)]
+        case nil: break
+        }
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
         return Array(JSON.object(json).serialized().utf8)
     }
@@ -187,6 +199,11 @@ extension AuthStateRecord {
         }
         presented = try json.optional("presented") { try Presentation(stored: $0.object($1)) }
         trouble = try json.optional("trouble") { try RefreshTrouble(stored: $0.object($1)) }
+        move = try json.optional("move") {
+            let move = try $0.object($1)
+            if let place = try move.optional("to", { try $0.string($1) }) { return .leaving(to: place) }
+            return .arriving(from: try move.string("from"))
+        }
         end = try json.optional("end") {
             let end = try $0.object($1)
             return End(reason: try end.string("reason"), date: try end.date("date"))

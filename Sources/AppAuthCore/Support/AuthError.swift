@@ -28,6 +28,8 @@ public struct AuthError: Error, Sendable, Hashable {
     /// When the next attempt is made, for a refresh that failed for a reason that may go away; until then callers get the
     /// error at once, and nothing is sent.
     public var nextAttempt: Date?
+    /// Why the store refused, if the code is ``Code/store`` and an app can do something about it.
+    public var storeProblem: StoreProblem?
     /// Whether this call sent nothing, since refreshes before it failed and ``nextAttempt`` has not come.
     public var isHeldBack = false
 

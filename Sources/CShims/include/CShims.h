@@ -1,6 +1,7 @@
 #include "clock_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"
+#include "libsecret_shims.h"
 #include "lock_shims.h"
 #include "socket_shims.h"
 #include "spawn_shims.h"

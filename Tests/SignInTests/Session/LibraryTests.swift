@@ -12,7 +12,7 @@ struct LibraryTests {
             #expect(needed.contains { $0.contains("libcrypto.so") }, "\(outcome)")
             for line in needed {
                 #expect(!line.contains("libFoundation.so") && !line.contains("FoundationNetworking"))
-                #expect(!line.contains("libcurl") && !line.contains("NIO"))
+                #expect(!line.contains("libcurl") && !line.contains("libsecret") && !line.contains("NIO"))
             }
         }
     }

@@ -75,23 +75,12 @@ struct WrongUsageTests {
     @Test(arguments: [
         (["--client-auth", "client_secret_jwt"], "client_secret_jwt"),
         (["--client-auth", "private_key_jwt"], "private_key_jwt"), (["--client-key", "/dev/null"], "--client-key"),
-        (["--par"], "--par"), (["--dpop"], "--dpop"), (["--store", "keyring"], "keyring"),
+        (["--par"], "--par"), (["--dpop"], "--dpop"),
     ])
     func `what a later version brings is wrong usage that says so`(arguments: [String], name: String) async throws {
         try await withDesk { desk in
             let message = try await desk.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
             #expect(message.contains(name) && message.contains("not available in this version"), "\(message)")
-        }
-    }
-
-    @Test func `the keyring is refused by every command that takes a store`() async throws {
-        try await withDesk { desk in
-            for command in [
-                ["token"], ["userinfo"], ["request", "GET", "https://api.example"], ["logout"], ["status"],
-            ] {
-                let outcome = try await desk.start(command + ["--json", "--store", "keyring"]).outcome()
-                #expect(try outcome.wrongUsage().contains("not available in this version"))
-            }
         }
     }
 

@@ -1,0 +1,51 @@
+internal import AppAuthCore
+internal import Glibc
+
+/// The folder that something of a store lies in.
+struct Folder: Sendable {
+    let path: String
+    /// The store, for messages.
+    let place: String
+
+    init(of file: String, place: String) { (path, self.place) = (Self.parent(of: file), place) }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes those that are missing, for this user alone.
+    func make() throws {
+        var missing: [String] = []
+        var candidate = path[...]
+        while !candidate.isEmpty, access(String(candidate), F_OK) != 0, errno == ENOENT {
+            missing.append(String(candidate))
+            candidate = candidate.lastIndex(of: "/").map { candidate[..<$0] } ?? ""
+        }
+        for folder in missing.reversed() {
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+                throw AuthError.store(place, "has no folder, and none can be made", errno: errno)
+            }
+            try Folder(of: folder, place: place).synchronise()
+        }
+    }
+
+    /// A rename is safe only when the folder that holds the name is.
+    func synchronise() throws {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw AuthError.store(place, "cannot be synchronised", errno: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 || errno == EINVAL else {
+            throw AuthError.store(place, "cannot be synchronised", errno: errno)
+        }
+    }
+}
+
+extension AuthError {
+    /// An error of a store, with what the system says.
+    static func store(_ place: String, _ what: String, errno code: Int32) -> AuthError {
+        AuthError(
+            .store, .store, "\(place) \(what): \(SystemError.text(code))", outcome: .notSent,
+            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(code))
+    }
+}

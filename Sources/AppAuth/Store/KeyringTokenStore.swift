@@ -1,0 +1,153 @@
+public import AppAuthCore
+internal import JOSE
+
+/// Keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for all processes of the same person.
+///
+/// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
+/// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
+/// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
+///
+/// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
+/// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
+/// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``. None of them
+/// ends a session.
+///
+/// ```swift
+/// let store = KeyringTokenStore(application: "My App", issuer: try Issuer("https://op.example"), clientID: "my-app")
+/// ```
+public struct KeyringTokenStore: TokenStore {
+    /// The app. Not secret: any program of the person can list it.
+    public let application: String
+    /// The session among the app's. Not secret either.
+    public let account: String
+    /// What the person sees in the list of passwords, for example in Seahorse.
+    public let label: String
+    /// Whether the person may be asked to unlock the keyring. False for what runs while nobody looks.
+    public var mayPrompt = true
+    /// How long a call waits for the person, and for others who wait for the person.
+    public var promptTimeout = Duration.seconds(30)
+    package var library = "libsecret-1.so.0"
+
+    /// Names an entry; nothing is read or made yet.
+    public init(application: String, account: String, label: String) {
+        (self.application, self.account, self.label) = (application, account, label)
+    }
+
+    /// Names the entry of an app's client at a provider.
+    public init(application: String, issuer: Issuer, clientID: String) {
+        self.init(
+            application: application, account: "\(issuer.string) \(clientID)",
+            label: "Sign-in of \(application) at \(issuer.string) (\(clientID))")
+    }
+
+    /// `keyring:`, the application and the account.
+    public var place: String { "keyring:\(application)/\(account)" }
+
+    /// The entries that an application has, locked or not. Asks the person nothing.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    public static func stored(application: String) async throws -> [KeyringTokenStore] {
+        let all = KeyringTokenStore(application: application, account: "", label: "")
+        return try await all.ask(all.entry(account: nil)) { service, _ in
+            try service.list().map { KeyringTokenStore(application: application, account: $0.account, label: $0.label) }
+        }
+    }
+
+    /// Reads the session; nil if the keyring is open and has none.
+    public func load() async throws -> AuthStateRecord? {
+        try await ask(entry(account: account)) { service, _ in try decode(service.read(asking: mayPrompt)) }
+    }
+
+    /// Changes the session, under the lock.
+    public func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        try await ask(entry(account: account)) { service, commitment in
+            do { return try self.change(service, commitment, change) } catch let error as AuthError
+                where error.storeProblem == .locked && mayPrompt
+            {
+                // The person is asked while nobody is kept waiting by the lock.
+                if try service.read(asking: true) == nil { try service.prepare(asking: true) }
+                return try self.change(service, commitment, change)
+            }
+        }
+    }
+
+    private func change<Result>(
+        _ service: SecretService, _ commitment: Commitment, _ change: (inout AuthStateRecord?) throws -> Result
+    ) throws -> Result {
+        let lock = try lock
+        try Folder(of: lock.path, place: place).make()
+        let held = try lock.hold(.session)
+        defer { held.release() }
+        let old = try decode(service.read(asking: false))
+        var record = old
+        let result = try change(&record)
+        guard record != old else { return result }
+        if let record {
+            let bytes = try record.encoded()
+            if old == nil { try service.prepare(asking: false) }
+            try commitment.make()
+            try service.write(bytes)
+        } else {
+            try commitment.make()
+            try service.remove()
+        }
+        return result
+    }
+
+    /// Waits for whoever refreshes, in this process or another.
+    public func refreshLock() async throws -> RefreshLock {
+        let lock = try lock
+        try Folder(of: lock.path, place: place).make()
+        return try await lock.refreshLock()
+    }
+
+    /// Sees whether a session could be kept here, by writing an entry and removing it.
+    ///
+    /// - Returns: Whether there is a session.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    public func probe() async throws -> Bool {
+        let trial = SecretService.Entry(
+            application: "swift-appauth trial", account: application, label: "\(application) tries out the keyring",
+            place: place)
+        let isThere = try await load() != nil
+        try await ask(trial) { service, commitment in
+            if try service.read(asking: mayPrompt) == nil { try service.prepare(asking: mayPrompt) }
+            try commitment.make()
+            try service.write(Array("trial".utf8))
+            try service.remove()
+        }
+        return isThere
+    }
+
+    private func decode(_ bytes: [UInt8]?) throws -> AuthStateRecord? {
+        try bytes.map { try AuthStateRecord(decoding: $0, from: place) }
+    }
+
+    private func entry(account: String?) -> SecretService.Entry {
+        SecretService.Entry(
+            application: application, account: account, label: label, place: place)
+    }
+
+    private func ask<Value: Sendable>(
+        _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
+    ) async throws -> Value {
+        let expiry = AuthError.store(
+            place, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)", isTemporary: true)
+        return try await onThread(named: "appauth-keyring", within: promptTimeout, expiry: expiry) { [library] in
+            try work(SecretService(entry, library: library), $0)
+        }
+    }
+
+    /// One file for the session whatever the environment: in the home folder, and not where `XDG_STATE_HOME` or
+    /// `XDG_RUNTIME_DIR` point, since those differ between a desktop and a cron job, and two locks are none.
+    private var lock: LockFile {
+        get throws {
+            let key = "\(application.utf8.count) \(application)\(account)"
+            let name = Base64URL.encode(Array(Digest.sha256.hash(key).prefix(15)))
+            let home = try HomeFolder.path(for: place)
+            return LockFile(path: "\(home)/.local/state/swift-appauth/\(name).lock", place: place)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+internal import AppAuthCore
+internal import CShims
+
+/// The system's keyring, for calls one after the other on a thread that may wait; see `libsecret_shims.h`.
+final class SecretService {
+    /// An entry, or all entries of an application.
+    struct Entry: Sendable {
+        let application: String
+        let account: String?
+        let label: String
+        /// The store, for messages.
+        let place: String
+    }
+
+    private let library: OpaquePointer
+    private let call: OpaquePointer
+    private let problem: UnsafeMutablePointer<CChar>
+    private let entry: Entry
+    private static let capacity = 500
+
+    /// Opens the library. Asks nobody anything yet.
+    init(_ entry: Entry, library name: String) throws {
+        let problem = UnsafeMutablePointer<CChar>.allocate(capacity: Self.capacity)
+        problem.initialize(repeating: 0, count: Self.capacity)
+        guard let library = shims_secrets_open(name, problem, Self.capacity),
+            let call = shims_secret_call_new(library, problem, Self.capacity)
+        else {
+            defer { problem.deallocate() }
+            throw AuthError.store(
+                entry.place, .noLibrary, "needs libsecret (Debian's package libsecret-1-0)", String(cString: problem))
+        }
+        (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)
+    }
+
+    deinit {
+        shims_secret_call_free(call)
+        shims_secrets_free(library)
+        problem.deallocate()
+    }
+
+    /// The secret; nil if there is no entry.
+    ///
+    /// - Parameter asking: Whether the person may be asked to unlock it, for as long as that takes.
+    func read(asking: Bool) throws -> [UInt8]? {
+        var secret: UnsafeMutablePointer<CChar>?
+        var count = 0
+        let code = withPlace(asking) { shims_secret_read(call, &$0, &secret, &count) }
+        defer { shims_secret_free(secret, count) }
+        if code == SHIMS_SECRET_NONE { return nil }
+        try check(code)
+        return Array(UnsafeRawBufferPointer(start: secret, count: count))
+    }
+
+    /// After this, nobody has to be asked any more when an entry is written that there is not yet. Comes after
+    /// ``read(asking:)``.
+    func prepare(asking: Bool) throws { try check(withPlace(asking) { shims_secret_prepare(call, &$0) }) }
+
+    /// Writes the secret, which holds no zero byte. Asks nobody anything; the bus limits it to 25 s.
+    func write(_ secret: [UInt8]) throws {
+        let text = (secret + [0]).map(CChar.init(bitPattern:))
+        try check(withPlace(false) { shims_secret_write(call, &$0, text, secret.count) })
+    }
+
+    /// Asks nobody anything.
+    func remove() throws { try check(withPlace(false) { shims_secret_remove(call, &$0) }) }
+
+    /// The accounts that have an entry, with their labels. Asks nobody anything.
+    func list() throws -> [(account: String, label: String)] {
+        final class Found { var entries: [(String, String)] = [] }
+        let found = Found()
+        let code = withPlace(false) { place in
+            shims_secret_list(call, &place, Unmanaged.passUnretained(found).toOpaque()) { context, account, label in
+                guard let context else { return }
+                Unmanaged<Found>.fromOpaque(context).takeUnretainedValue().entries
+                    .append((String(cString: account), String(cString: label)))
+            }
+        }
+        try check(code)
+        return found.entries
+    }
+
+    private func withPlace<Result>(_ asking: Bool, _ body: (inout shims_secret_place) -> Result) -> Result {
+        entry.application.withCString { application in
+            entry.label.withCString { label in
+                guard let account = entry.account else {
+                    var place = shims_secret_place(
+                        application: application, account: nil, label: label, may_prompt: asking)
+                    return body(&place)
+                }
+                return account.withCString { account in
+                    var place = shims_secret_place(
+                        application: application, account: account, label: label, may_prompt: asking)
+                    return body(&place)
+                }
+            }
+        }
+    }
+
+    private func check(_ code: shims_secret_code) throws {
+        let said = String(cString: problem)
+        let place = entry.place
+        switch code {
+        case SHIMS_SECRET_OK: return
+        case SHIMS_SECRET_NO_BUS: throw AuthError.store(place, .noBus, "needs a session bus (D-Bus), found none", said)
+        case SHIMS_SECRET_NO_SERVICE:
+            throw AuthError.store(place, .noService, "needs a keyring service on the session bus, found none", said)
+        case SHIMS_SECRET_LOCKED:
+            throw AuthError.store(place, .locked, "cannot be opened", said, isTemporary: true)
+        case SHIMS_SECRET_DISMISSED:
+            throw AuthError.store(place, .dismissed, "cannot be opened", said, isTemporary: true)
+        case SHIMS_SECRET_DENIED: throw AuthError.store(place, .denied, "may not be used by this program", said)
+        default: throw AuthError.store(place, nil, "cannot be read or written", said, isTemporary: true)
+        }
+    }
+}
+
+extension AuthError {
+    /// An error of a keyring, with what the library says.
+    static func store(
+        _ place: String, _ problem: StoreProblem?, _ what: String, _ said: String, isTemporary: Bool = false
+    ) -> AuthError {
+        var error = AuthError(
+            .store, .store, "\(place) \(what): \(said)", outcome: .notSent, isTemporary: isTemporary)
+        error.storeProblem = problem
+        return error
+    }
+}

@@ -1,0 +1,114 @@
+/// Moving a session, so that there is never more than one place from which its refresh token can be presented: of two
+/// copies one would miss the rotations of the other, and a server that sees a used token revokes both.
+///
+/// Two stores cannot be changed in one step. So the session carries a mark while it is on its way, and a copy with a mark
+/// is never used, only moved on. Both refresh locks are held throughout. Whatever a step writes, it writes in one change
+/// of one store:
+///
+/// | Step | Source | Target | Where the session is |
+/// |---|---|---|---|
+/// | | session | – | in the source |
+/// | 1 | session | arriving | in the source: the copy is not used |
+/// | 2 | leaving | arriving | on the way: from here on it goes forward alone |
+/// | 3 | leaving | session | in the target |
+/// | 4 | – | session | in the target |
+///
+/// Whoever dies in between leaves one of these lines behind, and the next call goes on from it: after step 1 the session
+/// may have been refreshed in the source, so it is copied again. A sign-out takes no lock and may come anywhere; the
+/// session is over with it, and nothing is brought back: without a session in the source, "arriving" is removed, and
+/// where the target has none, "leaving" is. Step 2 fails if the source has changed since step 1, and begins again.
+extension TokenStore {
+    /// Moves the session into another store, and waits for refreshes that are under way. An app that wants its session
+    /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
+    /// an earlier call was cut off it goes on.
+    ///
+    /// An ``AuthState`` on this store does not move with it: make a new one. Until the session has arrived, the other
+    /// store refuses it with ``StoreProblem/moving``.
+    ///
+    /// - Returns: Whether a session was moved.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session;
+    ///   `CancellationError`. Nothing is lost then: a further call goes on.
+    @discardableResult
+    public func moveSession(to target: some TokenStore) async throws -> Bool {
+        guard place != target.place else { return false }
+        // Nothing is locked where there is nothing to do.
+        let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
+        if here == nil, there?.move != .arriving(from: place) { return false }
+        // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
+        let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
+        var locks: [RefreshLock] = []
+        defer { for lock in locks { lock.release() } }
+        for store in stores { locks.append(try await store.attempt { try await store.refreshLock() }) }
+        while true {
+            switch try await nextStep(to: target) {
+            case .again: continue
+            case .ended(let hasMoved): return hasMoved
+            }
+        }
+    }
+
+    private func nextStep(to target: some TokenStore) async throws -> Step {
+        let source = place
+        guard let record = try await attempt({ try await load() }) else {
+            // Signed out on the way.
+            try await target.change { if $0?.move == .arriving(from: source) { $0 = nil } }
+            return .ended(false)
+        }
+        switch record.move {
+        case nil:
+            try await copy(record, to: target)
+            // Step 2.
+            let leaving = AuthStateRecord.Move.leaving(to: target.place)
+            try await change { if $0 == record { $0?.move = leaving } }
+            return .again
+        case .leaving(to: target.place):
+            // Step 3. Where the target has no copy any more, it was signed out there.
+            try await target.change { if $0?.id == record.id, $0?.move == .arriving(from: source) { $0?.move = nil } }
+            // Step 4.
+            try await change { if $0 == record { $0 = nil } }
+            return .ended(true)
+        case .leaving(let place), .arriving(let place):
+            throw AuthStateRecord.moving(at: source, place)
+        }
+    }
+
+    /// Step 1.
+    private func copy(_ record: AuthStateRecord, to target: some TokenStore) async throws {
+        var arriving = record
+        arriving.move = .arriving(from: place)
+        try await target.change { [arriving] stored in
+            guard stored == nil || stored?.move == arriving.move else {
+                throw AuthError(
+                    .store, .store, "\(target.place) has a session already, and none is moved there", outcome: .notSent)
+            }
+            stored = arriving
+        }
+    }
+
+    private func change(_ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Void) async throws {
+        try await attempt { try await update(change) }
+    }
+}
+
+private enum Step {
+    case again
+    case ended(Bool)
+}
+
+extension AuthStateRecord {
+    /// Refuses to be used while it is on its way.
+    func refuseToMove(at place: String) throws {
+        switch move {
+        case .leaving(let other), .arriving(let other): throw Self.moving(at: place, other)
+        case nil: break
+        }
+    }
+
+    static func moving(at place: String, _ other: String) -> AuthError {
+        var error = AuthError(
+            .store, .store, "the session is on its way between \(place) and \(other): move it again to bring it there",
+            outcome: .notSent, isTemporary: true)
+        error.storeProblem = .moving
+        return error
+    }
+}

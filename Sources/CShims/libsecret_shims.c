@@ -1,0 +1,384 @@
+#define _GNU_SOURCE
+#include "libsecret_shims.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What of GLib, GIO and libsecret is used here, declared by hand, so that no -dev package is needed to build. All of it
+// is part of their ABI.
+typedef struct {
+    uint32_t domain;
+    int code;
+    char *message;
+} GError;
+typedef struct GList {
+    void *data;
+    struct GList *next, *previous;
+} GList;
+typedef struct {
+    const char *name;
+    int flags;
+    struct {
+        const char *name;
+        int type;
+    } attributes[32];
+    int reserved;
+    void *reserved_pointers[7];
+} SecretSchema;
+
+enum { SESSION_BUS = 2, SEARCH_ALL = 2 };
+enum { IO_ERROR_CANCELLED = 19 };
+enum { DBUS_SERVICE_UNKNOWN = 2, DBUS_ACCESS_DENIED = 9, DBUS_AUTH_FAILED = 10, DBUS_UNKNOWN_METHOD = 19 };
+enum { DBUS_SPAWN_FIRST = 23, DBUS_SPAWN_LAST = 34, DBUS_UNKNOWN_OBJECT = 41 };
+enum { SECRET_IS_LOCKED = 2, SECRET_NO_SUCH_OBJECT = 3 };
+
+#define FUNCTIONS(X)                                                                                            \
+    X(void *, g_bus_get_sync, (int, void *, GError **))                                                         \
+    X(void, g_dbus_connection_set_exit_on_close, (void *, int))                                                 \
+    X(void *, g_application_get_default, (void))                                                                \
+    X(uint32_t, g_dbus_error_quark, (void))                                                                     \
+    X(uint32_t, g_io_error_quark, (void))                                                                       \
+    X(void, g_error_free, (GError *))                                                                           \
+    X(void, g_free, (void *))                                                                                   \
+    X(void *, g_hash_table_new, (unsigned (*)(const void *), int (*)(const void *, const void *)))              \
+    X(int, g_hash_table_insert, (void *, const void *, const void *))                                           \
+    X(void *, g_hash_table_lookup, (void *, const void *))                                                      \
+    X(void, g_hash_table_unref, (void *))                                                                       \
+    X(unsigned, g_str_hash, (const void *))                                                                     \
+    X(int, g_str_equal, (const void *, const void *))                                                           \
+    X(void, g_list_free, (GList *))                                                                             \
+    X(void, g_object_unref, (void *))                                                                           \
+    X(int, g_type_check_instance_is_a, (void *, size_t))                                                        \
+    X(uint32_t, secret_error_get_quark, (void))                                                                 \
+    X(void *, secret_service_get_sync, (int, void *, GError **))                                                \
+    X(void, secret_service_disconnect, (void))                                                                  \
+    X(int, secret_service_unlock_sync, (void *, GList *, void *, GList **, GError **))                          \
+    X(void *, secret_collection_for_alias_sync, (void *, const char *, int, void *, GError **))                 \
+    X(void *, secret_collection_create_sync, (void *, const char *, const char *, int, void *, GError **))      \
+    X(int, secret_collection_get_locked, (void *))                                                              \
+    X(size_t, secret_item_get_type, (void))                                                                     \
+    X(int, secret_item_get_locked, (void *))                                                                    \
+    X(int, secret_item_set_secret_sync, (void *, void *, void *, GError **))                                    \
+    X(GList *, secret_password_searchv_sync, (const SecretSchema *, void *, int, void *, GError **))            \
+    X(int, secret_password_storev_sync,                                                                         \
+      (const SecretSchema *, void *, const char *, const char *, const char *, void *, GError **))              \
+    X(int, secret_password_clearv_sync, (const SecretSchema *, void *, void *, GError **))                      \
+    X(void *, secret_retrievable_retrieve_secret_sync, (void *, void *, GError **))                             \
+    X(void *, secret_retrievable_get_attributes, (void *))                                                      \
+    X(char *, secret_retrievable_get_label, (void *))                                                           \
+    X(uint64_t, secret_retrievable_get_modified, (void *))                                                      \
+    X(void *, secret_value_new, (const char *, intptr_t, const char *))                                         \
+    X(const char *, secret_value_get, (void *, size_t *))                                                       \
+    X(void, secret_value_unref, (void *))
+
+struct shims_secrets {
+#define MEMBER(result, function, parameters) result(*function) parameters;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+struct shims_secret_call {
+    const struct shims_secrets *secrets;
+    char *problem;
+    size_t capacity;
+};
+
+// The name of the schema is matched too: entries of other programs with the same attributes are not ours.
+static const SecretSchema schema = {
+    .name = "org.swift-appauth.Session", .attributes = {{"application", 0}, {"account", 0}}};
+
+const struct shims_secrets *shims_secrets_open(const char *name, char *problem, size_t capacity) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(problem, capacity, "%s", dlerror());
+        return NULL;
+    }
+    struct shims_secrets *secrets = calloc(1, sizeof *secrets);
+    if (secrets == NULL) return NULL;
+    const char *missing = NULL;
+#define FIND(result, function, parameters)                                            \
+    secrets->function = (result(*) parameters)dlsym(library, #function);              \
+    if (secrets->function == NULL) missing = #function;
+    FUNCTIONS(FIND)
+#undef FIND
+    if (missing == NULL) return secrets;
+    snprintf(problem, capacity, "%s has no %s", name, missing);
+    free(secrets);
+    return NULL;
+}
+
+void shims_secrets_free(const struct shims_secrets *secrets) { free((void *)secrets); }
+
+struct shims_secret_call *shims_secret_call_new(
+    const struct shims_secrets *secrets, char *problem, size_t capacity) {
+    struct shims_secret_call *call = calloc(1, sizeof *call);
+    if (call == NULL) return NULL;
+    *call = (struct shims_secret_call){secrets, problem, capacity};
+    return call;
+}
+
+void shims_secret_call_free(struct shims_secret_call *call) { free(call); }
+
+// What an error means. Frees it. Nothing here is ever cancelled: see the header.
+static enum shims_secret_code meaning(struct shims_secret_call *call, GError *error) {
+    const struct shims_secrets *s = call->secrets;
+    if (error == NULL) return SHIMS_SECRET_OK;
+    enum shims_secret_code code = SHIMS_SECRET_FAILED;
+    if (error->domain == s->g_io_error_quark()) {
+        if (error->code == IO_ERROR_CANCELLED) code = SHIMS_SECRET_DISMISSED;
+    } else if (error->domain == s->g_dbus_error_quark()) {
+        if (error->code == DBUS_SERVICE_UNKNOWN) code = SHIMS_SECRET_NO_SERVICE;
+        if (error->code >= DBUS_SPAWN_FIRST && error->code <= DBUS_SPAWN_LAST) code = SHIMS_SECRET_NO_SERVICE;
+        if (error->code == DBUS_ACCESS_DENIED || error->code == DBUS_AUTH_FAILED) code = SHIMS_SECRET_DENIED;
+        // The collection that the service has promised is not there: GNOME Keyring before the first unlock.
+        if (error->code == DBUS_UNKNOWN_METHOD || error->code == DBUS_UNKNOWN_OBJECT) code = SHIMS_SECRET_LOCKED;
+    } else if (error->domain == s->secret_error_get_quark()) {
+        if (error->code == SECRET_IS_LOCKED || error->code == SECRET_NO_SUCH_OBJECT) code = SHIMS_SECRET_LOCKED;
+    }
+    snprintf(call->problem, call->capacity, "%s", error->message);
+    s->g_error_free(error);
+    return code;
+}
+
+// Before anything else, so that a bus that is not there is told from all that may go wrong on it.
+static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
+    const struct shims_secrets *s = call->secrets;
+    GError *error = NULL;
+    void *bus = s->g_bus_get_sync(SESSION_BUS, NULL, &error);
+    if (bus == NULL) {
+        meaning(call, error);
+        return SHIMS_SECRET_NO_BUS;
+    }
+    // GLib ends a process whose session bus goes away. That is for an application of GLib's to want, and for nobody else.
+    if (s->g_application_get_default() == NULL) s->g_dbus_connection_set_exit_on_close(bus, 0);
+    s->g_object_unref(bus);
+    return SHIMS_SECRET_OK;
+}
+
+static void *attributes(const struct shims_secrets *s, const struct shims_secret_place *place) {
+    void *table = s->g_hash_table_new(s->g_str_hash, s->g_str_equal);
+    s->g_hash_table_insert(table, "application", place->application);
+    if (place->account != NULL) s->g_hash_table_insert(table, "account", place->account);
+    return table;
+}
+
+static void free_items(const struct shims_secrets *s, GList *items) {
+    for (GList *item = items; item != NULL; item = item->next) s->g_object_unref(item->data);
+    s->g_list_free(items);
+}
+
+static enum shims_secret_code search(
+    struct shims_secret_call *call, const struct shims_secret_place *place, GList **items) {
+    const struct shims_secrets *s = call->secrets;
+    enum shims_secret_code code = connect_bus(call);
+    // libsecret keeps what it knows of a service; of one that has been started anew, without a main loop, it knows nothing
+    // right. So it is asked twice.
+    for (int attempt = 0; code == SHIMS_SECRET_OK; attempt++) {
+        GError *error = NULL;
+        void *table = attributes(s, place);
+        *items = s->secret_password_searchv_sync(&schema, table, SEARCH_ALL, NULL, &error);
+        s->g_hash_table_unref(table);
+        if (error == NULL) break;
+        code = meaning(call, error);
+        if (attempt > 0 || code == SHIMS_SECRET_DENIED) break;
+        s->secret_service_disconnect();
+        code = SHIMS_SECRET_OK;
+    }
+    return code;
+}
+
+// Only what is on the bus can be locked; libsecret's own file, in a Flatpak, cannot.
+static bool is_locked(const struct shims_secrets *s, void *item) {
+    return s->g_type_check_instance_is_a(item, s->secret_item_get_type()) && s->secret_item_get_locked(item);
+}
+
+static enum shims_secret_code unlock(
+    struct shims_secret_call *call, const struct shims_secret_place *place, void *object) {
+    if (!place->may_prompt) {
+        snprintf(call->problem, call->capacity, "it is locked");
+        return SHIMS_SECRET_LOCKED;
+    }
+    const struct shims_secrets *s = call->secrets;
+    GError *error = NULL;
+    GList *unlocked = NULL, objects = {object, NULL, NULL};
+    int count = s->secret_service_unlock_sync(NULL, &objects, NULL, &unlocked, &error);
+    free_items(s, unlocked);
+    if (error != NULL) return meaning(call, error);
+    if (count > 0) return SHIMS_SECRET_OK;
+    snprintf(call->problem, call->capacity, "it is locked, and the request to unlock it was dismissed or could not be shown");
+    return SHIMS_SECRET_DISMISSED;
+}
+
+// Unlocks the keyring for new entries. NONE if there is none.
+static enum shims_secret_code unlock_default(
+    struct shims_secret_call *call, const struct shims_secret_place *place, bool *was_locked) {
+    const struct shims_secrets *s = call->secrets;
+    GError *error = NULL;
+    void *service = s->secret_service_get_sync(0, NULL, &error);
+    if (service == NULL) return meaning(call, error);
+    void *collection = s->secret_collection_for_alias_sync(service, "default", 0, NULL, &error);
+    s->g_object_unref(service);
+    if (error != NULL) return meaning(call, error);
+    if (collection == NULL) return SHIMS_SECRET_NONE;
+    *was_locked = s->secret_collection_get_locked(collection);
+    enum shims_secret_code code = *was_locked ? unlock(call, place, collection) : SHIMS_SECRET_OK;
+    s->g_object_unref(collection);
+    return code;
+}
+
+// The newest entry, unlocked.
+static enum shims_secret_code find(
+    struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
+    const struct shims_secrets *s = call->secrets;
+    *found = NULL;
+    for (int attempt = 0;; attempt++) {
+        GList *items = NULL;
+        enum shims_secret_code code = search(call, place, &items);
+        if (code != SHIMS_SECRET_OK) return code;
+        void *newest = NULL;
+        for (GList *item = items; item != NULL; item = item->next)
+            if (newest == NULL || (is_locked(s, newest) && !is_locked(s, item->data))
+                || (is_locked(s, newest) == is_locked(s, item->data)
+                    && s->secret_retrievable_get_modified(item->data) > s->secret_retrievable_get_modified(newest)))
+                newest = item->data;
+        bool was_locked = false;
+        if (newest == NULL) {
+            // A keyring that is locked does not tell what it has.
+            code = attempt == 0 ? unlock_default(call, place, &was_locked) : SHIMS_SECRET_NONE;
+            if (code == SHIMS_SECRET_OK && !was_locked) code = SHIMS_SECRET_NONE;
+        } else if (!is_locked(s, newest)) {
+            *found = newest;
+            for (GList *item = items; item != NULL; item = item->next)
+                if (item->data != newest) s->g_object_unref(item->data);
+            s->g_list_free(items);
+            return SHIMS_SECRET_OK;
+        } else if (attempt == 0) {
+            code = unlock(call, place, newest);
+        } else {
+            snprintf(call->problem, call->capacity, "it is locked");
+            code = SHIMS_SECRET_LOCKED;
+        }
+        free_items(s, items);
+        if (code != SHIMS_SECRET_OK) return code;
+    }
+}
+
+enum shims_secret_code shims_secret_read(
+    struct shims_secret_call *call, const struct shims_secret_place *place, char **secret, size_t *length) {
+    const struct shims_secrets *s = call->secrets;
+    void *item;
+    enum shims_secret_code code = find(call, place, &item);
+    if (code != SHIMS_SECRET_OK) return code;
+    GError *error = NULL;
+    void *value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
+    s->g_object_unref(item);
+    if (error != NULL) return meaning(call, error);
+    if (value == NULL) {
+        snprintf(call->problem, call->capacity, "it has no secret");
+        return SHIMS_SECRET_FAILED;
+    }
+    const char *bytes = s->secret_value_get(value, length);
+    *secret = malloc(*length + 1);
+    if (*secret != NULL) memcpy(*secret, bytes, *length);
+    s->secret_value_unref(value);
+    return *secret != NULL ? SHIMS_SECRET_OK : SHIMS_SECRET_FAILED;
+}
+
+void shims_secret_free(char *secret, size_t length) {
+    if (secret == NULL) return;
+    explicit_bzero(secret, length);
+    free(secret);
+}
+
+enum shims_secret_code shims_secret_prepare(
+    struct shims_secret_call *call, const struct shims_secret_place *place) {
+    bool was_locked = false;
+    enum shims_secret_code code = unlock_default(call, place, &was_locked);
+    if (code != SHIMS_SECRET_NONE) return code;
+    if (!place->may_prompt) {
+        snprintf(call->problem, call->capacity, "there is no keyring yet");
+        return SHIMS_SECRET_LOCKED;
+    }
+    const struct shims_secrets *s = call->secrets;
+    GError *error = NULL;
+    void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
+    if (error != NULL) return meaning(call, error);
+    if (collection != NULL) {
+        s->g_object_unref(collection);
+        return SHIMS_SECRET_OK;
+    }
+    snprintf(call->problem, call->capacity, "there is no keyring yet, and the request to make one was dismissed or could not be shown");
+    return SHIMS_SECRET_DISMISSED;
+}
+
+enum shims_secret_code shims_secret_write(
+    struct shims_secret_call *call, const struct shims_secret_place *place, const char *secret, size_t length) {
+    const struct shims_secrets *s = call->secrets;
+    void *item;
+    enum shims_secret_code code = find(call, place, &item);
+    if (code == SHIMS_SECRET_OK) {
+        // Its secret is changed, whatever keyring it is in: a second entry in another one would be a second session.
+        if (s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
+            GError *error = NULL;
+            void *value = s->secret_value_new(secret, (intptr_t)length, "application/json");
+            s->secret_item_set_secret_sync(item, value, NULL, &error);
+            s->secret_value_unref(value);
+            s->g_object_unref(item);
+            return meaning(call, error);
+        }
+        s->g_object_unref(item);
+    } else if (code != SHIMS_SECRET_NONE) {
+        return code;
+    }
+    GError *error = NULL;
+    void *table = attributes(s, place);
+    s->secret_password_storev_sync(&schema, table, NULL, place->label, secret, NULL, &error);
+    s->g_hash_table_unref(table);
+    return meaning(call, error);
+}
+
+enum shims_secret_code shims_secret_remove(
+    struct shims_secret_call *call, const struct shims_secret_place *place) {
+    const struct shims_secrets *s = call->secrets;
+    GError *error = NULL;
+    void *table = attributes(s, place);
+    s->secret_password_clearv_sync(&schema, table, NULL, &error);
+    s->g_hash_table_unref(table);
+    if (error != NULL) return meaning(call, error);
+    GList *items = NULL;
+    enum shims_secret_code code = search(call, place, &items);
+    if (code == SHIMS_SECRET_OK && items != NULL) {
+        snprintf(call->problem, call->capacity, "another keyring that has it too is locked");
+        code = SHIMS_SECRET_LOCKED;
+    }
+    free_items(s, items);
+    return code;
+}
+
+enum shims_secret_code shims_secret_list(
+    struct shims_secret_call *call, const struct shims_secret_place *place, void *context,
+    void (*found)(void *, const char *, const char *)) {
+    const struct shims_secrets *s = call->secrets;
+    GList *items = NULL;
+    enum shims_secret_code code = search(call, place, &items);
+    bool was_locked = false;
+    if (code == SHIMS_SECRET_OK && items == NULL) {
+        // A keyring that is locked does not tell what it has.
+        code = unlock_default(call, place, &was_locked);
+        return code == SHIMS_SECRET_NONE ? SHIMS_SECRET_OK : code;
+    }
+    for (GList *item = items; code == SHIMS_SECRET_OK && item != NULL; item = item->next) {
+        void *table = s->secret_retrievable_get_attributes(item->data);
+        char *label = s->secret_retrievable_get_label(item->data);
+        const char *account = s->g_hash_table_lookup(table, "account");
+        if (account != NULL) found(context, account, label != NULL ? label : "");
+        s->g_free(label);
+        s->g_hash_table_unref(table);
+    }
+    free_items(s, items);
+    return code;
+}

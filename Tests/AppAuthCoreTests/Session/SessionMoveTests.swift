@@ -1,0 +1,214 @@
+import AppAuth
+import AppAuthCore
+import JOSE
+import Testing
+
+/// A session that moves from one store to another is used from one of them alone, whatever happens on the way.
+struct SessionMoveTests {
+    /// Something that happens after so many changes of either store.
+    final class Interruption: Sendable {
+        private let left: Guarded<Int>
+        private let action: @Sendable () async throws -> Void
+
+        init(after changes: Int, _ action: @escaping @Sendable () async throws -> Void) {
+            (left, self.action) = (Guarded(changes), action)
+        }
+
+        func changed() async throws {
+            let isNow = left.withLock { left in
+                left -= 1
+                return left == 0
+            }
+            if isNow { try await action() }
+        }
+    }
+
+    /// A store that can be interrupted after a change, or before it.
+    struct InterruptedStore: TokenStore {
+        let base: MemoryTokenStore
+        let place: String
+        let interruption: Interruption
+        var isBefore = false
+
+        func load() async throws -> AuthStateRecord? { await base.load() }
+        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result {
+            if isBefore { try await interruption.changed() }
+            let result = try await base.update(change)
+            if !isBefore { try await interruption.changed() }
+            return result
+        }
+    }
+
+    struct Failure: Error {}
+
+    private let source = MemoryTokenStore()
+    private let target = MemoryTokenStore()
+
+    private func record(_ name: String = "client") throws -> AuthStateRecord {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        return try AuthStateRecord(
+            client: Client(id: name, provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
+    }
+
+    @discardableResult
+    private func move(_ interruption: Interruption = Interruption(after: 0) {}, isBefore: Bool = false) async throws
+        -> Bool
+    {
+        try await InterruptedStore(base: source, place: "source", interruption: interruption, isBefore: isBefore)
+            .moveSession(
+                to: InterruptedStore(base: target, place: "target", interruption: interruption, isBefore: isBefore))
+    }
+
+    /// Which stores have a session that can be used.
+    private func usable() async throws -> [String] {
+        var found: [String] = []
+        for (name, store) in [("source", source), ("target", target)] {
+            do { if try await AuthState(restoring: store, environment: .live) != nil { found.append(name) } } catch let
+                error as AuthError
+            {
+                #expect(error.code == .store && error.storeProblem == .moving && error.isTemporary)
+            }
+        }
+        return found
+    }
+
+    @Test func `a session is moved whole, once, and without one nothing happens`() async throws {
+        #expect(try await !move())
+        let record = try record()
+        await source.put(record)
+        #expect(try await move())
+        #expect(await source.load() == nil)
+        #expect(await target.load() == record)
+        #expect(try await !move())
+        #expect(await target.load() == record)
+        // Nor does it go to where it is already.
+        #expect(try await !target.moveSession(to: target))
+    }
+
+    @Test(arguments: 1...4, [true, false])
+    func `after a failure at any step it can be used in one place at most, and the next call brings it over`(
+        step: Int, isBefore: Bool
+    ) async throws {
+        let record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) {
+            try await move(Interruption(after: step) { throw Failure() }, isBefore: isBefore)
+        }
+        let done = isBefore ? step - 1 : step
+        #expect(try await usable() == [["source"], ["source"], [], ["target"], ["target"]][done])
+        #expect(try await move() == (done < 4))
+        #expect(await source.load() == nil)
+        #expect(await target.load() == record)
+    }
+
+    @Test func `what was refreshed in the source after a failure is what arrives`() async throws {
+        let record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 1) { throw Failure() }) }
+        var refreshed = record
+        refreshed.client = Client(id: "refreshed", provider: record.client.provider)
+        await source.put(refreshed)
+        #expect(try await move())
+        #expect(await target.load() == refreshed)
+    }
+
+    @Test func `what changes in the source on the way is copied again`() async throws {
+        let record = try record()
+        await source.put(record)
+        let changed = record.client.provider
+        try await move(
+            Interruption(after: 1) { [source] in
+                try await source.update { $0?.client = Client(id: "changed", provider: changed) }
+            })
+        #expect(await target.load()?.client.id == "changed")
+        #expect(await source.load() == nil)
+    }
+
+    @Test(arguments: 1...2, [true, false])
+    func `a sign-out on the way is final, in whatever step it comes`(step: Int, isCutOff: Bool) async throws {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        let interruption = Interruption(after: step) {
+            try await state.forget()
+            if isCutOff { throw Failure() }
+        }
+        if isCutOff {
+            await #expect(throws: AuthError.self) { try await move(interruption) }
+            #expect(try await usable() == [])
+        } else {
+            #expect(try await !move(interruption) || step == 2)
+        }
+        #expect(try await !move())
+        #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
+    }
+
+    @Test func `a session in the other store is no place to move to`() async throws {
+        let (mine, other) = (try record(), try record("other"))
+        await source.put(mine)
+        await target.put(other)
+        await #expect(throws: AuthError.self) { try await move() }
+        #expect(await source.load() == mine)
+        #expect(await target.load() == other)
+    }
+
+    @Test(arguments: 1...3)
+    func `a new sign-in in the other store wins over what is arriving there`(step: Int) async throws {
+        let (mine, other) = (try record(), try record("other"))
+        await source.put(mine)
+        let interruption = Interruption(after: step) { [target] in
+            await target.put(other)
+            throw Failure()
+        }
+        await #expect(throws: AuthError.self) { try await move(interruption) }
+        _ = try? await move()
+        #expect(await target.load() == other)
+        #expect(await source.load() == (step == 1 ? mine : nil))
+    }
+
+    @Test func `it waits for a refresh that is under way, in either store`() async throws {
+        for busy in [source, target] {
+            await source.put(try record())
+            await target.put(nil)
+            let lock = try await busy.refreshLock()
+            let hasMoved = Guarded(false)
+            let mover = Task { [self] in
+                try await move()
+                hasMoved.withLock { $0 = true }
+            }
+            for _ in 0..<200 { await Task.yield() }
+            #expect(!hasMoved.withLock { $0 })
+            #expect(await target.load() == nil)
+            lock.release()
+            try await mover.value
+            #expect(await source.load() == nil)
+        }
+    }
+
+    @Test func `a session on its way is neither refreshed nor read, but can be signed out`() async throws {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
+        let error = await authError { try await state.freshAccessToken() }
+        #expect(error?.storeProblem == .moving)
+        try await state.forget()
+        #expect(await source.load() == nil)
+    }
+
+    @Test func `the mark is stored with the session`() async throws {
+        for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
+            var record = try record()
+            record.move = mark
+            #expect(try AuthStateRecord(decoding: record.encoded(), from: "test") == record)
+        }
+    }
+}
+
+extension MemoryTokenStore {
+    fileprivate func put(_ record: AuthStateRecord?) { try? update { $0 = record } }
+}

@@ -1,0 +1,156 @@
+import AppAuth
+import AppAuthCore
+import Glibc
+import JOSE
+
+/// A store that breaks one promise, and keeps all the others.
+struct FlawedStore: TokenStore {
+    /// What is wrong, by the promise that it breaks: its beginning.
+    enum Flaw: String, CaseIterable {
+        case namesDiffer = "A store has a name"
+        case isNeverEmpty = "An empty place"
+        case losesScripts = "What is stored is read again"
+        case cutsLong = "A session of 64 KiB"
+        case remembersWhatItRead = "What one has stored"
+        case keepsWhatIsRemoved = "Nil in place"
+        case losesChanges = "Of changes at the same time"
+        case alwaysWrites = "A change that alters nothing"
+        case writesBeforeItFails = "A change that throws"
+        case removesBeforeItWrites = "Who reads sees"
+        case hasOneLockForAll = "Two places"
+        case lendsToAll = "The refresh lock has one holder"
+        case forgetsWaiters = "Whoever waits"
+        case keepsLocks = "The refresh lock is free"
+        case ignoresCancellation = "Who is cancelled"
+        case lendsToTheGone = "Who leaves"
+        case locksAll = "The session is read and changed"
+        case blocks = "Waiting for the refresh lock"
+    }
+
+    /// What all who open a place share.
+    final class Shared: Sendable {
+        struct State {
+            var record: AuthStateRecord?
+            var writes = 0
+            var waiters = 0
+            var isFresh = true
+            var kept: [RefreshLock] = []
+        }
+
+        let state = Guarded(State())
+        let changing = RefreshQueue()
+        let refreshing = RefreshQueue()
+    }
+
+    let flaw: Flaw?
+    let shared: Shared
+    let common: RefreshQueue
+    let place: String
+    private let seen = Guarded<AuthStateRecord?>(nil)
+
+    init(_ flaw: Flaw?, _ shared: Shared, common: RefreshQueue) {
+        (self.flaw, self.shared, self.common) = (flaw, shared, common)
+        place = flaw == .namesDiffer ? "flawed \(UInt64.random(in: 0...(.max)))" : "flawed"
+    }
+
+    func load() async throws -> AuthStateRecord? {
+        let lock = flaw == .locksAll ? try await shared.refreshing.wait() : nil
+        defer { lock?.release() }
+        let record = shared.state.withLock { $0.record }
+        if flaw == .isNeverEmpty, shared.state.withLock({ $0.isFresh }) { return try Self.leftover }
+        guard flaw == .remembersWhatItRead else { return record }
+        return seen.withLock { seen in
+            seen = seen ?? record
+            return seen
+        }
+    }
+
+    private static var leftover: AuthStateRecord {
+        get throws {
+            try AuthStateRecord(
+                client: Client(id: "old", provider: ProviderMetadata(issuer: "https://op.example", endpoints: [:])),
+                accessToken: nil, refreshToken: nil)
+        }
+    }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        let lock = flaw == .losesChanges ? nil : try await shared.changing.wait()
+        defer { lock?.release() }
+        let old = shared.state.withLock { $0.record }
+        var record = old
+        if flaw == .losesChanges { for _ in 0..<10 { await Task.yield() } }
+        let result: Result
+        do { result = try change(&record) } catch {
+            if flaw == .writesBeforeItFails { write(record) }
+            throw error
+        }
+        guard record != old || flaw == .alwaysWrites else { return result }
+        if flaw == .keepsWhatIsRemoved, record == nil { return result }
+        if flaw == .losesScripts { record = record.map { $0.ascii } }
+        if flaw == .cutsLong, let token = record?.refreshToken?.reveal(), token.utf8.count > 60_000 { return result }
+        if flaw == .removesBeforeItWrites {
+            write(nil)
+            for _ in 0..<100 { await Task.yield() }
+        }
+        write(record)
+        return result
+    }
+
+    private func write(_ record: AuthStateRecord?) {
+        seen.withLock { $0 = nil }
+        shared.state.withLock { state in
+            (state.record, state.isFresh) = (record, false)
+            state.writes += 1
+        }
+    }
+
+    func refreshLock() async throws -> RefreshLock {
+        switch flaw {
+        case .hasOneLockForAll: return try await common.wait()
+        case .lendsToAll: return RefreshLock {}
+        case .ignoresCancellation:
+            let queue = shared.refreshing
+            return try await Task { try await queue.wait() }.value
+        case .forgetsWaiters:
+            let isForgotten = shared.state.withLock { state in
+                state.waiters += 1
+                return state.waiters == 9
+            }
+            if isForgotten { try await Task.sleep(for: .seconds(3600)) }
+        case .keepsLocks:
+            let lock = try await shared.refreshing.wait()
+            shared.state.withLock { $0.kept.append(lock) }
+            return lock
+        case .lendsToTheGone:
+            // The one who is gone has it next, for ever.
+            if shared.state.withLock({ $0.waiters }) > 0 { try await Task.sleep(for: .seconds(3600)) }
+            do { return try await shared.refreshing.wait() } catch {
+                shared.state.withLock { $0.waiters = 1 }
+                throw error
+            }
+        case .blocks:
+            while !Task.isCancelled {
+                let isTaken = shared.state.withLock { state in
+                    defer { state.waiters = 1 }
+                    return state.waiters == 1
+                }
+                if !isTaken { return RefreshLock { [shared] in shared.state.withLock { $0.waiters = 0 } } }
+                usleep(1000)
+            }
+            throw CancellationError()
+        default: break
+        }
+        return try await shared.refreshing.wait()
+    }
+}
+
+extension AuthStateRecord {
+    fileprivate var ascii: AuthStateRecord {
+        var copy = self
+        let id = String(client.id.unicodeScalars.filter(\.isASCII).map(Character.init))
+        copy.client = Client(id: id, authentication: client.authentication, provider: client.provider)
+        return copy
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import JOSE
+import Testing
+
+/// A session bus of a test's own, with GNOME Keyring on it: that of a person who has just logged in, of one whose keyring
+/// is still locked, or something else.
+final class KeyringSession: Sendable {
+    enum Kind: Sendable {
+        case unlocked
+        /// The keyring that there is stays locked, and whoever asks the person gets no answer within the time of a test.
+        case locked(isAnswered: Bool)
+        /// Nobody on the bus keeps secrets.
+        case empty
+        /// The bus does not let anybody talk to the keyring.
+        case denied
+    }
+
+    private let process: ChildProcess
+    private let leader: pid_t
+    /// Where the number of the program is that asks the person.
+    private let prompter: String
+    let address: String
+
+    static func start(_ kind: Kind, for desk: Desk) async throws -> KeyringSession {
+        let process = try start(kind, desk)
+        let line = try await process.outputLine { $0.hasPrefix("bus ") }
+        let words = line.split(separator: " ").map(String.init)
+        let leader = try #require(pid_t(words[1]))
+        return KeyringSession(process: process, leader: leader, prompter: desk.home + "/prompter", address: words[2])
+    }
+
+    private init(process: ChildProcess, leader: pid_t, prompter: String, address: String) {
+        (self.process, self.leader, self.prompter, self.address) = (process, leader, prompter, address)
+    }
+
+    /// Ends the bus, and with it all who are on it.
+    func end() async throws {
+        if let text = FileManager.default.contents(atPath: prompter),
+            let id = pid_t(String(decoding: text.dropLast(), as: UTF8.self))
+        {
+            kill(id, SIGKILL)
+        }
+        kill(leader, SIGTERM)
+        _ = try await process.outcome()
+    }
+
+    private static func start(_ kind: Kind, _ desk: Desk) throws -> ChildProcess {
+        let run = desk.home + "/run"
+        try FileManager.default.createDirectory(
+            atPath: run, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        var arguments = ["dbus-run-session"]
+        var unlock = ""
+        switch kind {
+        case .unlocked: unlock = unlocking
+        case .locked(let isAnswered):
+            // Instead of the program that asks the person: one that never shows up.
+            if !isAnswered {
+                try prompter("/bin/sh -c 'echo $$ >\(desk.home)/prompter; exec sleep 900 >/dev/null 2>&1'", desk)
+            }
+        case .empty: arguments += ["--config-file", try configuration("", desk)]
+        case .denied:
+            let rule =
+                #"<standard_session_servicedirs/><policy context="mandatory"><deny send_destination="org.freedesktop.secrets"/></policy>"#
+            arguments += ["--config-file", try configuration(rule, desk)]
+            unlock = unlocking
+        }
+        // Not for ever, should the test be killed.
+        let script = unlock + #"echo "bus $$ $DBUS_SESSION_BUS_ADDRESS"; exec sleep 900"#
+        var environment = desk.environment
+        environment["XDG_RUNTIME_DIR"] = run
+        return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)
+    }
+
+    /// A line end is the password. It has to come before anybody asks for the keyring.
+    static let unlocking =
+        #"printf '\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1; "#
+
+    private static func prompter(_ program: String, _ desk: Desk) throws {
+        let folder = desk.home + "/run/dbus-1/services"
+        let name = "org.gnome.keyring.SystemPrompter"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try Data("[D-BUS Service]\nName=\(name)\nExec=\(program)\n".utf8)
+            .write(to: URL(fileURLWithPath: "\(folder)/\(name).service"))
+    }
+
+    private static func configuration(_ rules: String, _ desk: Desk) throws -> String {
+        let path = desk.home + "/bus.conf"
+        let text = """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig><type>session</type><listen>unix:dir=\(desk.home)/run</listen>
+            <policy context="default"><allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy>\(rules)</busconfig>
+            """
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+}
+
+extension Desk {
+    /// Gives a test a session, and ends it afterwards.
+    func withKeyring(_ kind: KeyringSession.Kind, _ body: ([String: String?]) async throws -> Void) async throws {
+        let session = try await KeyringSession.start(kind, for: self)
+        do { try await body(["DBUS_SESSION_BUS_ADDRESS": session.address]) } catch {
+            try await session.end()
+            throw error
+        }
+        try await session.end()
+    }
+
+    /// Runs the program that uses the library's keyring store, and returns what it prints.
+    func keyringProgram(
+        _ arguments: String..., with changes: [String: String?], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> JSON {
+        let outcome = try await start([BuiltProducts.path("keyring-program")], arguments, changes).outcome()
+        return try outcome.result(sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import JOSE
+import Testing
+
+/// The library's store in a real GNOME Keyring.
+@Suite(.timeLimit(.minutes(5)))
+struct KeyringStoreTests {
+    @Test func `the store keeps all promises`() async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                let found = try await desk.keyringProgram("conformance", with: bus)
+                #expect(found["violations"] == [])
+            }
+        }
+    }
+
+    @Test func `a session is kept, listed with a label for people, changed in its place, and removed`() async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
+                #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
+                for name in ["first", "second"] {
+                    #expect(try await desk.keyringProgram("save", name, with: bus)["session"]?.string == name)
+                    let stored = try await desk.keyringProgram("stored", with: bus)["stored"]
+                    #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
+                }
+                #expect(try await desk.keyringProgram("remove", with: bus)["session"] == .null)
+                #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
+            }
+        }
+    }
+
+    @Test func `the lock lies in the home folder whatever the environment says of state, and nothing else does`()
+        async throws
+    {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                for place in ["/one", "/two"] {
+                    let places = ["XDG_STATE_HOME": desk.home + place, "XDG_RUNTIME_DIR": desk.home + place]
+                    _ = try await desk.keyringProgram("save", with: bus.merging(places) { $1 })
+                    #expect(!FileManager.default.fileExists(atPath: desk.home + place))
+                }
+                let folder = desk.home + "/.local/state/swift-appauth"
+                let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+                #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix(".lock") }, "\(files)")
+                #expect(FileManager.default.contents(atPath: "\(folder)/\(files.first ?? "")") == Data())
+            }
+        }
+    }
+
+    @Test func `a keyring that is started anew is found again by a process that knew the old one`() async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", with: bus)
+                let again = KeyringSession.unlocking.replacing("--unlock", with: "--replace --unlock") + "true"
+                let run = ["XDG_RUNTIME_DIR": desk.home + "/run"]
+                let found = try await desk.keyringProgram("restart", again, with: bus.merging(run) { $1 })
+                #expect(found["session"]?.string == "client", "\(found)")
+            }
+        }
+    }
+
+    @Test(arguments: ["load", "save", "remove", "probe", "stored"])
+    func `without a bus, a library or a service each call says what is missing, at once`(call: String) async throws {
+        try await withDesk { desk in
+            let nowhere = try await desk.keyringProgram(call, with: [:])
+            try expect(nowhere, "no_bus", isTemporary: false)
+            if call != "stored" {
+                let library = try await desk.keyringProgram(call, "--library", "libnone.so.0", with: [:])
+                try expect(library, "no_library", isTemporary: false)
+                #expect(library["message"]?.string?.contains("libsecret-1-0") == true, "\(library)")
+            }
+            try await desk.withKeyring(.empty) { bus in
+                try expect(await desk.keyringProgram(call, with: bus), "no_service", isTemporary: false)
+            }
+        }
+    }
+
+    @Test(arguments: ["load", "save", "probe"])
+    func `a bus that forbids it is told apart`(call: String) async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.denied) { bus in
+                try expect(await desk.keyringProgram(call, with: bus), "denied", isTemporary: false)
+            }
+        }
+    }
+
+    @Test(arguments: ["load", "save", "remove", "probe", "stored"])
+    func `a locked keyring is no empty one, with a session in it or without`(call: String) async throws {
+        try await withDesk { desk in
+            for isEmpty in [true, false] {
+                try await desk.withKeyring(.unlocked) { bus in
+                    _ = try await desk.keyringProgram("save", with: bus)
+                    if isEmpty { _ = try await desk.keyringProgram("remove", with: bus) }
+                }
+                try await desk.withKeyring(.locked(isAnswered: true)) { bus in
+                    try expect(await desk.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
+                    // There is no display to ask on.
+                    let asked = try await desk.keyringProgram(call, with: bus)
+                    try expect(asked, call == "stored" ? "locked" : "dismissed", isTemporary: true)
+                }
+            }
+            try await desk.withKeyring(.unlocked) { bus in
+                let found = try await desk.keyringProgram("load", with: bus)
+                #expect(found["session"]?.string == "client")
+            }
+        }
+    }
+
+    @Test func `before the first keyring is made there is no session, and none can be kept`() async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.locked(isAnswered: true)) { bus in
+                #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
+                for call in ["save", "probe"] {
+                    try expect(await desk.keyringProgram(call, with: bus), "locked", isTemporary: true)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["load", "save", "probe"])
+    func `a person who does not answer holds nobody up for longer than allowed`(call: String) async throws {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { _ = try await desk.keyringProgram("save", with: $0) }
+            try await desk.withKeyring(.locked(isAnswered: false)) { bus in
+                let late = try await desk.keyringProgram(call, "--timeout", "1", with: bus)
+                try expect(late, "unanswered", isTemporary: true)
+                #expect(try #require(late["seconds"]?.int) < 15, "\(late)")
+                // The lock is free again.
+                try expect(
+                    await desk.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
+            }
+        }
+    }
+
+    private func expect(
+        _ found: JSON, _ problem: String, isTemporary: Bool, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(found["problem"]?.string == problem, "\(found)", sourceLocation: sourceLocation)
+        #expect(found["code"]?.string == "store", "\(found)", sourceLocation: sourceLocation)
+        #expect(found["temporary"]?.bool == isTemporary, "\(found)", sourceLocation: sourceLocation)
+        #expect(found["message"]?.string?.contains("keyring:keyring-program/") == true, "\(found)")
+    }
+}

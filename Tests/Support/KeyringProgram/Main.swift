@@ -1,0 +1,130 @@
+import AppAuth
+import AppAuthCore
+import AppAuthTestSupport
+import Glibc
+import JOSE
+
+/// Uses the keyring of the session bus that it finds, since libsecret takes that from its process's environment.
+///
+///     keyring-program conformance
+///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
+///     keyring-program choose FILE
+///     keyring-program move FILE|- [--die-after CHANGES]      (- moves it from the keyring to the file `moved`)
+///
+/// Prints one JSON object.
+@main
+enum Main {
+    static func main() async {
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        var store = KeyringTokenStore(application: "keyring-program", account: "Zoë", label: "A test's sign-in")
+        var lifetime = Int.max
+        if let index = arguments.firstIndex(of: "--no-prompt") {
+            store.mayPrompt = false
+            arguments.remove(at: index)
+        }
+        func option(_ name: String) -> String? {
+            guard let index = arguments.firstIndex(of: name), index + 1 < arguments.count else { return nil }
+            defer { arguments.removeSubrange(index...index + 1) }
+            return arguments[index + 1]
+        }
+        if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
+        if let library = option("--library") { store.library = library }
+        if let changes = option("--die-after").flatMap(Int.init) { lifetime = changes }
+        let start = ContinuousClock.now
+        var result: JSON.Object
+        do { result = try await run(arguments, store, lifetime) } catch let error as AuthError {
+            result = [
+                "code": .string(error.code.rawValue), "message": .string(error.message),
+                "temporary": .bool(error.isTemporary),
+                "problem": error.storeProblem.map { .string($0.rawValue) } ?? .null,
+            ]
+        } catch { result = ["error": .string("\(error)")] }
+        result["seconds"] = .number(.init(Int((ContinuousClock.now - start) / .seconds(1))))
+        print(JSON.object(result).serialized())
+    }
+
+    private static func run(
+        _ arguments: [String], _ store: KeyringTokenStore, _ lifetime: Int
+    ) async throws -> JSON.Object {
+        switch arguments.first ?? "" {
+        case "conformance":
+            let conformance = TokenStoreConformance {
+                KeyringTokenStore(application: "conformance", account: $0, label: "\($0) of a test")
+            }
+            return ["violations": .array(await conformance.run().map { .string($0.description) })]
+        case "load": break
+        case "save":
+            let record = try Self.record(arguments.count > 1 ? arguments[1] : "client")
+            try await store.update { $0 = record }
+        case "remove": try await store.update { $0 = nil }
+        case "probe": _ = try await store.probe()
+        case "stored":
+            let stored = try await KeyringTokenStore.stored(application: "keyring-program")
+            return ["stored": .array(stored.map { ["account": .string($0.account), "label": .string($0.label)] })]
+        case "restart":
+            _ = try await store.load()
+            guard system(arguments[1]) == 0 else { return ["error": "the command failed"] }
+        case "choose":
+            let choice = try await store.orElse(FileTokenStore(path: arguments[1]))
+            return [
+                "place": .string(choice.store.place), "keyring": .bool(choice.isKeyring),
+                "problem": choice.refusal?.storeProblem.map { .string($0.rawValue) } ?? .null,
+            ]
+        case "move":
+            let file = FileTokenStore(path: arguments[1])
+            let life = Life(lifetime)
+            return [
+                "moved": .bool(
+                    try await MortalStore(base: file, life: life).moveSession(to: MortalStore(base: store, life: life)))
+            ]
+        default: return ["error": "wrong usage"]
+        }
+        let record = try await store.load()
+        return ["session": record.map { .string($0.client.id) } ?? .null]
+    }
+
+    private static func record(_ name: String) throws -> AuthStateRecord {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        return try AuthStateRecord(
+            client: Client(id: name, provider: provider), accessToken: nil,
+            refreshToken: Secret(String(repeating: "r", count: 10_000)))
+    }
+}
+
+/// How many changes of stores this process lives to see.
+final class Life: Sendable {
+    private let left: Guarded<Int>
+
+    init(_ changes: Int) { left = Guarded(changes) }
+
+    func end(before isChange: Bool) {
+        guard isChange else { return }
+        let isOver = left.withLock { left in
+            left -= 1
+            return left < 0
+        }
+        if isOver { kill(getpid(), SIGKILL) }
+    }
+}
+
+/// A store whose process is killed instead of the change that is one too many.
+struct MortalStore<Base: TokenStore>: TokenStore {
+    let base: Base
+    let life: Life
+
+    var place: String { base.place }
+    func load() async throws -> AuthStateRecord? { try await base.load() }
+    func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        try await base.update { [life] record in
+            let old = record
+            let result = try change(&record)
+            life.end(before: record != old)
+            return result
+        }
+    }
+}
