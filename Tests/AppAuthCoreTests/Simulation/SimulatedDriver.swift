@@ -169,6 +169,7 @@ extension Simulation {
         note("process \(process.number) cannot store what came, and keeps it")
         if memory.record.end == nil, let kept {
             memory.record = kept
+            if kept.end != nil { witness.endedInMemory.insert(kept.id) }
             if case .failed = update.event, kept.end == nil {
                 if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
                 return finish(task, decision, process, memory)

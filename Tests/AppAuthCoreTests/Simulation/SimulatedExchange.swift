@@ -71,7 +71,9 @@ extension Simulation {
 
     func revoke(_ orphan: TokenResponse) {
         let grant = server.grant(of: orphan.accessToken.reveal())
-        let current = store.record.flatMap { witness.signedOut.contains($0.id) ? nil : $0.refreshToken }
+        let current = store.record.flatMap {
+            witness.signedOut.contains($0.id) || witness.endedInMemory.contains($0.id) ? nil : $0.refreshToken
+        }
         let isInUse = current.map { server.grant(of: $0.reveal()) === grant } ?? false
         witness.require(!isInUse, .sessionKept, "the tokens of a session that lasts are revoked")
         note("the orphan \(orphan.accessToken.reveal()) is revoked")

@@ -28,7 +28,7 @@ final class Witness {
 
         /// For how many seconds nobody tries again, without jitter.
         var shortest: Double {
-            max(Double(retryAfter), [0, 0, 1, 2, 4, 8, 16, 32].dropFirst(count).first ?? 60)
+            max(Double(retryAfter), [0, 0, 1, 2, 4, 8, 16, 32].dropFirst(count).first ?? 48)
         }
     }
 
@@ -41,6 +41,8 @@ final class Witness {
     private var superseded: Set<String> = []
     /// Sessions out of which a person has signed in some process, whether the store knows it or not.
     var signedOut: Set<String> = []
+    /// Sessions that are over, though the disk was full when that came out.
+    var endedInMemory: Set<String> = []
     private var gone: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
