@@ -32,7 +32,8 @@ enum Metadata {
             "end_session_endpoint": .string(issuer.url(.endSession)),
             "scopes_supported": .array(scopes.map(JSON.string)),
             "response_types_supported": ["code"],
-            "response_modes_supported": ["query"],
+            "response_modes_supported": .array(
+                AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials", "password"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
