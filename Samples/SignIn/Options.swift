@@ -63,6 +63,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         switch argument {
         case "127.0.0.1": self = .ipv4
         case "[::1]": self = .ipv6
+        case "both": self = .both
         case "localhost": self = .localhost
         default: return nil
         }

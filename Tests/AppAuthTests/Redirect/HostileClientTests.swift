@@ -12,7 +12,7 @@ struct HostileClientTests {
     private func listener(_ change: (inout ListenerLimits) -> Void) throws -> LoopbackRedirectListener {
         var limits = ListenerLimits()
         change(&limits)
-        return try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+        return try LoopbackRedirectListener(limits: limits)
     }
 
     /// The awaited redirect is served and handed over.
@@ -46,7 +46,7 @@ struct HostileClientTests {
         #expect(answer["cache-control"] == "no-store")
         #expect(answer["allow"] == (status == 405 && !text.hasPrefix("OPTIONS") ? "GET" : nil))
         if text.hasPrefix("HEAD") { #expect(answer.body.isEmpty) }
-        #expect(listener.ignored == 0)
+        #expect(listener.ignoredRequests == 1)
         try await expectService(listener)
     }
 
@@ -121,7 +121,7 @@ struct HostileClientTests {
     }
 
     @Test func `a head that does not come in time is ended`() async throws {
-        let listener = try listener { $0.headTime = .milliseconds(200) }
+        let listener = try listener { $0.requestTime = .milliseconds(200) }
         let port = listener.port
         let (silent, slow) = try await onThread {
             let (silent, slow) = (try WireClient(port), try WireClient(port))
