@@ -95,3 +95,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Tests/Fuzz/run builds it with libFuzzer, which brings the `main` that it lacks.
+if Context.environment["APPAUTH_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz-redirect", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], path: "Tests/Fuzz/Sources",
+            swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
+}
