@@ -52,6 +52,9 @@ public struct SignIn: Sendable {
         public var path = "/callback"
         /// Whether the path ends in a component that nobody can guess; few providers let it differ.
         public var addsRandomComponent = false
+        /// Whether a redirect is ignored that a program of another user of this machine brings. Not where the browser
+        /// comes from elsewhere: from Windows into WSL, or through a forwarded port.
+        public var requiresSameUser = false
         /// Any free port of 127.0.0.1.
         public init() {}
     }
@@ -106,7 +109,7 @@ public struct SignIn: Sendable {
         let listener = try LoopbackRedirectListener(
             host: redirect.host, ports: redirect.ports, path: redirect.path,
             addsRandomComponent: redirect.addsRandomComponent, responseMode: options.responseMode ?? .query,
-            pages: pages)
+            requiresSameUser: redirect.requiresSameUser, pages: pages)
         defer { listener.close() }
         let request = try AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options)

@@ -8,14 +8,16 @@ struct ListenerLoop {
     private let sockets: LoopbackSockets
     private let state: ListenerState
     private let limits: ListenerLimits
+    private let requiresSameUser: Bool
     private var connections: [RedirectConnection] = []
     private var scratch = [UInt8](repeating: 0, count: 16 << 10)
     private var pageWasRead = false
     private var pageDeadline: Instant?
     private var acceptsAgain: Instant?
 
-    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits) {
+    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits, requiresSameUser: Bool) {
         (self.sockets, self.state, self.limits) = (sockets, state, limits)
+        self.requiresSameUser = requiresSameUser
     }
 
     /// Serves until the listener is closed or its last page was read.
@@ -73,7 +75,9 @@ struct ListenerLoop {
     }
 
     private mutating func judge(_ index: Int, _ parameters: String, of head: RequestHead, now: Instant) {
-        if let answer = state.judge(parameters, of: head) {
+        if requiresSameUser, connections[index].isForeign {
+            connections[index].answer(state.ignore(head), now: now)
+        } else if let answer = state.judge(parameters, of: head) {
             connections[index].answer(answer, now: now)
         } else {
             connections[index].park(head, parameters: parameters)

@@ -118,13 +118,15 @@ extension ListenerState {
 
     func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer { contents.withLock { $0.routes.refuse(refusal) } }
 
+    func ignore(_ head: RequestHead) -> RedirectAnswer { contents.withLock { $0.routes.ignore(head) } }
+
     /// Has the waiter judge a redirect's parameters, outside of the lock since it is the app's code, and hands the first
     /// that it recognises over. Nil if nobody waits yet.
     func judge(_ parameters: String, of head: RequestHead) -> RedirectAnswer? {
         let (waiter, answer) = contents.withLock { ($0.waiter, $0.routes.answerIfUsed(head)) }
         if let answer { return answer }
         guard let waiter else { return nil }
-        guard let handOver = waiter.judge(parameters) else { return contents.withLock { $0.routes.ignore(head) } }
+        guard let handOver = waiter.judge(parameters) else { return ignore(head) }
         let sentOn = contents.withLock { contents in
             contents.waiter = nil
             return contents.routes.accept(head)

@@ -58,23 +58,28 @@ public final class LoopbackRedirectListener: Sendable {
     ///     ``AuthorizationRequest/ResponseMode/formPost`` a POST to the path is taken too: a form
     ///     (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since providers
     ///     that do not know the mode answer by it.
+    ///   - requiresSameUser: Whether a redirect is ignored that a program of another user of this machine brings, though
+    ///     its state is right: the URL that a browser is started with, and so the state, can be read by everybody here.
+    ///     Not for browsers that come from elsewhere: from Windows into WSL, or through a forwarded port. Where the
+    ///     kernel does not tell the user (sock_diag(7)), nothing is ignored.
     ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
     ///     page.
     /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
     ///   `.invalidConfiguration` for a path that a browser would not send as it is.
     public convenience init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, pages: CompletionPages = CompletionPages()
+        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        pages: CompletionPages = CompletionPages()
     ) throws {
         try self.init(
             host: host, ports: ports, path: path, addsRandomComponent: addsRandomComponent, responseMode: responseMode,
-            pages: pages, limits: ListenerLimits())
+            requiresSameUser: requiresSameUser, pages: pages, limits: ListenerLimits())
     }
 
     package init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, pages: CompletionPages = CompletionPages(),
-        limits: ListenerLimits
+        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        pages: CompletionPages = CompletionPages(), limits: ListenerLimits
     ) throws {
         guard RedirectPath.isValid(path) else {
             throw AuthError(
@@ -97,7 +102,7 @@ public final class LoopbackRedirectListener: Sendable {
             do {
                 thread = Guarded(
                     try SystemThread(named: "redirect-\(sockets.port)") {
-                        var loop = ListenerLoop(sockets, state, limits)
+                        var loop = ListenerLoop(sockets, state, limits, requiresSameUser: requiresSameUser)
                         loop.run()
                     })
             } catch {

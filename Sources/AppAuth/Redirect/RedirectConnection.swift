@@ -67,6 +67,12 @@ struct RedirectConnection {
 
     var isOver: Bool { if case .over = stage { true } else { false } }
 
+    /// Whether another user's program has the other end, as far as the kernel tells.
+    var isForeign: Bool {
+        var user: UInt32 = 0
+        return shims_peer_user(descriptor, &user) == 0 && user != geteuid()
+    }
+
     /// Goes on after poll has reported something.
     mutating func proceed(_ scratch: inout [UInt8], now: Instant) -> Arrival? {
         switch stage {

@@ -50,6 +50,15 @@ struct HostileClientTests {
         try await expectService(listener)
     }
 
+    @Test func `a TLS client is refused at its hello`() async throws {
+        let port = listener.port
+        await #expect(throws: CommandFailure.self) {
+            try await onThread { try run("openssl", "s_client", "-connect", "127.0.0.1:\(port)") }
+        }
+        #expect(listener.ignoredRequests == 1)
+        try await expectService(listener)
+    }
+
     @Test func `an absolute target for this listener is served`() async throws {
         async let query = listener.redirect(state: "right")
         let text = request("http://\(listener.authority)/callback?state=right", host: "proxy.example")
