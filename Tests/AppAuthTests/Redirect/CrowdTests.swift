@@ -10,9 +10,8 @@ struct CrowdTests {
             let listener = try LoopbackRedirectListener(responseMode: .formPost)
             let waiting = Task { try await listener.redirect(state: "right") }
             try await onThread { try Crowd(listener).knock(1_000) }
-            try ProcessStatus.forgetPeak()
             let (uri, sockets) = (listener.redirectURI, try ListeningSockets(at: listener.port))
-            let (memory, descriptors) = (ProcessStatus.residentMemory, ProcessStatus.listenerDescriptors)
+            let (memory, descriptors) = (ProcessStatus.newPeakMemory(), ProcessStatus.listenerDescriptors)
 
             try await onThread { try Crowd(listener).knock(99_000) }
 
@@ -34,8 +33,7 @@ struct CrowdTests {
             let listener = try LoopbackRedirectListener(responseMode: .formPost)
             let waiting = Task { try await listener.redirect(state: "right") }
             try await onThread { try Crowd(listener).knock(1_000) }
-            try ProcessStatus.forgetPeak()
-            let memory = ProcessStatus.residentMemory
+            let memory = ProcessStatus.newPeakMemory()
 
             let slow = try await onThread {
                 let crowd = Crowd(listener)
@@ -46,7 +44,7 @@ struct CrowdTests {
             try #require(try await listener.get("/callback?code=c&state=right").status == 303)
             try #require(try await waiting.value == "code=c&state=right")
             // Long before the five seconds that a slow connection may take.
-            try #require(ContinuousClock.now - start < .seconds(1))
+            try #require(ContinuousClock.now - start < .seconds(3))
             try #require(ProcessStatus.listenerThreads.count == 1)
             try #require(ProcessStatus.peakMemory < memory + 5 * 1024)
             try #require(slow.count == 1000)

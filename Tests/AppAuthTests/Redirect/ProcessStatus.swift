@@ -6,13 +6,15 @@ enum ProcessStatus {
     /// Resident memory in KiB.
     static var residentMemory: Int { number("VmRSS:") }
 
-    /// The most resident memory in KiB since ``forgetPeak()``.
+    /// The most resident memory in KiB since ``newPeakMemory()``.
     static var peakMemory: Int { number("VmHWM:") }
 
-    static func forgetPeak() throws {
+    /// Forgets the peak, where the kernel lets us, and returns the one that holds now.
+    static func newPeakMemory() -> Int {
         let file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)
-        defer { close(file) }
-        guard write(file, "5", 1) == 1 else { throw WireError(number: errno) }
+        write(file, "5", 1)
+        close(file)
+        return peakMemory
     }
 
     /// How many descriptors are of the kinds that listeners open.
