@@ -65,7 +65,7 @@ enum Connection {
                 }
             }
             return .incomplete
-        case .hold, .page: preconditionFailure("an outcome before there is one")
+        case .hold, .page: fatalError("an outcome before there is one")
         }
     }
 

@@ -16,7 +16,7 @@ enum Parameters {
             return try AuthorizationRequest(
                 client: Client(id: "fuzz", provider: provider), redirectURI: "http://127.0.0.1:4711/cb",
                 scope: [.openID], options: .init(), state: Secret(state), nonce: Secret("nonce"), pkce: PKCE())
-        } catch { preconditionFailure("\(error)") }
+        } catch { fatalError("\(error)") }
     }()
 
     static func check(_ query: String) {
@@ -40,7 +40,7 @@ enum Parameters {
             expect(query.split(separator: "&").contains(where: isState), "ended by an answer with another state")
             expect(
                 !error.message.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }, "a control character")
-        } catch { preconditionFailure("another error: \(error)") }
+        } catch { fatalError("another error: \(error)") }
     }
 
     private static func isState(_ piece: Substring) -> Bool {
