@@ -74,6 +74,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         switch self {
         case .ipv4: "127.0.0.1"
         case .ipv6: "[::1]"
+        case .both: "both"
         case .localhost: "localhost"
         }
     }

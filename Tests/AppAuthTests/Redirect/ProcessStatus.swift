@@ -6,16 +6,8 @@ enum ProcessStatus {
     /// Resident memory in KiB.
     static var residentMemory: Int { number("VmRSS:") }
 
-    /// The most resident memory in KiB since ``newPeakMemory()``.
-    static var peakMemory: Int { number("VmHWM:") }
-
-    /// Forgets the peak, where the kernel lets us, and returns the one that holds now.
-    static func newPeakMemory() -> Int {
-        let file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)
-        write(file, "5", 1)
-        close(file)
-        return peakMemory
-    }
+    /// What of it is the process's own in KiB: not the program's file, whose pages come and go as the machine likes.
+    static var ownMemory: Int { number("RssAnon:") }
 
     /// How many descriptors are of the kinds that listeners open.
     static var listenerDescriptors: Int {
