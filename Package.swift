@@ -64,7 +64,11 @@ let package = Package(
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
         .testTarget(
-            name: "AppAuthTests", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", httpTypes],
+            name: "AppAuthTests",
+            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", "listening-app", httpTypes],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "listening-app", dependencies: ["AppAuth"], path: "Tests/Support/ListeningProgram",
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthCoreTests",

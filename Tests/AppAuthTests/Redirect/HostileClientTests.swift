@@ -187,11 +187,4 @@ struct HostileClientTests {
         try await expectService(listener)
         #expect(try await onThread { try client.answer().status } == 404)
     }
-
-    private func raiseDescriptorLimit() throws {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        limit.rlim_cur = min(limit.rlim_max, 8192)
-        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-    }
 }

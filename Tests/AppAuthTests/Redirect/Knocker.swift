@@ -32,3 +32,11 @@ struct Knocker {
         return status
     }
 }
+
+/// Lets this process have some thousand connections.
+func raiseDescriptorLimit() throws {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = min(limit.rlim_max, 8192)
+    guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw WireError(number: errno) }
+}

@@ -6,9 +6,6 @@ enum ProcessStatus {
     /// Resident memory in KiB.
     static var residentMemory: Int { number("VmRSS:") }
 
-    /// What of it is the process's own in KiB: not the program's file, whose pages come and go as the machine likes.
-    static var ownMemory: Int { number("RssAnon:") }
-
     /// How many descriptors are of the kinds that listeners open.
     static var listenerDescriptors: Int {
         let targets = entries("/proc/self/fd").compactMap { name in
