@@ -37,8 +37,13 @@ final class ListenerProcess: Sendable {
         return line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first ?? 0
     }
 
-    /// How many descriptors it has open.
-    var descriptors: Int { entries("fd").count }
+    /// How many sockets it has open.
+    var sockets: Int {
+        let targets = entries("fd").compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "fd/\($0)")
+        }
+        return targets.filter { $0.hasPrefix("socket:") }.count
+    }
 
     /// The names of its threads that listeners have started.
     var listenerThreads: [String] {
