@@ -25,8 +25,8 @@ struct CrowdTests {
 
     private func expectLittle(_ most: Most) {
         #expect(most.memory < most.memoryBefore + 5 * 1024, "\(most.memoryBefore) KiB, then \(most.memory) KiB")
-        // The one that listens, 64 connections, and one that is just being let in.
-        #expect((1...66).contains(most.sockets), "\(most.sockets) sockets")
+        // One listens, and 64 are connections; a few may come and go while the kernel lists them.
+        #expect((1...96).contains(most.sockets), "\(most.sockets) sockets")
         #expect(most.listenerThreads == 1)
     }
 
