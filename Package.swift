@@ -71,7 +71,11 @@ let package = Package(
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
 
         .testTarget(
-            name: "AppAuthTests", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", httpTypes],
+            name: "AppAuthTests",
+            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", "listening-app", httpTypes],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "listening-app", dependencies: ["AppAuth"], path: "Tests/Support/ListeningProgram",
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthCoreTests",
@@ -108,3 +112,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Tests/Fuzz/run builds it with libFuzzer, which brings the `main` that it lacks.
+if Context.environment["APPAUTH_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz-redirect", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], path: "Tests/Fuzz/Sources",
+            swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -67,6 +67,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         switch argument {
         case "127.0.0.1": self = .ipv4
         case "[::1]": self = .ipv6
+        case "both": self = .both
         case "localhost": self = .localhost
         default: return nil
         }
@@ -77,6 +78,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         switch self {
         case .ipv4: "127.0.0.1"
         case .ipv6: "[::1]"
+        case .both: "both"
         case .localhost: "localhost"
         }
     }

@@ -9,6 +9,7 @@ let package = Package(
     dependencies: [
         .package(name: "swift-appauth", path: "../.."),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
         .executableTarget(
@@ -16,6 +17,9 @@ let package = Package(
             dependencies: [
                 .product(name: "AppAuth", package: "swift-appauth"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             path: "Sources",
             swiftSettings: [

@@ -33,7 +33,8 @@ enum Metadata {
             "device_authorization_endpoint": .string(issuer.url(.deviceAuthorization)),
             "scopes_supported": .array(scopes.map(JSON.string)),
             "response_types_supported": ["code"],
-            "response_modes_supported": ["query"],
+            "response_modes_supported": .array(
+                AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": [
                 "authorization_code", "refresh_token", "client_credentials", "password", .string(DeviceCodeGrant.type),
             ],

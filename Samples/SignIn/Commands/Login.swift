@@ -136,7 +136,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
         name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
         help: "A port to listen on; several are tried in order.")
     var ports: [UInt16] = []
-    @Option(name: .customLong("redirect-host"), parsing: .unconditional, help: "127.0.0.1, [::1] or localhost.")
+    @Option(name: .customLong("redirect-host"), parsing: .unconditional, help: "127.0.0.1, [::1], both, localhost")
     var host = LoopbackRedirectListener.Host.ipv4
     @Option(name: .customLong("redirect-path"), parsing: .unconditional, help: "The path of the redirect URI.")
     var path = "/callback"

@@ -32,6 +32,8 @@ public struct SignIn: Sendable {
     public var browser: Browser? = .system
     /// The app's name, for the page at the end.
     public var appName: String
+    /// What the browser shows; nil means the library's own pages, with the app's name.
+    public var pages: CompletionPages?
     /// HTTP, clock and log.
     public var environment: Environment
     /// A last step before the session is stored and the person is told that it worked, for example a first request with
@@ -48,6 +50,11 @@ public struct SignIn: Sendable {
         public var ports: [UInt16] = [0]
         /// The path.
         public var path = "/callback"
+        /// Whether the path ends in a component that nobody can guess; few providers let it differ.
+        public var addsRandomComponent = false
+        /// Whether a redirect is ignored that a program of another user of this machine brings. Not where the browser
+        /// comes from elsewhere: from Windows into WSL, or through a forwarded port.
+        public var requiresSameUser = false
         /// Any free port of 127.0.0.1.
         public init() {}
     }
@@ -98,7 +105,11 @@ public struct SignIn: Sendable {
     public func run(store: any TokenStore) async throws -> AuthState {
         _ = try await store.attempt { try await store.load() }
         let client = try await client()
-        let listener = try LoopbackRedirectListener(host: redirect.host, ports: redirect.ports, path: redirect.path)
+        let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
+        let listener = try LoopbackRedirectListener(
+            host: redirect.host, ports: redirect.ports, path: redirect.path,
+            addsRandomComponent: redirect.addsRandomComponent, responseMode: options.responseMode ?? .query,
+            requiresSameUser: redirect.requiresSameUser, pages: pages)
         defer { listener.close() }
         let request = try AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
@@ -113,10 +124,10 @@ public struct SignIn: Sendable {
             try await store.replace(with: record)
             let state = AuthState(record: record, store: store, environment: environment, wasStored: true)
             observe(.signedIn(record))
-            await listener.finish(with: .signedIn(appName: appName))
+            await listener.finish(with: pages.signedIn)
             return state
         } catch {
-            await listener.finish(with: .failed(appName: appName, reason: (error as? AuthError)?.message))
+            await listener.finish(with: pages.failed(reason: (error as? AuthError)?.message))
             throw error
         }
     }

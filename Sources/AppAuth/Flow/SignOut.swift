@@ -18,6 +18,8 @@ public struct SignOut: Sendable {
     public var timeout: Duration = .seconds(300)
     /// The app's name, for the page at the end.
     public var appName: String
+    /// What the browser shows; nil means the library's own pages, with the app's name.
+    public var pages: CompletionPages?
     /// Told about each step, from whatever thread.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
@@ -90,7 +92,8 @@ public struct SignOut: Sendable {
         guard limit > .zero else {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
         }
-        let listener = try Self.listener(for: record)
+        let pages = pages ?? CompletionPages(appName: appName)
+        let listener = try Self.listener(for: record, pages)
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
         if let browser {
@@ -105,14 +108,16 @@ public struct SignOut: Sendable {
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
             try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
         }
-        await listener.finish(with: .signedOut(appName: appName))
+        await listener.finish(with: pages.signedOut)
     }
 
     /// Listens where the sign-in came back to, since providers compare the address with the registered one; on a free
     /// port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
-    private static func listener(for record: AuthStateRecord) throws -> LoopbackRedirectListener {
+    private static func listener(
+        for record: AuthStateRecord, _ pages: CompletionPages
+    ) throws -> LoopbackRedirectListener {
         guard let url = record.redirectURI.flatMap({ try? SecureURL($0) }), url.isLoopback else {
-            return try LoopbackRedirectListener()
+            return try LoopbackRedirectListener(pages: pages)
         }
         let host: LoopbackRedirectListener.Host =
             switch url.host {
@@ -120,7 +125,7 @@ public struct SignOut: Sendable {
             case "localhost": .localhost
             default: .ipv4
             }
-        return try LoopbackRedirectListener(host: host, ports: [url.port ?? 0, 0], path: url.path)
+        return try LoopbackRedirectListener(host: host, ports: [url.port ?? 0, 0], path: url.path, pages: pages)
     }
 }
 

@@ -1,6 +1,6 @@
 internal import AppAuthCore
 
-/// The page that a browser shows when a sign-in or sign-out has come to its end, in the person's language.
+/// A page that a browser shows when it comes to the listener: above all how a sign-in has ended, in the person's language.
 ///
 /// ```swift
 /// var page = CompletionPage.signedIn(appName: "Harbour")
@@ -16,6 +16,8 @@ public struct CompletionPage: Sendable, Hashable {
     public var reason: String?
     /// Whether the page carries the sign of success or that of failure.
     public var isSuccess: Bool
+    /// The app's own page or address in place of all of this.
+    public var replacement: Replacement?
 
     /// The words of a page in one language.
     public struct Text: Sendable, Hashable {
@@ -34,49 +36,17 @@ public struct CompletionPage: Sendable, Hashable {
         }
     }
 
+    /// What the browser gets in place of the library's page.
+    public enum Replacement: Sendable, Hashable {
+        /// A whole HTML document, sent as it is: escape what you put into it. It may have inline styles and images in
+        /// `data:` URLs; browsers are told to block scripts, forms, and whatever would have to be fetched.
+        case html(String)
+        /// An address that the browser is sent on to. It learns neither the code nor the reason.
+        case url(String)
+    }
+
     /// Makes a page of an app's own words.
     public init(texts: [Text], reason: String? = nil, isSuccess: Bool) {
         (self.texts, self.reason, self.isSuccess) = (texts, reason, isSuccess)
-    }
-
-    /// The person is signed in. English and German.
-    public static func signedIn(appName: String) -> CompletionPage {
-        let texts = [
-            Text(
-                language: "en", title: "Signed in – \(appName)", heading: "You are signed in",
-                message: "You can close this page and go back to \(appName)."),
-            Text(
-                language: "de", title: "Angemeldet – \(appName)", heading: "Sie sind angemeldet",
-                message: "Sie können diese Seite schließen und zu \(appName) zurückkehren."),
-        ]
-        return CompletionPage(texts: texts, isSuccess: true)
-    }
-
-    /// The person is not signed in. English and German.
-    ///
-    /// - Parameter reason: One line for a person, for example the message of an ``AuthError``.
-    public static func failed(appName: String, reason: String? = nil) -> CompletionPage {
-        let texts = [
-            Text(
-                language: "en", title: "Not signed in – \(appName)", heading: "The sign-in did not succeed",
-                message: "You are not signed in. Go back to \(appName) to try again."),
-            Text(
-                language: "de", title: "Nicht angemeldet – \(appName)", heading: "Die Anmeldung ist fehlgeschlagen",
-                message: "Sie sind nicht angemeldet. Kehren Sie zu \(appName) zurück, um es noch einmal zu versuchen."),
-        ]
-        return CompletionPage(texts: texts, reason: reason, isSuccess: false)
-    }
-
-    /// The person is signed out. English and German.
-    public static func signedOut(appName: String) -> CompletionPage {
-        let texts = [
-            Text(
-                language: "en", title: "Signed out – \(appName)", heading: "You are signed out",
-                message: "You can close this page and go back to \(appName)."),
-            Text(
-                language: "de", title: "Abgemeldet – \(appName)", heading: "Sie sind abgemeldet",
-                message: "Sie können diese Seite schließen und zu \(appName) zurückkehren."),
-        ]
-        return CompletionPage(texts: texts, isSuccess: true)
     }
 }

@@ -8,14 +8,16 @@ struct ListenerLoop {
     private let sockets: LoopbackSockets
     private let state: ListenerState
     private let limits: ListenerLimits
+    private let requiresSameUser: Bool
     private var connections: [RedirectConnection] = []
     private var scratch = [UInt8](repeating: 0, count: 16 << 10)
     private var pageWasRead = false
     private var pageDeadline: Instant?
     private var acceptsAgain: Instant?
 
-    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits) {
+    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits, requiresSameUser: Bool) {
         (self.sockets, self.state, self.limits) = (sockets, state, limits)
+        self.requiresSameUser = requiresSameUser
     }
 
     /// Serves until the listener is closed or its last page was read.
@@ -46,24 +48,39 @@ struct ListenerLoop {
     private mutating func answerWaiting(_ orders: ListenerState.Orders, now: Instant) {
         for index in connections.indices {
             switch connections[index].stage {
-            case .parked(let head) where orders.canJudge: answer(index, head, now: now)
-            case .held(let head) where orders.isFinished: answer(index, head, now: now)
+            case .parked(let head, let parameters) where orders.canJudge: judge(index, parameters, of: head, now: now)
+            case .held(let head) where orders.isFinished: route(index, head, now: now)
             default: break
             }
         }
     }
 
-    private mutating func answer(_ index: Int, _ head: RequestHead, now: Instant) {
+    private mutating func take(_ arrival: RedirectConnection.Arrival?, at index: Int, now: Instant) {
+        switch arrival {
+        case .head(let head): route(index, head, now: now)
+        case .form(let form, let head): judge(index, form, of: head, now: now)
+        case .refused(let refusal): connections[index].answer(state.refuse(refusal), now: now)
+        case nil: break
+        }
+    }
+
+    private mutating func route(_ index: Int, _ head: RequestHead, now: Instant) {
         switch state.route(head) {
         case .answer(let answer): connections[index].answer(answer, now: now)
         case .page(let answer): connections[index].answer(answer, isPage: true, now: now)
         case .hold: connections[index].hold(head)
-        case .judge(let query):
-            if let answer = state.judge(query, of: head) {
-                connections[index].answer(answer, now: now)
-            } else {
-                connections[index].park(head)
-            }
+        case .readForm(let length): take(connections[index].readForm(length, of: head), at: index, now: now)
+        case .judge(let query): judge(index, query, of: head, now: now)
+        }
+    }
+
+    private mutating func judge(_ index: Int, _ parameters: String, of head: RequestHead, now: Instant) {
+        if requiresSameUser, connections[index].isForeign {
+            connections[index].answer(state.ignore(head), now: now)
+        } else if let answer = state.judge(parameters, of: head) {
+            connections[index].answer(answer, now: now)
+        } else {
+            connections[index].park(head, parameters: parameters)
         }
     }
 
@@ -102,7 +119,7 @@ struct ListenerLoop {
     }
 
     private mutating func proceed(_ index: Int, now: Instant) {
-        if let head = connections[index].proceed(&scratch, now: now) { answer(index, head, now: now) }
+        take(connections[index].proceed(&scratch, now: now), at: index, now: now)
     }
 
     private mutating func removeEnded() {

@@ -7,15 +7,15 @@ internal import JOSE
 final class ListenerState: Sendable {
     /// Somebody who waits for the redirect.
     struct Waiter: Sendable {
-        /// Returns nil for a query that is not the awaited one, else what hands the result over.
-        let judge: @Sendable (_ query: String) -> (@Sendable () -> Void)?
+        /// Returns nil for parameters that are not the awaited ones, else what hands the result over.
+        let judge: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
         let fail: @Sendable (any Error) -> Void
 
         init<Value: Sendable>(
             _ continuation: CheckedContinuation<Value, any Error>, judge: @escaping @Sendable (String) -> Value?
         ) {
-            self.judge = { query in
-                guard let value = judge(query) else { return nil }
+            self.judge = { parameters in
+                guard let value = judge(parameters) else { return nil }
                 return { continuation.resume(returning: value) }
             }
             fail = { continuation.resume(throwing: $0) }
@@ -60,8 +60,8 @@ final class ListenerState: Sendable {
 
 /// For the callers.
 extension ListenerState {
-    var redirectURI: String { contents.withLock { $0.routes.redirectURI } }
-    var ignored: Int { contents.withLock { $0.routes.ignored } }
+    var redirectURIs: [String] { contents.withLock { $0.routes.redirectURIs } }
+    var ignoredRequests: Int { contents.withLock { $0.routes.ignoredRequests } }
 
     func oneTimeURL(to target: String, secret: String) -> String {
         contents.withLock { $0.routes.oneTimeURL(to: target, secret: secret) }
@@ -116,18 +116,23 @@ extension ListenerState {
 
     func route(_ head: RequestHead) -> RedirectRoutes.Step { contents.withLock { $0.routes.route(head) } }
 
-    /// Has the waiter judge a query, outside of the lock since it is the app's code, and hands the first that it
-    /// recognises over. Nil if nobody waits.
-    func judge(_ query: String, of head: RequestHead) -> RedirectAnswer? {
-        guard let waiter = contents.withLock({ $0.waiter }) else { return nil }
-        let handOver = waiter.judge(query)
-        guard let handOver else { return contents.withLock { $0.routes.ignore(head) } }
-        let answer = contents.withLock { contents in
+    func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer { contents.withLock { $0.routes.refuse(refusal) } }
+
+    func ignore(_ head: RequestHead) -> RedirectAnswer { contents.withLock { $0.routes.ignore(head) } }
+
+    /// Has the waiter judge a redirect's parameters, outside of the lock since it is the app's code, and hands the first
+    /// that it recognises over. Nil if nobody waits yet.
+    func judge(_ parameters: String, of head: RequestHead) -> RedirectAnswer? {
+        let (waiter, answer) = contents.withLock { ($0.waiter, $0.routes.answerIfUsed(head)) }
+        if let answer { return answer }
+        guard let waiter else { return nil }
+        guard let handOver = waiter.judge(parameters) else { return ignore(head) }
+        let sentOn = contents.withLock { contents in
             contents.waiter = nil
-            return contents.routes.accept()
+            return contents.routes.accept(head)
         }
         handOver()
-        return answer
+        return sentOn
     }
 
     /// The sockets are closed: whoever still waits learns it.

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+public import AppAuthCore
 internal import JOSE
 
 /// Waits on loopback for the browser to come back (RFC 8252 §7.3).
@@ -11,8 +11,9 @@ internal import JOSE
 /// ```
 /// The browser is answered when the outcome is known: an accepted redirect is sent on at once to an address without the
 /// code, and held there until ``finish(with:)``. Everything else that connects gets a short answer or is closed in time,
-/// and changes nothing: other paths, hosts and methods, what is not HTTP, and slow or silent connections. A request head
-/// may have 16 KiB and take 5 s; 64 connections are open at a time, of which the oldest makes way for the next.
+/// and changes nothing but ``ignoredRequests``: other paths, hosts and methods, what is not HTTP, and slow or silent
+/// connections. A request may take 5 s, and its head 16 KiB; 64 connections are open at a time, of which the oldest makes
+/// way for the next.
 ///
 /// One thread serves all of it, from the initializer to ``close()``, which the last reference also calls.
 public final class LoopbackRedirectListener: Sendable {
@@ -22,15 +23,19 @@ public final class LoopbackRedirectListener: Sendable {
         case ipv4
         /// [::1].
         case ipv6
+        /// 127.0.0.1 and [::1] on one port, of which a machine may lack one (RFC 8252 §7.3). There is a redirect URI for
+        /// each that is there.
+        case both
         /// 127.0.0.1 and [::1] on one port, while the URI says `localhost`: for providers that accept nothing else. RFC
         /// 8252 §8.3 advises against it, since a resolver or a firewall may send that name elsewhere.
         case localhost
 
-        /// As it stands in a URI.
+        /// For a person; a single host as it stands in a URI.
         var name: String {
             switch self {
             case .ipv4: "127.0.0.1"
             case .ipv6: "[::1]"
+            case .both: "127.0.0.1 and [::1]"
             case .localhost: "localhost"
             }
         }
@@ -47,13 +52,35 @@ public final class LoopbackRedirectListener: Sendable {
     ///   - ports: Tried in order; 0 takes a free one. Providers accept any port for a loopback redirect (RFC 8252 §7.3)
     ///     or those that were registered.
     ///   - path: The path of the redirect URI, from its slash on, as RFC 3986 writes it. Compared byte for byte.
+    ///   - addsRandomComponent: Whether a component of 128 random bits ends the path, so that no other program can tell
+    ///     the address before the browser is sent there. Few providers let a redirect URI differ in its path.
+    ///   - responseMode: What the authorization request asks for. With
+    ///     ``AuthorizationRequest/ResponseMode/formPost`` a POST to the path is taken too: a form
+    ///     (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since providers
+    ///     that do not know the mode answer by it.
+    ///   - requiresSameUser: Whether a redirect is ignored that a program of another user of this machine brings, though
+    ///     its state is right: the URL that a browser is started with, and so the state, can be read by everybody here.
+    ///     Not for browsers that come from elsewhere: from Windows into WSL, or through a forwarded port. Where the
+    ///     kernel does not tell the user (sock_diag(7)), nothing is ignored.
+    ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
+    ///     page.
     /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
     ///   `.invalidConfiguration` for a path that a browser would not send as it is.
-    public convenience init(host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback") throws {
-        try self.init(host: host, ports: ports, path: path, limits: ListenerLimits())
+    public convenience init(
+        host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
+        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        pages: CompletionPages = CompletionPages()
+    ) throws {
+        try self.init(
+            host: host, ports: ports, path: path, addsRandomComponent: addsRandomComponent, responseMode: responseMode,
+            requiresSameUser: requiresSameUser, pages: pages, limits: ListenerLimits())
     }
 
-    package init(host: Host, ports: [UInt16], path: String, limits: ListenerLimits) throws {
+    package init(
+        host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
+        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        pages: CompletionPages = CompletionPages(), limits: ListenerLimits
+    ) throws {
         guard RedirectPath.isValid(path) else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
@@ -65,13 +92,17 @@ public final class LoopbackRedirectListener: Sendable {
         }
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
         do {
-            let routes = RedirectRoutes(host: host.name, port: sockets.port, path: path, secret: Self.secret(key, 0))
+            let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
+            let path = addsRandomComponent ? path + (path.hasSuffix("/") ? "" : "/") + pathSecret : path
+            let routes = RedirectRoutes(
+                hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret,
+                formLimit: responseMode == .formPost ? limits.formBytes : nil, pages: pages)
             let state = try ListenerState(routes)
             self.state = state
             do {
                 thread = Guarded(
                     try SystemThread(named: "redirect-\(sockets.port)") {
-                        var loop = ListenerLoop(sockets, state, limits)
+                        var loop = ListenerLoop(sockets, state, limits, requiresSameUser: requiresSameUser)
                         loop.run()
                     })
             } catch {
@@ -87,10 +118,14 @@ public final class LoopbackRedirectListener: Sendable {
     deinit { close() }
 
     /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
-    public var redirectURI: String { state.redirectURI }
+    public var redirectURI: String { redirectURIs.first ?? "" }
 
-    /// How many redirects came that were not the awaited one.
-    package var ignored: Int { state.ignored }
+    /// The redirect URI for each host that is listened on, of which any may be used; 127.0.0.1 before [::1].
+    public var redirectURIs: [String] { state.redirectURIs }
+
+    /// How many requests came that were answered and changed nothing: other paths, hosts and methods, what is not HTTP,
+    /// and redirects with another state or after the awaited one. Many of them mean that somebody is trying things out.
+    public var ignoredRequests: Int { state.ignoredRequests }
 
     /// A URL of our own that sends the first GET on to another address, and no other: what stands in that address (the
     /// `id_token_hint` of a sign-out) then stands in no argument list that every user of the machine can read.
@@ -106,13 +141,14 @@ public final class LoopbackRedirectListener: Sendable {
     /// as soon as it is made.
     ///
     /// - Parameter judge: Gets the query, undecoded and without its `?`, of each GET to the exact path of the redirect
-    ///   URI; empty if there is none. Returns nil for one that is not ours, above all one with another state: the browser
-    ///   is told so, and the wait goes on. Runs on the listener's thread: it must not block.
+    ///   URI, empty if there is none; and the form of each POST, undecoded, where there is a form post. Returns nil for
+    ///   one that is not ours, above all one with another state: the browser is told so, and the wait goes on. Runs on
+    ///   the listener's thread: it must not block.
     /// - Returns: What `judge` returned first that was not nil. The browser waits for ``finish(with:)`` from then on.
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
     ///   closed, somebody else waits, or its one redirect has come.
     public func redirect<Value: Sendable>(
-        judge: @escaping @Sendable (_ query: String) -> Value?
+        judge: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {

@@ -5,6 +5,8 @@ internal import Glibc
 /// The listening sockets of one port, from the bind to the end: the port is never let go of in between.
 struct LoopbackSockets: Sendable {
     let port: UInt16
+    /// What is listened on, as redirect URIs name it; the preferred one first.
+    private(set) var hosts: [String]
     let descriptors: [Int32]
 
     /// Takes the first port that is to be had.
@@ -16,6 +18,7 @@ struct LoopbackSockets: Sendable {
             switch Self.bind(host, port, backlog) {
             case .success(let sockets):
                 self = sockets
+                if host == .localhost { hosts = [host.name] }
                 return
             case .failure(let failure):
                 failures.append("port \(port == 0 ? "of the system's choice" : "\(port)"): \(failure.text)")
@@ -27,11 +30,14 @@ struct LoopbackSockets: Sendable {
             outcome: .notSent, isTemporary: true)
     }
 
-    private init(port: UInt16, descriptors: [Int32]) { (self.port, self.descriptors) = (port, descriptors) }
+    private init(port: UInt16, hosts: [String], descriptors: [Int32]) {
+        (self.port, self.hosts, self.descriptors) = (port, hosts, descriptors)
+    }
 
     private struct Failure: Error {
         let number: Int32
-        var text: String { SystemError.text(number) }
+        let host: String
+        var text: String { "\(SystemError.text(number)) on \(host)" }
         /// The machine does not have this address family.
         var isMissingFamily: Bool { number == EAFNOSUPPORT || number == EADDRNOTAVAIL }
     }
@@ -42,7 +48,7 @@ struct LoopbackSockets: Sendable {
         switch host {
         case .ipv4: return single(AF_INET, port, backlog)
         case .ipv6: return single(AF_INET6, port, backlog)
-        case .localhost:
+        case .both, .localhost:
             // A free port of one family may be taken in the other: then another one is tried.
             var result = both(port, backlog)
             for _ in 0..<32 where port == 0 {
@@ -55,13 +61,13 @@ struct LoopbackSockets: Sendable {
 
     private static func single(_ family: Int32, _ port: UInt16, _ backlog: Int32) -> Result<LoopbackSockets, Failure> {
         var bound: UInt16 = 0
+        let host = family == AF_INET ? "127.0.0.1" : "[::1]"
         let descriptor = shims_listen_loopback(family, port, backlog, &bound)
-        guard descriptor >= 0 else { return .failure(Failure(number: -descriptor)) }
-        return .success(LoopbackSockets(port: bound, descriptors: [descriptor]))
+        guard descriptor >= 0 else { return .failure(Failure(number: -descriptor, host: host)) }
+        return .success(LoopbackSockets(port: bound, hosts: [host], descriptors: [descriptor]))
     }
 
-    /// Both families on one port, since nobody knows which of them a browser takes `localhost` for. A machine without
-    /// one of them has the other.
+    /// Both families on one port; a machine without one of them has the other.
     private static func both(_ port: UInt16, _ backlog: Int32) -> Result<LoopbackSockets, Failure> {
         let first = single(AF_INET, port, backlog)
         guard case .success(let v4) = first else {
@@ -70,7 +76,9 @@ struct LoopbackSockets: Sendable {
         }
         switch single(AF_INET6, v4.port, backlog) {
         case .success(let v6):
-            return .success(LoopbackSockets(port: v4.port, descriptors: v4.descriptors + v6.descriptors))
+            return .success(
+                LoopbackSockets(
+                    port: v4.port, hosts: v4.hosts + v6.hosts, descriptors: v4.descriptors + v6.descriptors))
         case .failure(let failure) where failure.isMissingFamily: return first
         case .failure(let failure):
             v4.close()

@@ -1,30 +1,57 @@
 internal import AppAuthCore
+internal import FoundationEssentials
+internal import JOSE
 
 /// The one page that the listener has: no script, nothing fetched, one style that its hash in the
 /// Content-Security-Policy allows.
-enum PageTemplate {
-    static func html(_ text: CompletionPage.Text, reason: String?, isSuccess: Bool) -> String {
+package struct PageTemplate: Sendable {
+    private let style: String
+    /// What the page needs of a Content-Security-Policy.
+    private let policy: String
+
+    package init(light: CompletionPages.Palette = .light, dark: CompletionPages.Palette = .dark) {
+        style = Self.style(light, dark)
+        policy = "style-src 'sha256-\(Data(Digest.sha256.hash(style)).base64EncodedString())'"
+    }
+
+    /// The page for whoever sent a request, in the language that its browser prefers.
+    package func answer(_ status: Int, _ page: CompletionPage, for head: RequestHead) -> RedirectAnswer {
+        switch page.replacement {
+        case .html(let html):
+            return RedirectAnswer(status: status, body: html, policy: "style-src 'unsafe-inline'; img-src data:")
+        case .url(let url): return .seeOther(url)
+        case nil:
+            let wanted = head["accept-language"].flatMap {
+                AcceptLanguage.best(of: page.texts.map(\.language), for: $0)
+            }
+            let text = page.texts.first { $0.language == wanted } ?? page.texts.first
+            let body = text.map { html($0, reason: page.reason, isSuccess: page.isSuccess) } ?? ""
+            return RedirectAnswer(status: status, body: body, policy: policy)
+        }
+    }
+
+    private func html(_ text: CompletionPage.Text, reason: String?, isSuccess: Bool) -> String {
         let reason = reason.map {
-            "<p class=\"reason\" dir=\"auto\">\(escaped(String($0.onOneLine.prefix(300))))</p>\n"
+            "<p class=\"reason\" dir=\"auto\">\(Self.escaped(String($0.onOneLine.prefix(300))))</p>\n"
         }
         let mark = isSuccess ? "M7 12.5l3.5 3.5L17 9" : "M12 7v6M12 16.5v.5"
         return """
             <!DOCTYPE html>
-            <html lang="\(escaped(text.language))">
+            <html lang="\(Self.escaped(text.language))">
             <head>
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="color-scheme" content="light dark">
             <meta name="robots" content="noindex">
-            <title>\(escaped(text.title))</title>
+            <title>\(Self.escaped(text.title))</title>
             <style>\(style)</style>
             </head>
             <body>
             <main class="\(isSuccess ? "success" : "failure")">
             <svg viewBox="0 0 24 24" width="56" height="56" aria-hidden="true"><circle cx="12" cy="12" r="11"/>\
             <path d="\(mark)"/></svg>
-            <h1>\(escaped(text.heading))</h1>
-            <p>\(escaped(text.message))</p>
+            <h1>\(Self.escaped(text.heading))</h1>
+            <p>\(Self.escaped(text.message))</p>
             \(reason ?? "")</main>
             </body>
             </html>
@@ -32,11 +59,10 @@ enum PageTemplate {
             """
     }
 
-    static let style = """
-        :root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--line:#e3e5e9;--text:#1b1f24;--soft:#57606a;\
-        --good:#1a7f45;--bad:#b54708}
-        @media (prefers-color-scheme:dark){:root{--page:#14161a;--card:#1e2126;--line:#31353c;--text:#f0f2f5;\
-        --soft:#a4adb8;--good:#4cc27e;--bad:#f0a35e}}
+    private static func style(_ light: CompletionPages.Palette, _ dark: CompletionPages.Palette) -> String {
+        """
+        :root{color-scheme:light dark;\(variables(light))}
+        @media (prefers-color-scheme:dark){:root{\(variables(dark))}}
         *{box-sizing:border-box;margin:0}
         body{min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:1.25rem;background:var(--page);\
         color:var(--text);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Cantarell,sans-serif}
@@ -51,9 +77,18 @@ enum PageTemplate {
         .reason{margin-top:1.25rem;padding:.75rem 1rem;background:var(--page);border-radius:.6rem;font-size:.9rem;\
         color:var(--text)}
         """
+    }
+
+    private static func variables(_ palette: CompletionPages.Palette) -> String {
+        let colors = [
+            ("page", palette.background), ("card", palette.card), ("line", palette.border), ("text", palette.text),
+            ("soft", palette.secondaryText), ("good", palette.success), ("bad", palette.failure),
+        ]
+        return colors.map { "--\($0):\($1.css)" }.joined(separator: ";")
+    }
 
     /// The text as it may stand between tags and in quoted attributes.
-    static func escaped(_ text: String) -> String {
+    private static func escaped(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { html, scalar in
             switch scalar {
             case "&": html += "&amp;"
@@ -64,14 +99,5 @@ enum PageTemplate {
             default: html.unicodeScalars.append(scalar)
             }
         }
-    }
-}
-
-extension CompletionPage {
-    /// The page for whoever sent a request, in the language that its browser prefers.
-    package func html(for head: RequestHead) -> String {
-        let wanted = head["accept-language"].flatMap { AcceptLanguage.best(of: texts.map(\.language), for: $0) }
-        guard let text = texts.first(where: { $0.language == wanted }) ?? texts.first else { return "" }
-        return PageTemplate.html(text, reason: reason, isSuccess: isSuccess)
     }
 }

@@ -1,29 +1,23 @@
-internal import FoundationEssentials
-internal import JOSE
-
 /// One answer of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
 package struct RedirectAnswer: Sendable, Hashable {
     package var status: Int
     package var fields: [RequestHead.Field]
     package var body: String
-    package var isHTML: Bool
+    /// What an HTML body needs of the Content-Security-Policy; nil for plain text, which needs nothing.
+    package var policy: String?
 
-    package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", isHTML: Bool = false) {
-        (self.status, self.fields, self.body, self.isHTML) = (status, fields, body, isHTML)
+    package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", policy: String? = nil) {
+        (self.status, self.fields, self.body, self.policy) = (status, fields, body, policy)
     }
 
     /// Status line, header fields and body.
     package var bytes: [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Error")\r\n"
         for field in fields { head += "\(field.name): \(field.value)\r\n" }
-        if !body.isEmpty { head += "Content-Type: text/\(isHTML ? "html" : "plain"); charset=utf-8\r\n" }
-        head += "Content-Length: \(body.utf8.count)\r\n" + Self.common + "\r\n"
+        if !body.isEmpty { head += "Content-Type: text/\(policy == nil ? "plain" : "html"); charset=utf-8\r\n" }
+        head += "Content-Length: \(body.utf8.count)\r\n" + Self.common
+        head += (policy.map { "; " + $0 } ?? "") + "\r\n\r\n"
         return Array(head.utf8) + Array(body.utf8)
-    }
-
-    /// A page of ours.
-    static func page(_ status: Int, _ html: String) -> RedirectAnswer {
-        RedirectAnswer(status: status, body: html, isHTML: true)
     }
 
     /// A line for what is no person's request.
@@ -43,9 +37,9 @@ package struct RedirectAnswer: Sendable, Hashable {
     }
 
     /// RFC 9110 §15.5.6, with no body: the method may have been HEAD.
-    static func methodNotAllowed(_ method: String) -> RedirectAnswer {
+    static func methodNotAllowed(_ method: String, allowed: String) -> RedirectAnswer {
         // A preflight (a web page that wants to reach into the local network) learns nothing that it could go on with.
-        let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: "GET")]
+        let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: allowed)]
         return RedirectAnswer(status: 405, fields: fields)
     }
 
@@ -54,16 +48,13 @@ package struct RedirectAnswer: Sendable, Hashable {
         Cache-Control: no-store\r
         Referrer-Policy: no-referrer\r
         X-Content-Type-Options: nosniff\r
-        Content-Security-Policy: default-src 'none'; style-src '\(styleHash)'; base-uri 'none'; form-action 'none'; \
-        frame-ancestors 'none'\r
-
+        Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
         """
-
-    private static let styleHash = "sha256-" + Data(Digest.sha256.hash(PageTemplate.style)).base64EncodedString()
 
     private static let reasons = [
         200: "OK", 303: "See Other", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
-        408: "Request Timeout", 410: "Gone", 414: "URI Too Long", 421: "Misdirected Request",
+        408: "Request Timeout", 410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        415: "Unsupported Media Type", 421: "Misdirected Request",
         431: "Request Header Fields Too Large", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
     ]
 }

@@ -1,14 +1,15 @@
 internal import CShims
 internal import Glibc
 
-/// One connection: a request head comes in, its answer goes out whole, and the connection ends.
+/// One connection: a request comes in, its answer goes out whole, and the connection ends.
 struct RedirectConnection {
     typealias Instant = ContinuousClock.Instant
 
     enum Stage {
         case reading(RequestHeadReader)
+        case readingForm(FormReader, RequestHead)
         /// A redirect that nobody has asked for yet.
-        case parked(RequestHead)
+        case parked(RequestHead, parameters: String)
         /// The browser that waits for the outcome.
         case held(RequestHead)
         case sending([UInt8], from: Int)
@@ -18,8 +19,18 @@ struct RedirectConnection {
         case over
     }
 
+    /// What has come in, and wants an answer.
+    enum Arrival {
+        case head(RequestHead)
+        /// The form that was read for a head.
+        case form(String, RequestHead)
+        case refused(RequestHead.Refusal)
+    }
+
     let descriptor: Int32
     private let limits: ListenerLimits
+    /// What came together with the head: the begin of a form, if there is one.
+    private var behindHead: ArraySlice<UInt8> = []
     private(set) var stage: Stage
     private(set) var deadline: Instant?
     /// Whether the answer is the last page.
@@ -30,13 +41,13 @@ struct RedirectConnection {
     init(descriptor: Int32, limits: ListenerLimits, now: Instant) {
         (self.descriptor, self.limits) = (descriptor, limits)
         stage = .reading(RequestHeadReader(limit: limits.headBytes))
-        deadline = now + limits.headTime
+        deadline = now + limits.requestTime
     }
 
     /// What to poll for.
     var events: Int16 {
         switch stage {
-        case .reading, .seeingOff: Int16(POLLIN)
+        case .reading, .readingForm, .seeingOff: Int16(POLLIN)
         case .sending: Int16(POLLOUT)
         case .parked, .held, .over: 0
         }
@@ -47,7 +58,7 @@ struct RedirectConnection {
         switch stage {
         case .over: 0
         case .seeingOff: 1
-        case .reading: 2
+        case .reading, .readingForm: 2
         case .sending: 3
         case .parked: 4
         case .held: 5
@@ -56,10 +67,16 @@ struct RedirectConnection {
 
     var isOver: Bool { if case .over = stage { true } else { false } }
 
-    /// Goes on after poll has reported something. Returns a head when one is complete: it wants an answer.
-    mutating func proceed(_ scratch: inout [UInt8], now: Instant) -> RequestHead? {
+    /// Whether another user's program has the other end, as far as the kernel tells.
+    var isForeign: Bool {
+        var user: UInt32 = 0
+        return shims_peer_user(descriptor, &user) == 0 && user != geteuid()
+    }
+
+    /// Goes on after poll has reported something.
+    mutating func proceed(_ scratch: inout [UInt8], now: Instant) -> Arrival? {
         switch stage {
-        case .reading(let reader): return read(reader, &scratch, now: now)
+        case .reading, .readingForm: return read(&scratch)
         case .sending: send(now: now)
         case .seeingOff: drop(&scratch)
         // Nothing was asked for, so it is an error or the end of the connection.
@@ -69,20 +86,49 @@ struct RedirectConnection {
         return nil
     }
 
-    private mutating func read(_ reader: RequestHeadReader, _ scratch: inout [UInt8], now: Instant) -> RequestHead? {
+    private mutating func read(_ scratch: inout [UInt8]) -> Arrival? {
         guard let count = receive(&scratch) else { return nil }
         guard count > 0 else {
             stage = .over
             return nil
         }
-        var reader = reader
-        stage = .over  // lets go of the reader's storage, so that it is not copied
-        switch reader.read(scratch[..<count]) {
-        case .needsMore: stage = .reading(reader)
-        case .request(let head): return head
-        case .bad(let refusal): answer(.plain(refusal.rawValue), now: now)
+        var bytes = scratch[..<count]
+        let stage = stage
+        self.stage = .over  // lets go of the reader's storage, so that it is not copied
+        switch stage {
+        case .reading(let reader): return read(head: reader, &bytes)
+        case .readingForm(let reader, let head): return read(form: reader, of: head, bytes)
+        case .parked, .held, .sending, .seeingOff, .over: return nil
         }
-        return nil
+    }
+
+    private mutating func read(head reader: consuming RequestHeadReader, _ bytes: inout ArraySlice<UInt8>) -> Arrival? {
+        switch reader.read(&bytes) {
+        case .needsMore:
+            stage = .reading(reader)
+            return nil
+        case .request(let head):
+            behindHead = bytes
+            return .head(head)
+        case .bad(let refusal): return .refused(refusal)
+        }
+    }
+
+    private mutating func read(
+        form reader: consuming FormReader, of head: RequestHead, _ bytes: ArraySlice<UInt8>
+    ) -> Arrival? {
+        switch reader.read(bytes) {
+        case .needsMore:
+            stage = .readingForm(reader, head)
+            return nil
+        case .form(let form): return .form(form, head)
+        case .bad(let refusal): return .refused(refusal)
+        }
+    }
+
+    /// Reads the form that follows the head, of which a part may be here.
+    mutating func readForm(_ length: Int, of head: RequestHead) -> Arrival? {
+        read(form: FormReader(length: length), of: head, behindHead)
     }
 
     private mutating func drop(_ scratch: inout [UInt8]) {
@@ -100,15 +146,17 @@ struct RedirectConnection {
         return count
     }
 
-    mutating func park(_ head: RequestHead) { (stage, deadline) = (.parked(head), nil) }
+    mutating func park(_ head: RequestHead, parameters: String) {
+        (stage, deadline) = (.parked(head, parameters: parameters), nil)
+    }
 
     mutating func hold(_ head: RequestHead) { (stage, deadline) = (.held(head), nil) }
 
     /// Sends an answer, as far as the other side takes it at once; the rest follows.
     mutating func answer(_ answer: RedirectAnswer, isPage: Bool = false, now: Instant) {
-        carriesPage = isPage
+        (carriesPage, behindHead) = (isPage, [])
         stage = .sending(answer.bytes, from: 0)
-        deadline = now + limits.headTime
+        deadline = now + limits.requestTime
         send(now: now)
     }
 
@@ -135,10 +183,10 @@ struct RedirectConnection {
     mutating func expire(now: Instant) {
         guard let deadline, deadline <= now else { return }
         // RFC 9110 §15.5.9. A connection on which nothing came was opened ahead of need: it is closed without a word.
-        if case .reading(let reader) = stage, !reader.isEmpty {
-            answer(RedirectAnswer.plain(408), now: now)
-        } else {
-            stage = .over
+        switch stage {
+        case .reading(let reader) where reader.isEmpty: stage = .over
+        case .reading, .readingForm: answer(.plain(408), now: now)
+        case .parked, .held, .sending, .seeingOff, .over: stage = .over
         }
     }
 }

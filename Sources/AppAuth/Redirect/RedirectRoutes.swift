@@ -15,6 +15,8 @@ package struct RedirectRoutes: Sendable {
         case answer(RedirectAnswer)
         /// A GET for the redirect's path: ask whether this query is the awaited one, or keep it until somebody asks.
         case judge(query: String)
+        /// A POST to the redirect's path: read so many bytes, then ask the same about them.
+        case readForm(length: Int)
         /// The browser came for the outcome before there is one.
         case hold
         /// The outcome.
@@ -23,81 +25,105 @@ package struct RedirectRoutes: Sendable {
 
     package private(set) var phase = Phase.open
     var isFinished: Bool { if case .finished = phase { true } else { false } }
-    /// How many redirects came that were not the awaited one.
-    package private(set) var ignored = 0
-    package let redirectURI: String
-    private let origin: String
+    /// How many requests were answered and changed nothing.
+    package private(set) var ignoredRequests = 0
+    /// One for each host, the preferred one first.
+    package let redirectURIs: [String]
     private let authorities: [String]
     private let path: String
     private let donePath: String
+    private let formLimit: Int?
+    private let pages: CompletionPages
+    private let template: PageTemplate
     private var oneTimeTargets: [String: String] = [:]
     private var spentPaths: Set<String> = []
 
     /// - Parameters:
-    ///   - host: As it stands in the redirect URI, an IPv6 address in its brackets.
+    ///   - hosts: As they stand in redirect URIs, an IPv6 address in its brackets; the preferred one first.
     ///   - secret: A text that nobody can guess, for the path that the browser is sent on to.
-    package init(host: String, port: UInt16, path: String, secret: String) {
-        origin = "http://\(host):\(port)"
+    ///   - formLimit: The largest form of a POST in bytes; nil where there is no POST.
+    package init(
+        hosts: [String], port: UInt16, path: String, secret: String, formLimit: Int? = nil,
+        pages: CompletionPages = CompletionPages()
+    ) {
+        redirectURIs = hosts.map { "http://\($0):\(port)" + path }
         // A browser leaves the default port out of its Host field.
-        authorities = port == 80 ? ["\(host):80", host] : ["\(host):\(port)"]
-        (self.path, redirectURI) = (path, origin + path)
+        authorities = hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : [])
+        (self.path, self.formLimit, self.pages) = (path, formLimit, pages)
         donePath = (path.hasSuffix("/") ? path : path + "/") + "done/" + secret
+        template = PageTemplate(light: pages.light, dark: pages.dark)
     }
-
-    /// Where the browser that brought the redirect is sent on to: an address without the code.
-    package var doneURL: String { origin + donePath }
 
     /// A URL at `/open/` and the secret that is good for one GET.
     package mutating func oneTimeURL(to target: String, secret: String) -> String {
         let path = "/open/" + secret
         oneTimeTargets[path] = target
-        return origin + path
+        return "http://" + (authorities.first ?? "") + path
     }
 
     /// Decides about a request.
     package mutating func route(_ head: RequestHead) -> Step {
         // A page that made its own name point at the loopback address (DNS rebinding) is turned away here.
-        guard authorities.contains(head.authority) else { return .answer(.plain(421)) }
-        guard head.method == "GET" else { return .answer(.methodNotAllowed(head.method)) }
+        guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
+        if head.method == "POST", let formLimit, head.path == path {
+            do { return .readForm(length: try head.formLength(limit: formLimit)) } catch {
+                return .answer(refuse(error))
+            }
+        }
+        guard head.method == "GET" else {
+            let allowed = formLimit != nil && head.path == path ? "GET, POST" : "GET"
+            return ignore(.methodNotAllowed(head.method, allowed: allowed))
+        }
         // What a browser fetches on suspicion must use nothing up; it asks again when the person really goes there.
-        guard !head.isPrefetch else { return .answer(.plain(503)) }
+        guard !head.isPrefetch else { return ignore(.plain(503)) }
 
-        if head.path == path { return redirect(head) }
+        if head.path == path { return .judge(query: head.query) }
         if head.path == donePath { return done(head) }
         if let target = oneTimeTargets.removeValue(forKey: head.path) {
             spentPaths.insert(head.path)
             return .answer(.seeOther(target))
         }
-        if spentPaths.contains(head.path) { return .answer(.page(410, CompletionPage.usedLink.html(for: head))) }
-        return .answer(.plain(404))
+        if spentPaths.contains(head.path) { return ignore(template.answer(410, pages.usedLink, for: head)) }
+        return ignore(.plain(404))
     }
 
-    private mutating func redirect(_ head: RequestHead) -> Step {
-        guard phase == .open else {
-            ignored += 1
-            return .answer(.page(400, CompletionPage.usedRedirect.html(for: head)))
-        }
-        return .judge(query: head.query)
-    }
-
-    private func done(_ head: RequestHead) -> Step {
+    private mutating func done(_ head: RequestHead) -> Step {
         switch phase {
-        case .open: .answer(.plain(404))
+        case .open: ignore(.plain(404))
         case .accepted: .hold
-        case .finished(let page): .page(.page(200, page.html(for: head)))
+        case .finished(let page): .page(template.answer(200, page, for: head))
         }
     }
 
-    /// Takes a redirect as the awaited one. There is one at most: from here on every other is an old one.
-    package mutating func accept() -> RedirectAnswer {
+    /// Takes a redirect as the awaited one, and sends its browser on to an address without the code. There is one at
+    /// most: from here on every other is an old one.
+    package mutating func accept(_ head: RequestHead) -> RedirectAnswer {
         phase = .accepted
-        return .seeOther(doneURL)
+        return .seeOther("http://" + head.authority + donePath)
+    }
+
+    /// Answers a redirect that comes after the accepted one; nil while there is none.
+    package mutating func answerIfUsed(_ head: RequestHead) -> RedirectAnswer? {
+        guard phase != .open else { return nil }
+        ignoredRequests += 1
+        return template.answer(400, pages.usedRedirect, for: head)
     }
 
     /// Answers a redirect that was not the awaited one; the wait goes on.
     package mutating func ignore(_ head: RequestHead) -> RedirectAnswer {
-        ignored += 1
-        return .page(400, CompletionPage.foreignRedirect.html(for: head))
+        ignoredRequests += 1
+        return template.answer(400, pages.foreignRedirect, for: head)
+    }
+
+    /// Answers what could not be read as a request.
+    package mutating func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer {
+        ignoredRequests += 1
+        return .plain(refusal.rawValue)
+    }
+
+    private mutating func ignore(_ answer: RedirectAnswer) -> Step {
+        ignoredRequests += 1
+        return .answer(answer)
     }
 
     /// Sets the outcome, once, if a redirect was accepted.

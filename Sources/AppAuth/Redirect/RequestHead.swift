@@ -90,10 +90,13 @@ extension RequestHead {
 
     private static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
-    /// Why a head is not read further: the status that the sender gets.
+    /// Why a request is not read further: the status that the sender gets.
     package enum Refusal: Int, Error, Sendable, Hashable {
         case badRequest = 400
+        case lengthRequired = 411
+        case contentTooLarge = 413
         case targetTooLong = 414
+        case unsupportedMediaType = 415
         case headTooLarge = 431
         case versionNotSupported = 505
     }

@@ -22,10 +22,10 @@ package struct RequestHeadReader: Sendable {
     /// Whether nothing has come yet.
     var isEmpty: Bool { count == 0 }
 
-    /// Reads on. Bytes behind the head are left out: a connection serves one request. Not to be called again after
-    /// anything but ``Progress/needsMore``.
-    package mutating func read(_ bytes: some Sequence<UInt8>) -> Progress {
-        for byte in bytes {
+    /// Reads on, and takes what it has read off the front: what is left behind a head is the body. Not to be called
+    /// again after anything but ``Progress/needsMore``.
+    package mutating func read(_ bytes: inout ArraySlice<UInt8>) -> Progress {
+        while let byte = bytes.popFirst() {
             count += 1
             guard count <= limit else { return .bad(start == nil ? .targetTooLong : .headTooLarge) }
             if sawCarriageReturn {
@@ -49,6 +49,8 @@ package struct RequestHeadReader: Sendable {
         defer { line = [] }
         if let start {
             if line.isEmpty { return try RequestHead(start, fields: fields) }
+            // A browser sends twenty; thousands of tiny ones would take far more memory than their bytes.
+            guard fields.count < Self.mostFields else { throw .headTooLarge }
             fields.append(try RequestHead.field(line))
         } else if !line.isEmpty {
             start = try RequestHead.requestLine(line)
@@ -70,4 +72,5 @@ package struct RequestHeadReader: Sendable {
     }
 
     private static let longestMethod = 32
+    private static let mostFields = 128
 }

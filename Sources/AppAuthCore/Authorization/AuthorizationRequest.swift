@@ -32,9 +32,10 @@ public struct AuthorizationRequest: Sendable {
     /// - Parameters:
     ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
     ///   - options: Everything else; see ``Options``.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint,
-    ///   ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one given twice,
-    ///   for a scope value with a space or another character that none may have, and for a client id that is empty.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint, or
+    ///   names the response modes that it has and not this one; ``AuthError/Code/invalidConfiguration`` for an extra
+    ///   parameter that the library sets itself, or one given twice, for a scope value with a space or another character
+    ///   that none may have, and for a client id that is empty.
     public init(
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
@@ -44,7 +45,7 @@ public struct AuthorizationRequest: Sendable {
             nonce: scope.contains(.openID) ? Secret(randomBytes: 32) : nil, pkce: PKCE())
     }
 
-    private init(
+    package init(
         client: Client, redirectURI: String, scope: [Scope], options: Options, state: Secret, nonce: Secret?, pkce: PKCE
     ) throws {
         try Self.check(client, scope)
@@ -52,6 +53,11 @@ public struct AuthorizationRequest: Sendable {
         (self.client, self.redirectURI, self.scope, self.options) = (client, redirectURI, scope, options)
         (self.state, self.nonce, self.pkce) = (state, nonce, pkce)
         let endpoint = try client.provider.require(.authorization)
+        if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
+            throw AuthError(
+                .invalidMetadata, .authorization, "expected the provider to support the response mode \(mode)",
+                outcome: .notSent)
+        }
         var parameters = FormParameters()
         parameters.append("response_type", "code")
         parameters.append("client_id", client.id)
@@ -120,6 +126,8 @@ extension AuthorizationRequest {
         public var claims: JSON?
         /// Where the access token is meant for (RFC 8707).
         public var resources: [String] = []
+        /// How the answer comes back; nil says nothing, which means ``AuthorizationRequest/ResponseMode/query``.
+        public var responseMode: ResponseMode?
         /// An ID token of the person who should sign in.
         public var idTokenHint: Secret?
         /// Anything else, in order; never one of ``reservedParameters``.
@@ -144,8 +152,9 @@ extension AuthorizationRequest {
             "code_challenge_method", "request", "request_uri",
         ]
 
-        /// What the ID token is checked against counts wherever it was asked for, also among the extra parameters.
-        fileprivate func withTypedParameters() throws -> Options {
+        /// What the answer is checked against, and how it is waited for, counts wherever it was asked for, also among the
+        /// extra parameters.
+        package func withTypedParameters() throws -> Options {
             var options = self
             options.additionalParameters = []
             for parameter in additionalParameters {
@@ -162,6 +171,11 @@ extension AuthorizationRequest {
                         throw Self.refusal("expected 'claims' to be a JSON object")
                     }
                     options.claims = claims
+                case "response_mode" where options.responseMode == nil:
+                    guard let mode = ResponseMode(rawValue: parameter.value) else {
+                        throw Self.refusal("expected 'response_mode' to be query or form_post")
+                    }
+                    options.responseMode = mode
                 default: options.additionalParameters.append(parameter)
                 }
             }
@@ -186,6 +200,7 @@ extension AuthorizationRequest {
             parameters.append("display", display)
             parameters.append("claims", claims?.serialized())
             for resource in resources { parameters.append("resource", resource) }
+            parameters.append("response_mode", responseMode?.rawValue)
             parameters.append("id_token_hint", idTokenHint?.reveal())
             for parameter in additionalParameters {
                 guard !Self.reservedParameters.contains(parameter.name) else {
@@ -196,6 +211,16 @@ extension AuthorizationRequest {
                 parameters.append(parameter.name, parameter.value)
             }
         }
+    }
+
+    /// How the browser brings the answer (OAuth 2.0 Multiple Response Types §2.1). A fragment would never reach an app
+    /// that listens, so there is none.
+    public enum ResponseMode: String, Sendable, Hashable {
+        /// In the query of the redirect URI.
+        case query
+        /// In the body of a POST to the redirect URI (OAuth 2.0 Form Post Response Mode), so that the code stands in no
+        /// address and no history.
+        case formPost = "form_post"
     }
 
     /// A value of `prompt` (Core §3.1.2.1).

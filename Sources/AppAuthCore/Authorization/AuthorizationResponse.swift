@@ -9,11 +9,12 @@ public struct AuthorizationResponse: Sendable {
 }
 
 extension AuthorizationRequest {
-    /// Checks the query that the browser came back with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
+    /// Checks what the browser came back with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
     ///
     /// Nothing of it is looked at before the state has matched, in constant time: not `error`, not `iss`, not `code`.
     ///
-    /// - Parameter query: The query as it came, without `?`, still encoded.
+    /// - Parameter query: The query as it came, without `?`, still encoded; or the body of a form post, which is written
+    ///   the same way (OAuth 2.0 Form Post Response Mode §2).
     /// - Returns: nil if it does not belong to this request (its state is missing or another one): whatever came, the
     ///   answer is still to come.
     /// - Throws: ``AuthError``, which ends this request: ``AuthError/Code/invalidRedirect`` for a repeated parameter, a

@@ -138,6 +138,9 @@ extension ProviderMetadata {
     /// The PKCE methods that it knows; nil where it says nothing.
     public var codeChallengeMethods: [String]? { list("code_challenge_methods_supported") }
 
+    /// How it can send an authorization response; nil where it says nothing.
+    public var responseModes: [String]? { list("response_modes_supported") }
+
     /// The scopes that it names; nil where it says nothing.
     public var scopes: [String]? { list("scopes_supported") }
 

@@ -18,6 +18,10 @@ void shims_end_sending(int fd);
 // a child that another thread is just starting, which has a copy of each descriptor until it runs its program.
 void shims_end(int fd);
 
+// The user (as this process sees users) whose program has the other end of an accepted loopback connection; UINT32_MAX if
+// that program has closed it. Returns 0, or -1 where the kernel does not tell.
+int shims_peer_user(int fd, uint32_t *user);
+
 // An event descriptor that starts at 0, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_event(void);
 

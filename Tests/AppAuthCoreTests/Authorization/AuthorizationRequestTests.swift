@@ -32,6 +32,7 @@ struct AuthorizationRequestTests {
         options.display = "page"
         options.claims = ["id_token": ["acr": ["essential": true]], "userinfo": ["näme": nil]]
         options.resources = ["https://api.example/a?b=c", "https://api.example/b"]
+        options.responseMode = .formPost
         options.idTokenHint = Secret("e30.e30.AA")
         options.additionalParameters = [.init("vendor", "a&b=c"), .init("日本", " ")]
         let request = try AuthorizationRequest(
@@ -40,13 +41,13 @@ struct AuthorizationRequestTests {
         #expect(
             items.map(\.name) == [
                 "prompt", "login_hint", "max_age", "acr_values", "ui_locales", "display", "claims", "resource",
-                "resource", "id_token_hint", "vendor", "日本",
+                "resource", "response_mode", "id_token_hint", "vendor", "日本",
             ])
         #expect(
             items.map(\.value) == [
                 "login select_account", "jané+1@example.org", "0", "urn:a urn:b", "fr-CA en", "page",
                 #"{"id_token":{"acr":{"essential":true}},"userinfo":{"näme":null}}"#, "https://api.example/a?b=c",
-                "https://api.example/b", "e30.e30.AA", "a&b=c", " ",
+                "https://api.example/b", "form_post", "e30.e30.AA", "a&b=c", " ",
             ])
         #expect(request.url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
     }
@@ -91,6 +92,32 @@ struct AuthorizationRequestTests {
         #expect(request.url.contains("max_age=60&acr_values=a+b"))
         #expect(refusal { try self.request(with: [.init("max_age", "soon")]) }?.code == .invalidConfiguration)
         #expect(refusal { try self.request(with: [.init("claims", "[]")]) }?.code == .invalidConfiguration)
+    }
+
+    @Test func `how the answer comes back may stand among the extra parameters`() throws {
+        let request = try request(with: [.init("response_mode", "form_post")])
+        #expect(request.options.responseMode == .formPost)
+        #expect(request.options.additionalParameters.isEmpty)
+        #expect(request.url.contains("response_mode=form_post"))
+        // What stands in a fragment never leaves the browser.
+        let error = refusal { try self.request(with: [.init("response_mode", "fragment")]) }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test(arguments: [(nil, true), (["query", "form_post"], true), (["query", "fragment"], false), ([], false)])
+    func `a provider that names its response modes has to have the one that is asked for`(
+        _ known: [String]?, _ isKnown: Bool
+    ) throws {
+        var document: JSON.Object = [
+            "issuer": "https://op.example", "authorization_endpoint": "https://op.example/authorize",
+        ]
+        document["response_modes_supported"] = known.map { .array($0.map(JSON.string)) }
+        let client = Client(id: "a", provider: try ProviderMetadata(document: .object(document)))
+        var options = AuthorizationRequest.Options()
+        #expect(refusal { try AuthorizationRequest(client: client, redirectURI: redirectURI, options: options) } == nil)
+        options.responseMode = .formPost
+        let error = refusal { try AuthorizationRequest(client: client, redirectURI: redirectURI, options: options) }
+        #expect(error?.code == (isKnown ? nil : .invalidMetadata))
     }
 
     @Test func `no parameter is sent twice (RFC 6749 §3.1)`() throws {

@@ -1,11 +1,17 @@
 import AppAuth
+import JOSE
 import Testing
 
 /// The page that the browser shows at the end.
 struct CompletionPageTests {
     private func html(_ page: CompletionPage, language: String? = nil) -> String {
         let fields = language.map { [RequestHead.Field(name: "accept-language", value: $0)] } ?? []
-        return page.html(for: RequestHead(method: "GET", authority: "", path: "/", query: "", fields: fields))
+        return answer(page, fields).body
+    }
+
+    private func answer(_ page: CompletionPage, _ fields: [RequestHead.Field] = []) -> RedirectAnswer {
+        PageTemplate()
+            .answer(200, page, for: RequestHead(method: "GET", authority: "", path: "/", query: "", fields: fields))
     }
 
     @Test(arguments: [
@@ -61,6 +67,88 @@ struct CompletionPageTests {
         #expect(html(page).contains("<h1>Ahoy</h1>"))
         page.texts = []
         #expect(html(page).isEmpty)
+    }
+}
+
+/// The app's own words, colours and pages.
+@Suite(.timeLimit(.minutes(5)))
+struct OwnPagesTests {
+    private func answers(_ pages: CompletionPages, _ page: CompletionPage) async throws -> [WireAnswer] {
+        let listener = try LoopbackRedirectListener.patient(pages: pages)
+        let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: "https://a.example/")))
+        _ = try await listener.get(link)
+        let usedLink = try await listener.get(link)
+        async let query = listener.redirect(state: "s")
+        let foreign = try await listener.get("/callback?state=x")
+        let sentOn = try await listener.get("/callback?state=s")
+        _ = try await query
+        let used = try await listener.get("/callback?state=s")
+        async let last = listener.get(try #require(listener.path(of: sentOn["location"])))
+        await listener.finish(with: page)
+        return try await [usedLink, foreign, used, last]
+    }
+
+    @Test func `every page shows the app's words`() async throws {
+        var pages = CompletionPages(appName: "Harbour")
+        pages.usedLink.texts[0].heading = "First"
+        pages.foreignRedirect.texts[0].heading = "Second"
+        pages.usedRedirect.texts[0].heading = "Third"
+        pages.signedIn.texts[0].heading = "Fourth"
+        let shown = try await answers(pages, pages.signedIn)
+        #expect(shown.map(\.status) == [410, 400, 400, 200])
+        for (answer, word) in zip(shown, ["First", "Second", "Third", "Fourth"]) {
+            #expect(answer.body.contains("<h1>\(word)</h1>"))
+        }
+    }
+
+    @Test func `every page has the app's colours, and a policy that allows them`() async throws {
+        var pages = CompletionPages(appName: "Harbour")
+        (pages.light.success, pages.dark.success) = (0x00_488A, 0x01)
+        let standard = CompletionPages(appName: "Harbour")
+        for answer in try await answers(pages, pages.signedIn) {
+            let style = try #require(answer.body.firstMatch(of: /<style>(?s:(.*))<\/style>/)?.1).description
+            #expect(style.contains("--good:#00488a") && style.contains("--good:#000001"))
+            let hash = Base64URL.encode(Digest.sha256.hash(style)).replacing("-", with: "+").replacing("_", with: "/")
+            #expect(answer["content-security-policy"]?.contains("style-src 'sha256-\(hash)='") == true)
+        }
+        for answer in try await answers(standard, standard.signedIn) {
+            #expect(answer.body.contains("--good:#1a7f45") && answer.body.contains("--good:#4cc27e"))
+        }
+    }
+
+    @Test func `the app's own document is sent as it is, and may bring styles and images but no script`() async throws {
+        let html = "<!DOCTYPE html><title>Ü</title><style>p{color:red}</style><p>&amp;"
+        var pages = CompletionPages()
+        pages.failed.replacement = .html(html)
+        let page = try #require(try await answers(pages, pages.failed).last)
+        #expect(page.status == 200)
+        #expect(page.body == html)
+        #expect(page["content-type"] == "text/html; charset=utf-8")
+        let policy = try #require(page["content-security-policy"])
+        #expect(policy.hasSuffix("; style-src 'unsafe-inline'; img-src data:"))
+        #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("script-src"))
+    }
+
+    @Test func `the app's own address is where the browser is sent on to`() async throws {
+        var pages = CompletionPages()
+        pages.signedIn.replacement = .url("https://harbour.example/welcome?from=sign-in")
+        let page = try #require(try await answers(pages, pages.signedIn).last)
+        #expect(page.status == 303)
+        #expect(page["location"] == "https://harbour.example/welcome?from=sign-in")
+        #expect(page["referrer-policy"] == "no-referrer")
+    }
+
+    @Test func `without a name the pages speak of the app`() {
+        let pages = CompletionPages()
+        #expect(pages.signedIn.texts.map(\.title) == ["Signed in", "Angemeldet"])
+        #expect(pages.signedIn.texts[0].message.contains("go back to the app."))
+        #expect(pages.signedIn.texts[1].message.contains("und zur App zurückkehren."))
+        #expect(CompletionPages(appName: "Harbour").usedRedirect.texts[1].message.hasSuffix("zu Harbour zurück."))
+    }
+
+    @Test func `a colour has 24 bits`() {
+        #expect(CompletionPages.Color(rgb: 0xFF12_3456) == 0x12_3456)
+        #expect((0x12_3456 as CompletionPages.Color).rgb == 0x12_3456)
     }
 }
 

@@ -12,7 +12,7 @@ struct HostileClientTests {
     private func listener(_ change: (inout ListenerLimits) -> Void) throws -> LoopbackRedirectListener {
         var limits = ListenerLimits()
         change(&limits)
-        return try LoopbackRedirectListener(host: .ipv4, ports: [0], path: "/callback", limits: limits)
+        return try LoopbackRedirectListener(limits: limits)
     }
 
     /// The awaited redirect is served and handed over.
@@ -46,7 +46,16 @@ struct HostileClientTests {
         #expect(answer["cache-control"] == "no-store")
         #expect(answer["allow"] == (status == 405 && !text.hasPrefix("OPTIONS") ? "GET" : nil))
         if text.hasPrefix("HEAD") { #expect(answer.body.isEmpty) }
-        #expect(listener.ignored == 0)
+        #expect(listener.ignoredRequests == 1)
+        try await expectService(listener)
+    }
+
+    @Test func `a TLS client is refused at its hello`() async throws {
+        let port = listener.port
+        await #expect(throws: CommandFailure.self) {
+            try await onThread { try run("openssl", "s_client", "-connect", "127.0.0.1:\(port)") }
+        }
+        #expect(listener.ignoredRequests == 1)
         try await expectService(listener)
     }
 
@@ -121,7 +130,7 @@ struct HostileClientTests {
     }
 
     @Test func `a head that does not come in time is ended`() async throws {
-        let listener = try listener { $0.headTime = .milliseconds(200) }
+        let listener = try listener { $0.requestTime = .milliseconds(200) }
         let port = listener.port
         let (silent, slow) = try await onThread {
             let (silent, slow) = (try WireClient(port), try WireClient(port))
@@ -177,12 +186,5 @@ struct HostileClientTests {
         }
         try await expectService(listener)
         #expect(try await onThread { try client.answer().status } == 404)
-    }
-
-    private func raiseDescriptorLimit() throws {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        limit.rlim_cur = min(limit.rlim_max, 8192)
-        try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
     }
 }

@@ -44,12 +44,72 @@ struct ListenerPortTests {
         #expect(try await query == "state=s")
     }
 
+    @Test(arguments: [false, true])
+    func `both addresses are served on one port, each by its own name`(_ v6: Bool) async throws {
+        let listener = try LoopbackRedirectListener(host: .both)
+        let (port, host) = (listener.port, v6 ? "[::1]" : "127.0.0.1")
+        #expect(
+            listener.redirectURIs == ["http://127.0.0.1:\(port)/callback", "http://[::1]:\(port)/callback"])
+        #expect(listener.redirectURI == listener.redirectURIs.first)
+        async let query = listener.redirect(state: "s")
+        let answers = try await onThread {
+            try ["localhost:\(port)", "\(host):\(port)"].map { host in
+                let client = try WireClient(port, v6: v6)
+                client.send(request("/callback?state=s", host: host))
+                return try client.answer()
+            }
+        }
+        #expect(answers.map(\.status) == [421, 303])
+        // The browser stays at the address that it came to.
+        #expect(answers[1]["location"]?.hasPrefix("http://\(host):\(port)/callback/done/") == true)
+        #expect(try await query == "state=s")
+    }
+
+    @Test func `a random component makes an address that nobody can tell`() async throws {
+        let listeners = try (0..<2).map { _ in try LoopbackRedirectListener(path: "/a/", addsRandomComponent: true) }
+        let paths = listeners.map { $0.path(of: $0.redirectURI) ?? "" }
+        #expect(paths[0] != paths[1])
+        for path in paths { #expect(path.wholeMatch(of: /\/a\/[A-Za-z0-9_-]{22}/) != nil) }
+        #expect(try LoopbackRedirectListener(addsRandomComponent: true).redirectURI.contains("/callback/"))
+
+        async let query = listeners[0].redirect(state: "s")
+        for wrong in ["/a/", "/a", paths[1], paths[0] + "/", String(paths[0].dropLast())] {
+            #expect(try await listeners[0].get(wrong + "?state=s").status == 404)
+        }
+        let sentOn = try await listeners[0].get(paths[0] + "?state=s")
+        #expect(sentOn.status == 303)
+        #expect(sentOn["location"]?.hasPrefix(listeners[0].redirectURI + "/done/") == true)
+        #expect(try await query == "state=s")
+    }
+
+    @Test func `the port is held from the bind to the end`() async throws {
+        let listener = try LoopbackRedirectListener.patient(.both)
+        let sockets = try ListeningSockets(at: listener.port)
+        let ports = [listener.port]
+        func expectHeld() throws {
+            #expect(try ListeningSockets(at: listener.port) == sockets)
+            #expect(throws: AuthError.self) { try LoopbackRedirectListener(ports: ports) }
+            #expect(throws: AuthError.self) { try LoopbackRedirectListener(host: .ipv6, ports: ports) }
+        }
+        try expectHeld()
+        async let query = listener.redirect(state: "s")
+        let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
+        _ = try await query
+        try expectHeld()
+        async let page = listener.get(done)
+        await listener.finish(with: .signedIn())
+        #expect(try await page.status == 200)
+        #expect(try sockets.areClosed)
+    }
+
     @Test func `a taken port is named`() throws {
         let first = try LoopbackRedirectListener()
         let error = #expect(throws: AuthError.self) { try LoopbackRedirectListener(ports: [first.port]) }
         #expect(error?.code == .listener)
         #expect(error?.stage == .redirect)
-        #expect(error?.message.contains("port \(first.port): Address already in use") == true)
+        #expect(
+            error?.message == "expected a free port on 127.0.0.1 for the redirect, found port \(first.port): "
+                + "Address already in use on 127.0.0.1")
     }
 
     @Test func `several ports are tried in order`() throws {
@@ -68,6 +128,10 @@ struct ListenerPortTests {
 
     @Test func `both families have to be free, and none is kept if one is not`() throws {
         let v6 = try Self.onQuietPort(.ipv6)
+        let error = #expect(throws: AuthError.self) { try LoopbackRedirectListener(host: .both, ports: [v6.port]) }
+        #expect(
+            error?.message == "expected a free port on 127.0.0.1 and [::1] for the redirect, found port \(v6.port): "
+                + "Address already in use on [::1]")
         #expect(throws: AuthError.self) { try LoopbackRedirectListener(host: .localhost, ports: [v6.port]) }
         #expect(try LoopbackRedirectListener(ports: [v6.port]).port == v6.port)
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The sockets that listen at a port, told apart by their inodes: a port that is given back may be another test's at once.
-struct ListeningSockets {
+struct ListeningSockets: Equatable {
     private let port: UInt16
     private let inodes: Set<Substring>
 

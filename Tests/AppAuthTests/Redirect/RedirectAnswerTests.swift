@@ -10,7 +10,7 @@ struct RedirectAnswerTests {
     ]
 
     @Test func `every answer stays out of caches, referrers and frames`() throws {
-        let page = RedirectAnswer(status: 200, body: "<p>ü</p>", isHTML: true)
+        let page = RedirectAnswer(status: 200, body: "<p>ü</p>", policy: "style-src 'none'")
         for answer in [page, RedirectAnswer(status: 404, body: "Not Found\n"), RedirectAnswer(status: 405)] {
             let sent = try WireAnswer(answer.bytes)
             #expect(sent.status == answer.status)

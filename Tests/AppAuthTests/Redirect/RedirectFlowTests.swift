@@ -75,7 +75,7 @@ struct RedirectFlowTests {
             }
         }
         #expect(statuses.allSatisfy { $0 == 400 })
-        #expect(listener.ignored == 1000)
+        #expect(listener.ignoredRequests == 1000)
         #expect(try await listener.get("/callback?code=c&state=s1").status == 303)
         #expect(try await waiting.value == "code=c&state=s1")
     }

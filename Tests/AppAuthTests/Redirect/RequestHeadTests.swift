@@ -9,7 +9,8 @@ struct RequestHeadTests {
 
     private func read(_ bytes: [UInt8], _ limit: Int = 16384) -> RequestHeadReader.Progress {
         var reader = RequestHeadReader(limit: limit)
-        return reader.read(bytes)
+        var rest = bytes[...]
+        return reader.read(&rest)
     }
 
     private func head(_ text: String) throws -> RequestHead {
@@ -32,7 +33,11 @@ struct RequestHeadTests {
     @Test func `single bytes make the same head as all at once`() throws {
         let text = "GET /cb?a=1 HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n"
         var reader = RequestHeadReader(limit: 100)
-        let progress = text.utf8.map { reader.read([$0]) }
+        let progress = text.utf8.map { byte in
+            var rest: ArraySlice = [byte]
+            defer { #expect(rest.isEmpty) }
+            return reader.read(&rest)
+        }
         #expect(progress.dropLast().allSatisfy { $0 == .needsMore })
         #expect(progress.last == read(text))
         #expect(progress.last == .request(try head(text)))
@@ -96,5 +101,23 @@ struct RequestHeadTests {
         #expect(read(text, limit: text.utf8.count) == .request(try head(text)))
         #expect(read(text, limit: text.utf8.count - 1) == .bad(.headTooLarge))
         #expect(read("GET /" + String(repeating: "a", count: 20000)) == .bad(.targetTooLong))
+    }
+
+    @Test func `a head may have 128 fields and no more`() throws {
+        func text(_ fields: Int) -> String {
+            "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "a:\r\n", count: fields - 1) + "\r\n"
+        }
+        #expect(try head(text(128)).fields.count == 128)
+        #expect(read(text(129)) == .bad(.headTooLarge))
+    }
+
+    @Test func `what stands behind the head is left`() {
+        var reader = RequestHeadReader(limit: 100)
+        var bytes = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\na=b".utf8)[...]
+        guard case .request = reader.read(&bytes) else {
+            Issue.record("not read")
+            return
+        }
+        #expect(Array(bytes) == Array("a=b".utf8))
     }
 }

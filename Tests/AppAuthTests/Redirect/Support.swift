@@ -2,10 +2,13 @@ import AppAuth
 
 extension LoopbackRedirectListener {
     /// A listener none of whose own times ends a test.
-    static func patient(_ host: Host = .ipv4) throws -> LoopbackRedirectListener {
+    static func patient(
+        _ host: Host = .ipv4, responseMode: AuthorizationRequest.ResponseMode = .query,
+        pages: CompletionPages = CompletionPages()
+    ) throws -> LoopbackRedirectListener {
         var limits = ListenerLimits()
-        (limits.headTime, limits.farewellTime, limits.pageTime) = (.seconds(600), .seconds(600), .seconds(600))
-        return try LoopbackRedirectListener(host: host, ports: [0], path: "/callback", limits: limits)
+        (limits.requestTime, limits.farewellTime, limits.pageTime) = (.seconds(600), .seconds(600), .seconds(600))
+        return try LoopbackRedirectListener(host: host, responseMode: responseMode, pages: pages, limits: limits)
     }
 
     /// The port, as the redirect URI tells it.

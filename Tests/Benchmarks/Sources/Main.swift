@@ -23,6 +23,14 @@
 // api WIDTH SECONDS
 //     GETs of the URL $API, WIDTH at a time, by the transport alone (`bare_n`, `bare_cpu`, `bare_wall`) and by a session
 //     with the token `bench-token` (`auth_n`, `auth_cpu`, `auth_wall`), by turns in slices of 100 ms.
+//
+// listener SERVER SECONDS
+//     How soon a listener is bound, and how many redirects with a wrong state it answers, each on a connection of its own;
+//     another process brings them, two at a time. SERVER is `appauth`, or for comparison `poll`, a bare loop that sends as
+//     many bytes and looks at nothing, or `nio`, swift-nio's HTTP server. `bound_us` is the first call to its return, with
+//     libcrypto at work before, `rebound_us` the median of later ones; `rss_kb` the resident memory before, `bound_rss_kb`
+//     then and `load_rss_kb` at the end, which is why a process serves one of them; `threads` is the number of all threads
+//     of the process under load, `cpu_s` its CPU without the clients'.
 
 internal import Glibc
 
@@ -47,8 +55,13 @@ enum Main {
         case ("authz", 2): return try authorize(for: duration(arguments[1]))
         case ("herd", 2): return try await herd(of: count(arguments[1]))
         case ("api", 3): return try await api(width: count(arguments[1]), for: duration(arguments[2]))
+        case ("listener", 3): return try await listener(named: arguments[1], for: duration(arguments[2]))
+        // The other process of `listener`.
+        case ("listener-load", 3): return try await listenerLoad(port: count(arguments[1]), for: duration(arguments[2]))
         default:
-            throw Failure(usage: "expected verify DIR ALG SECONDS, authz SECONDS, herd N, or api WIDTH SECONDS")
+            throw Failure(
+                usage: "expected verify DIR ALG SECONDS, authz SECONDS, herd N, api WIDTH SECONDS, "
+                    + "or listener SERVER SECONDS")
         }
     }
 

@@ -60,6 +60,40 @@ struct RedirectTests {
         }
     }
 
+    @Test func `an answer comes by form post where that is asked for, and the code stands in no address`() async throws
+    {
+        try await withDesk { desk in
+            _ = try await desk.login("--param", "response_mode=form_post").result()
+            #expect(desk.provider.log(.authorization).first?.query["response_mode"] == "form_post")
+            #expect(desk.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `an error by form post ends the wait`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.login(
+                "--param", "response_mode=form_post", with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
+            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+        }
+    }
+
+    @Test func `a response mode that no app on this machine can read is refused before the browser opens`() async throws
+    {
+        try await withDesk { desk in
+            let outcome = try await desk.login("--param", "response_mode=fragment")
+            #expect(try outcome.failure(1, "invalid_configuration").contains("'response_mode'"))
+            #expect(desk.browser.visits.isEmpty)
+        }
+    }
+
+    @Test func `both addresses may be listened on`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login("--redirect-host", "both").result()
+            let uri = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+            #expect(uri.hasPrefix("http://127.0.0.1:"))
+        }
+    }
+
     @Test func `a provider that promises no iss need not send one`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIssuerParameter = false

@@ -17,7 +17,7 @@ struct AuthorizationAnswer {
                 grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,
                 expiresAt: now.adding(context.configuration.codeLifetime))
         }
-        return back(request.wayBack, [("code", code)])
+        return back(request.wayBack, [("code", code)], request.language)
     }
 
     /// With an error (RFC 6749 §4.1.2.1).
@@ -25,11 +25,16 @@ struct AuthorizationAnswer {
         back(wayBack, [("error", error), ("error_description", description)])
     }
 
-    private func back(_ wayBack: AuthorizationReturn, _ parameters: [(name: String, value: String)]) -> Reply {
+    private func back(
+        _ wayBack: AuthorizationReturn, _ parameters: [(name: String, value: String)], _ language: Language = .en
+    ) -> Reply {
         var parameters = parameters
         if let state = wayBack.state { parameters.append(("state", state)) }
         // RFC 9207 §2: in every answer, errors included.
         if context.configuration.sendsIssuerParameter { parameters.append(("iss", context.issuer.identifier)) }
-        return .redirect(to: wayBack.redirectURI.appending(parameters))
+        return switch wayBack.mode {
+        case .query: .redirect(to: wayBack.redirectURI.appending(parameters))
+        case .formPost: Pages(context: context).formPost(parameters, to: wayBack.redirectURI, language)
+        }
     }
 }

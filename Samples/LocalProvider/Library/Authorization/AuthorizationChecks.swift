@@ -22,8 +22,8 @@ struct AuthorizationChecks {
         guard client.grantTypes.contains("authorization_code") else {
             throw OAuthFailure("unauthorized_client", "the client may not use authorization codes")
         }
-        if let mode = parameters["response_mode"], mode != "query" {
-            throw .invalidRequest("expected the response_mode query")
+        if let mode = parameters["response_mode"], AuthorizationReturn.ResponseMode(rawValue: mode) == nil {
+            throw .invalidRequest("expected the response_mode query or form_post")
         }
         // Core §3.1.2.1: state is RECOMMENDED; asked for here, so that a client that forgets it is found out.
         if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }

@@ -4,7 +4,7 @@ internal import JOSE
 struct AuthorizationRequest: Sendable {
     let client: RegisteredClient
     let redirectURI: String
-    let state: String?
+    let wayBack: AuthorizationReturn
     let nonce: String?
     /// What is asked for and can be granted to this client.
     let scopes: [String]
@@ -31,23 +31,25 @@ enum AuthorizationRefusal: Error {
 struct AuthorizationReturn: Sendable {
     let redirectURI: String
     let state: String?
+    let mode: ResponseMode
+
+    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode.
+    enum ResponseMode: String, Sendable, CaseIterable { case query, formPost = "form_post" }
 }
 
 extension AuthorizationRequest {
-    var wayBack: AuthorizationReturn { AuthorizationReturn(redirectURI: redirectURI, state: state) }
-
     init(_ parameters: Parameters, _ context: Context) throws(AuthorizationRefusal) {
         let client = try Self.client(parameters, context)
         let redirectURI = try Self.redirectURI(parameters, client)
         let states = parameters.values("state")
         let wayBack = AuthorizationReturn(
-            redirectURI: redirectURI, state: states.count == 1 ? parameters["state"] : nil)
+            redirectURI: redirectURI, state: states.count == 1 ? parameters["state"] : nil,
+            mode: parameters["response_mode"].flatMap(AuthorizationReturn.ResponseMode.init(rawValue:)) ?? .query)
         do {
             let checks = AuthorizationChecks(parameters: parameters, client: client, context: context)
             try checks.form()
             self.client = client
-            self.redirectURI = redirectURI
-            state = parameters["state"]
+            (self.redirectURI, self.wayBack) = (redirectURI, wayBack)
             nonce = parameters["nonce"]
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)

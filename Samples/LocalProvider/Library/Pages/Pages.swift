@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// The provider's pages: plain HTML without a script, for any browser.
+/// The provider's pages: plain HTML that works without a script, for any browser.
 struct Pages {
     let context: Context
 
@@ -8,8 +8,9 @@ struct Pages {
     ///
     /// - Parameter target: Where the page's form may lead, beside this provider: browsers hold `form-action` against
     ///   the redirects that follow a form, too.
+    /// - Parameter script: What the policy lets run, by its hash.
     func page(
-        _ title: String, _ content: HTML, language: Language = .en, target: String? = nil,
+        _ title: String, _ content: HTML, language: Language = .en, target: String? = nil, script: String? = nil,
         _ status: HTTPResponse.Status = .ok
     ) -> Reply {
         let html: HTML = """
@@ -37,7 +38,8 @@ struct Pages {
             "default-src 'none'", "style-src \(Style.source)", "base-uri 'none'", "frame-ancestors 'none'",
             "form-action 'self'" + (target.map { " " + Self.source(of: $0) } ?? ""),
         ]
-        reply.headers[.contentSecurityPolicy] = policy.joined(separator: "; ")
+        let scripts = script.map { ["script-src \($0)"] } ?? []
+        reply.headers[.contentSecurityPolicy] = (policy + scripts).joined(separator: "; ")
         reply.headers[.cacheControl] = "no-store"
         reply.headers[.frameOptions] = "DENY"
         reply.headers[.referrerPolicy] = "no-referrer"

@@ -33,6 +33,8 @@ struct Phrases {
     var signOutQuestion: String { say("Do you want to sign out?", "Möchten Sie sich abmelden?") }
     var signedOut: String { say("You are signed out", "Sie sind abgemeldet") }
     var stillSignedIn: String { say("You are still signed in", "Sie bleiben angemeldet") }
+    var backToTheApp: String { say("Back to the app", "Zurück zur App") }
+    var goOn: String { say("Continue", "Weiter") }
     var mayClose: String { say("You may close this page.", "Sie können diese Seite schließen.") }
 
     func toContinue(to client: String) -> String { say("to continue to \(client)", "um mit \(client) fortzufahren") }

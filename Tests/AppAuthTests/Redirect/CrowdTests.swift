@@ -1,0 +1,69 @@
+import Testing
+
+/// Crowds of hostile clients, against a listener in a process of its own, whose memory and threads are counted.
+@Suite(.timeLimit(.minutes(10)))
+struct CrowdTests {
+    /// What was found at most.
+    private struct Most {
+        private let listener: ListenerProcess
+        let memoryBefore: Int
+        var memory = 0
+        var sockets = 0
+        var listenerThreads = 0
+
+        init(_ listener: ListenerProcess) {
+            self.listener = listener
+            memoryBefore = listener.memory
+        }
+
+        mutating func look() {
+            memory = max(memory, listener.memory)
+            sockets = max(sockets, listener.sockets)
+            listenerThreads = max(listenerThreads, listener.listenerThreads.count)
+        }
+    }
+
+    private func expectLittle(_ most: Most) {
+        #expect(most.memory < most.memoryBefore + 5 * 1024, "\(most.memoryBefore) KiB, then \(most.memory) KiB")
+        // One listens, and 64 are connections; a few may come and go while the kernel lists them.
+        #expect((1...96).contains(most.sockets), "\(most.sockets) sockets")
+        #expect(most.listenerThreads == 1)
+    }
+
+    @Test func `a hundred thousand wrong requests change nothing but a counter`() async throws {
+        let (most, statuses, result, end) = try await onThread {
+            let listener = try ListenerProcess()
+            let crowd = Crowd(listener.redirectURI)
+            var most = Most(listener)
+            try crowd.knock(100_000) { most.look() }
+            let statuses = try crowd.comeBack().map(\.status)
+            return (most, statuses, try listener.result(), listener.status())
+        }
+        expectLittle(most)
+        #expect(statuses == [303, 200])
+        #expect(result == ("code=c&state=right", 100_000), "\(result)")
+        #expect(end == 0)
+    }
+
+    @Test func `neither heads of 20 MB nor a thousand slow connections take memory, threads or time`() async throws {
+        try raiseDescriptorLimit()
+        let (most, statuses, time, clients) = try await onThread {
+            let listener = try ListenerProcess()
+            let crowd = Crowd(listener.redirectURI)
+            var most = Most(listener)
+            for start in ["GET /", "GET / HTTP/1.1\r\nX: "] { try crowd.sendTooMuch(start) { most.look() } }
+            let clients = try crowd.slowConnections(1000) { most.look() }
+            let start = ContinuousClock.now
+            let first = try crowd.redirect()
+            let time = ContinuousClock.now - start
+            // What was sent before has been read.
+            most.look()
+            return (most, [first.status, try crowd.page(first).status], time, clients.count)
+        }
+        expectLittle(most)
+        #expect(clients == 1000)
+        #expect(statuses == [303, 200])
+        // Long before the five seconds that a slow connection may take.
+        #expect(time < .seconds(3))
+    }
+}

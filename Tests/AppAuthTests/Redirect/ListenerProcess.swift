@@ -1,0 +1,68 @@
+import Foundation
+
+/// A listener in a process of its own: clients in this one cost it nothing. Its calls block.
+final class ListenerProcess: Sendable {
+    private let process = Process()
+    private let output = Pipe()
+    private let lifeline = Pipe()
+    let redirectURI: String
+
+    init() throws {
+        // It lies beside the tests.
+        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        process.executableURL = folder.appending(path: "listening-app")
+        process.standardOutput = output
+        process.standardInput = lifeline
+        try process.run()
+        redirectURI = try Self.line(output)
+    }
+
+    deinit { process.terminate() }
+
+    /// The parameters of the awaited redirect, and how many requests were ignored.
+    func result() throws -> (parameters: String, ignored: Int) {
+        (try Self.line(output), Int(try Self.line(output)) ?? -1)
+    }
+
+    /// Waits for its end.
+    func status() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    /// What is its own of its resident memory, in KiB (proc(5)): not the program's files, whose pages come and go as the
+    /// machine likes.
+    var memory: Int {
+        let line = text("status").split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
+        return line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first ?? 0
+    }
+
+    /// How many sockets it has open.
+    var sockets: Int {
+        let targets = entries("fd").compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "fd/\($0)")
+        }
+        return targets.filter { $0.hasPrefix("socket:") }.count
+    }
+
+    /// The names of its threads that listeners have started.
+    var listenerThreads: [String] {
+        entries("task").map { text("task/\($0)/comm") }.filter { $0.hasPrefix("redirect-") }
+    }
+
+    private var folder: String { "/proc/\(process.processIdentifier)/" }
+
+    private func text(_ name: String) -> String { (try? String(contentsOfFile: folder + name, encoding: .utf8)) ?? "" }
+
+    private func entries(_ name: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder + name)) ?? []
+    }
+
+    private static func line(_ pipe: Pipe) throws -> String {
+        var bytes: [UInt8] = []
+        while let byte = try pipe.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

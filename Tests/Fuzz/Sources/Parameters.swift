@@ -1,0 +1,49 @@
+internal import AppAuth
+internal import JOSE
+
+/// What has to hold of a redirect's parameters, whatever they are.
+enum Parameters {
+    private static let state = "right"
+
+    /// One request for all inputs, with a state that a fuzzer can find.
+    private static let request: AuthorizationRequest = {
+        do {
+            let provider = try ProviderMetadata(
+                document: [
+                    "issuer": "https://op.example", "authorization_endpoint": "https://op.example/authorize",
+                    "authorization_response_iss_parameter_supported": true,
+                ])
+            return try AuthorizationRequest(
+                client: Client(id: "fuzz", provider: provider), redirectURI: "http://127.0.0.1:4711/cb",
+                scope: [.openID], options: .init(), state: Secret(state), nonce: Secret("nonce"), pkce: PKCE())
+        } catch { fatalError("\(error)") }
+    }()
+
+    static func check(_ query: String) {
+        let parameters = FormParameters(decoding: query)
+        if let parameters {
+            expect(FormParameters(decoding: parameters.encoded) == parameters, "encoded and decoded: something else")
+        }
+        do {
+            guard try request.response(fromQuery: query) != nil else {
+                // The awaited answer must not be passed over.
+                expect(parameters?.values("state").contains(state) != true, "the right state was ignored")
+                return
+            }
+            // RFC 6749 §4.1.2, RFC 9207 §2.4: each once, state and issuer right, a code, and no error.
+            let values = ["state", "iss", "code"].map { parameters?.values($0) ?? [] }
+            expect(values[0] == [state] && values[1] == ["https://op.example"], "accepted with another state or issuer")
+            expect(values[2].count == 1 && values[2].first?.isEmpty == false, "accepted without a code")
+            expect(parameters?.values("error").first?.isEmpty ?? true, "accepted with an error")
+        } catch let error as AuthError {
+            // Nothing may end the wait but an answer with the right state.
+            expect(query.split(separator: "&").contains(where: isState), "ended by an answer with another state")
+            expect(
+                !error.message.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }, "a control character")
+        } catch { fatalError("another error: \(error)") }
+    }
+
+    private static func isState(_ piece: Substring) -> Bool {
+        FormParameters(decoding: piece)?.values("state").contains(state) == true
+    }
+}

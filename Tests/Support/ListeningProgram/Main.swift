@@ -1,0 +1,29 @@
+internal import AppAuth
+internal import Glibc
+
+/// A process with a listener and nothing else, whose memory and threads are the listener's.
+///
+/// Prints the redirect URI; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
+/// requests were ignored. Ends with its standard input, if that comes first.
+@main
+enum Main {
+    static func main() async throws {
+        let lifeline = try SystemThread(named: "lifeline") {
+            var byte: UInt8 = 0
+            while read(STDIN_FILENO, &byte, 1) > 0 {}
+            exit(1)
+        }
+        lifeline.detach()
+        let listener = try LoopbackRedirectListener(responseMode: .formPost)
+        say(listener.redirectURI)
+        let parameters = try await listener.redirect { $0.hasSuffix("state=right") ? $0 : nil }
+        say(parameters)
+        say("\(listener.ignoredRequests)")
+        await listener.finish(with: .signedIn())
+    }
+
+    private static func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+}
