@@ -7,7 +7,7 @@ import Testing
 /// family of one that is used twice, while everything goes wrong that can.
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct TortureTests {
     @Test func `fifty processes with an expired token get one new one, by one refresh`() async throws {
         try await withDesk(.torture()) { desk in
@@ -30,7 +30,7 @@ struct TortureTests {
         try await withDesk(.torture(grace: 3600)) { desk in
             let seed = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init)
             let torture = try await Torture(desk, seed: seed ?? .random(in: 0...9999))
-            let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 120
+            let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 80
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")
             for round in 1...rounds {
                 let accident = torture.any(Accident.allCases)
@@ -50,7 +50,7 @@ struct TortureTests {
     @Test func `what the server has not seen costs nothing, however strict it is`() async throws {
         try await withDesk(.torture()) { desk in
             let torture = try await Torture(desk, seed: 7)
-            for round in 1...40 {
+            for round in 1...20 {
                 let accident = torture.any([Accident.refused, .busy, .fullDisk, .clock, .herd])
                 try torture.expire()
                 try await torture.play(accident)
