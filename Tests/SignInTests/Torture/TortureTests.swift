@@ -30,7 +30,7 @@ struct TortureTests {
         try await withDesk(.torture(grace: 3600)) { desk in
             let seed = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init)
             let torture = try await Torture(desk, seed: seed ?? .random(in: 0...9999))
-            let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 80
+            let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 200
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")
             for round in 1...rounds {
                 let accident = torture.any(Accident.allCases)
