@@ -7,13 +7,22 @@ extension AuthState {
     func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
         try await storeUnsaved()
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
-        let loaded = try await store.attempt { [store] in try await store.load() }
+        let loaded = try await latest()
         try loaded?.refuseToMove(at: store.place)
         var copy = loaded
         let first = SessionRules.apply(.wanted(need), to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
         if case .present = first.action { return try await finish(presentInTurn(need)) }
         return try await finish(first)
+    }
+
+    /// What the store has, read after all that this process has learnt of it: an older sight must not undo a newer one.
+    private func latest() async throws -> AuthStateRecord? {
+        while true {
+            let before = looks
+            let loaded = try await store.attempt { [store] in try await store.load() }
+            if looks == before { return loaded }
+        }
     }
 
     /// Presents the refresh token when it is this process's turn, if that is needed then.
@@ -37,7 +46,7 @@ extension AuthState {
         if let change = decision.change {
             // That another has ended it is told once, and not noted: the store may be away for a while, and come back.
             let isKnown = isGone
-            if case .ended = change, record.end == nil { isGone = true }
+            if case .ended = change, record.end == nil { (isGone, looks) = (true, looks + 1) }
             if !(isGone && isKnown) { publish(change) }
         }
         if let orphan = decision.orphan { await revoke(orphan) }
@@ -106,7 +115,7 @@ extension AuthState {
     private func step(
         _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil
     ) async throws -> SessionRules.Decision {
-        let known = known ?? knowledge
+        let (known, before) = (known ?? knowledge, looks)
         let (decision, stored) = try await store.attempt { [store, environment] in
             try await store.update { stored in
                 // A sign-out is no use of it.
@@ -115,7 +124,7 @@ extension AuthState {
                 return (decision, stored)
             }
         }
-        if let stored { adopt(stored) }
+        if looks != before { await synchronise() } else if let stored { adopt(stored) }
         return decision
     }
 
@@ -125,7 +134,7 @@ extension AuthState {
         let client = record.client
         record = stored
         record.client = client
-        (wasStored, isGone) = (true, false)
+        (wasStored, isGone, looks) = (true, false, looks + 1)
     }
 
     /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
@@ -197,7 +206,7 @@ extension AuthState {
 
     /// Takes over what another process has stored, if it can be read.
     func synchronise() async {
-        guard let stored = try? await store.load() else { return }
+        guard let stored = try? await latest() else { return }
         adopt(stored)
     }
 

@@ -32,6 +32,8 @@ public actor AuthState {
     var unsaved: Unsaved? { didSet { showTokens() } }
     /// Whether the store was last seen without this session.
     var isGone = false { didSet { showTokens() } }
+    /// How often it was learnt what the store has: what was read before is out of date.
+    var looks = 0
     /// What the store was last asked to take.
     var lastTried: Unsaved?
 

@@ -70,7 +70,8 @@ extension Simulation {
     func go(_ task: Task, in process: SimulatedProcess, _ memory: Memory) {
         switch task.point {
         case .begin: begin(task, memory)
-        case .loaded(var stored):
+        case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
+        case .loaded(var stored, _):
             let decision = decide(.wanted(task.need), &stored, knowledge(memory), at: now, task.need)
             if case .present = decision.action {
                 task.point = .turn
@@ -108,19 +109,22 @@ extension Simulation {
 
     private func begin(_ task: Task, _ memory: Memory) {
         guard task.role == .storing else {
-            task.point = .loaded(store.record)
+            task.point = .loaded(store.record, looks: memory.looks)
             return
         }
         guard let pending = memory.unsaved else { return finishStoring(task, .success(nil), memory) }
         (memory.lastTried, task.mine) = (pending, pending)
-        task.point = .commit(.init(event: pending.event, known: pending.known))
+        task.point = .commit(.init(event: pending.event, known: pending.known, looks: memory.looks))
     }
 
     private func committed(
         _ update: SimulatedProcess.Update, _ result: Result<(SessionRules.Decision, AuthStateRecord?), AuthError>,
         _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        if case .success((_, let stored?)) = result { adopt(stored, memory) }
+        if case .success((_, let stored)) = result {
+            let latest = update.looks == memory.looks ? stored : store.record
+            if let latest { adopt(latest, memory) }
+        }
         if task.role == .storing { return stored(result, task, memory) }
         guard case .success((var decision, _)) = result else {
             guard case .failure(let error) = result else { return }
@@ -141,7 +145,9 @@ extension Simulation {
     private func finish(
         _ task: Task, _ decision: SessionRules.Decision, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        if case .ended = decision.change, memory.record.end == nil { memory.isGone = true }
+        if case .ended = decision.change, memory.record.end == nil {
+            (memory.isGone, memory.looks) = (true, memory.looks + 1)
+        }
         if let orphan = decision.orphan { revoke(orphan) }
         switch decision.action {
         case .handOut(let token): end(task, .success(token), in: process, memory)
@@ -230,7 +236,7 @@ extension Simulation {
     }
 
     private func step(_ event: SessionRules.Event, _ task: Task, _ memory: Memory) {
-        task.point = .commit(.init(event: event, known: knowledge(memory)))
+        task.point = .commit(.init(event: event, known: knowledge(memory), looks: memory.looks))
     }
 
     private func commit(
@@ -254,7 +260,7 @@ extension Simulation {
     private func adopt(_ stored: AuthStateRecord, _ memory: Memory) {
         guard stored.id == memory.record.id, memory.record.end == nil else { return }
         memory.record = stored
-        (memory.wasStored, memory.isGone) = (true, false)
+        (memory.wasStored, memory.isGone, memory.looks) = (true, false, memory.looks + 1)
     }
 
     /// A task has ended, with the `defer`s of `AuthState.refresh`.

@@ -16,6 +16,7 @@ final class SimulatedProcess {
         var lastTried: Unsaved?
         var flights: [SessionRules.Need.Kind: Task] = [:]
         var isGone = false
+        var looks = 0
         var storing: Task?
         var turn: Task?
         var tasks: [Task] = []
@@ -39,6 +40,7 @@ final class SimulatedProcess {
     struct Update {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
+        let looks: Int
     }
 
     /// One thread of thought, which stands at an `await`.
@@ -47,7 +49,7 @@ final class SimulatedProcess {
 
         enum Point {
             case begin
-            case loaded(AuthStateRecord?)
+            case loaded(AuthStateRecord?, looks: Int)
             case saving
             case join
             case joined(Task)

@@ -2,7 +2,7 @@ import Foundation
 import LocalProvider
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ScriptedBrowserTests {
     @Test func `a browser whose reports nobody reads ends all the same`() async throws {
         try await withDesk { desk in
