@@ -43,7 +43,7 @@ public struct DeviceAuthorization: Sendable {
         deviceCode = Secret(try Self.code("device_code", in: members, atMost: Self.longestDeviceCode))
         // RFC 8628 §6.1: meant to be read and typed by people.
         userCode = try Self.code("user_code", in: members, atMost: Self.longestUserCode)
-        // `verification_url` is the name of an early draft, which Google still uses.
+        // `verification_url` is the name of an early draft, which some providers still use.
         let isOfDraft = members["verification_uri"] ?? .null == .null
         guard let uri = try Self.url(isOfDraft ? "verification_url" : "verification_uri", in: members) else {
             throw Self.refusal("expected 'verification_uri', found none")
