@@ -63,7 +63,7 @@ struct TokenStoreConformanceTests {
         var conformance = TokenStoreConformance { FlawedStore(flaw, place($0), common: common) }
         conformance.version = { name in String(place(name).state.withLock { $0.writes }) }
         // What never ends is waited for this long; everything else takes no time.
-        conformance.patience = .seconds(flaw == nil ? 60 : 20)
+        conformance.patience = .seconds(flaw == nil ? 20 : 4)
         return await conformance.run()
     }
 }

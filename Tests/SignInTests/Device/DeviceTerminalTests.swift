@@ -7,7 +7,7 @@ import Testing
 struct DeviceTerminalTests {
     /// Runs the command on a terminal of this size until its time is over, and returns what the terminal got.
     private func terminal(
-        _ desk: Desk, columns: Int, rows: Int, seconds: Int = 6, with changes: [String: String?] = [:]
+        _ desk: Desk, columns: Int, rows: Int, seconds: Int = 2, with changes: [String: String?] = [:]
     ) async throws -> String {
         let command = """
             stty cols \(columns) rows \(rows)
@@ -46,7 +46,7 @@ struct DeviceTerminalTests {
 
     @Test func `the time that is left is one line that is written again, and goes at the end`() async throws {
         try await withDesk(.device) { desk in
-            let text = try await terminal(desk, columns: 30, rows: 60, seconds: 8)
+            let text = try await terminal(desk, columns: 30, rows: 60, seconds: 5)
             let lines = text.components(separatedBy: "\r\u{1B}[K")
             for left in ["0:03", "0:02", "0:01"] {
                 #expect(lines.contains("Waiting: \(left) minutes left, Ctrl-C ends it. "), "\(lines)")
