@@ -157,7 +157,7 @@ public struct SignIn: Sendable {
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {
         guard record.end == nil else { return false }
-        return record.hasRefreshToken || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
+        return record.renewsItself || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
     }
 
     private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }

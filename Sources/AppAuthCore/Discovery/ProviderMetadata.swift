@@ -50,6 +50,16 @@ public struct ProviderMetadata: Sendable, Hashable {
         try self.init(document: .object(members))
     }
 
+    /// Makes metadata for a server of which no more is known than its token endpoint, for grants without a browser.
+    /// Its origin stands for the issuer.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a URL that is not https (or http on
+    ///   loopback).
+    public init(tokenEndpoint: String) throws {
+        let url = try SecureURL(tokenEndpoint)
+        try self.init(issuer: "\(url.scheme)://\(url.authority)", endpoints: [.token: tokenEndpoint])
+    }
+
     /// The URL of an endpoint, or nil if the provider has none.
     public subscript(endpoint: Endpoint) -> SecureURL? {
         document[endpoint.rawValue]?.string.flatMap { try? SecureURL($0) }

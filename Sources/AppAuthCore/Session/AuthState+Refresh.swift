@@ -57,13 +57,13 @@ extension AuthState {
         }
     }
 
-    /// Sends the refresh token, once (RFC 6749 §6), and verifies what comes.
+    /// Sends the refresh token, once (RFC 6749 §6), or the grant, and verifies what comes.
     private func present(_ attempt: SessionRules.Attempt) async -> SessionRules.Event {
         environment.logger.info("refresh: the access token is being refreshed")
         let response: TokenResponse
         do {
             response = try await TokenEndpoint(client: record.client, environment: environment)
-                .send(.refresh(attempt.refreshToken, attempt.need.parameters), stage: .refresh)
+                .send(.renew(attempt), stage: .refresh)
         } catch {
             return .failed(attempt, Self.authError(error), jitter: .random(in: 0...1))
         }
@@ -242,5 +242,14 @@ extension AuthState {
         unsaved?.lock?.release()
         unsaved = Unsaved(.signedOut, known: known, lock: nil)
         try await Task { try await storeUnsaved() }.value
+    }
+}
+
+extension TokenRequest {
+    fileprivate static func renew(_ attempt: SessionRules.Attempt) throws -> TokenRequest {
+        switch attempt.renewal {
+        case .refreshToken(let token): try refresh(token, attempt.need.parameters)
+        case .grant(let grant): try present(grant, attempt.need.parameters)
+        }
     }
 }

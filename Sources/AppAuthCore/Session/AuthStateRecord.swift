@@ -15,6 +15,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
     package private(set) var refreshToken: Secret?
+    /// The grant by which the session renews itself without a refresh token.
+    package private(set) var grant: TokenGrant?
     /// The latest ID token, as it came; see ``idToken``.
     private var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
@@ -58,6 +60,12 @@ public struct AuthStateRecord: Sendable, Hashable {
         (self.accessToken, self.refreshToken) = (accessToken, refreshToken)
     }
 
+    /// The session that a grant without a browser begins.
+    init(client: Client, grant: TokenGrant) throws {
+        try self.init(client: client, scope: grant.scope, accessToken: nil, refreshToken: nil)
+        if grant.isRepeatable { self.grant = grant }
+    }
+
     /// The session that a sign-in begins.
     init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
         try self.init(
@@ -69,8 +77,18 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// When the current access token expires; nil if there is none, or if the provider did not say.
     public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
 
-    /// Whether the session can go on without the person when the access token expires.
+    /// Whether the provider gave a refresh token.
     public var hasRefreshToken: Bool { refreshToken != nil }
+
+    /// Whether the session can go on without the person when the access token expires: by a refresh token, or by the
+    /// client's own credentials.
+    public var renewsItself: Bool { renewal != nil }
+
+    /// What gets the next access token.
+    package var renewal: SessionRules.Renewal? {
+        if let grant { return .grant(grant) }
+        return refreshToken.map(SessionRules.Renewal.refreshToken)
+    }
 
     /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
@@ -100,7 +118,8 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     /// Takes over the rotated refresh token alone, from an answer that cannot be used otherwise.
     mutating func mergeRefreshToken(_ response: TokenResponse) {
-        refreshToken = response.refreshToken ?? refreshToken
+        // RFC 6749 §4.4.3: client credentials have no use for one.
+        if grant == nil { refreshToken = response.refreshToken ?? refreshToken }
         presented = nil
     }
 
@@ -126,7 +145,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Ends the session: no token stays, the claims do. A session that has ended stays as it ended.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
-        (accessToken, refreshToken, keys, presented, trouble) = (nil, nil, nil, nil, nil)
+        (accessToken, refreshToken, grant, keys, presented, trouble) = (nil, nil, nil, nil, nil, nil)
         otherTokens = [:]
         end = End(reason: reason, date: date)
     }
@@ -146,6 +165,7 @@ extension AuthStateRecord {
         ]
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
+        json["grant"] = grant?.stored
         json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
         json["nonce"] = nonce.map(JSON.init(storing:))
         json["redirectURI"] = redirectURI.map(JSON.string)
@@ -186,6 +206,7 @@ extension AuthStateRecord {
         scope = try json.strings("scope").map(Scope.init(rawValue:))
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }
+        grant = try json.optional("grant") { try TokenGrant(stored: $0.object($1)) }
         verifiedIDToken = try json.optional("verifiedIDToken") { try $0.secret($1) }
         nonce = try json.optional("nonce") { try $0.secret($1) }
         redirectURI = try json.optional("redirectURI") { try $0.string($1) }

@@ -4,7 +4,7 @@ extension AuthState {
     /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the answer,
     /// whatever its status.
     ///
-    /// If the answer is a 401 that says `invalid_token`, the token is refreshed and the request is sent once more, with
+    /// If the answer is a 401 that says `invalid_token`, or what ``Dialect/refusesToken`` takes for the same, the token is refreshed and the request is sent once more, with
     /// its body. Redirects are not followed, since they could take the token to another host.
     ///
     /// - Parameter exchange: A request to an https URL, or to http on loopback. Send a token only to the servers it is
@@ -24,21 +24,23 @@ extension AuthState {
                 .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
         }
         let token = try await freshAccessToken()
-        let answer = try await environment.send(exchange.authenticated(by: token), stage: stage)
-        guard answer.saysInvalidToken else { return answer }
+        let answer = try await environment.send(exchange, with: token, stage: stage)
+        guard environment.dialect.refusesToken(answer) else { return answer }
         // Another caller may have had the same answer and refreshed already.
         let record = await record
-        guard record.accessToken?.value != token.value || record.refreshToken != nil else { return answer }
+        guard record.accessToken?.value != token.value || record.renewsItself else { return answer }
         reject(token)
         let fresh = try await freshAccessToken()
-        return try await environment.send(exchange.authenticated(by: fresh), stage: stage)
+        return try await environment.send(exchange, with: fresh, stage: stage)
     }
 }
 
-extension HTTPExchange {
-    func authenticated(by token: AccessToken) -> HTTPExchange {
-        var exchange = self
-        exchange.request.headerFields[.authorization] = token.authorization
-        return exchange
+extension Environment {
+    fileprivate func send(
+        _ exchange: HTTPExchange, with token: AccessToken, stage: AuthError.Stage
+    ) async throws -> HTTPAnswer {
+        var exchange = exchange
+        dialect.authorize(token, &exchange.request.headerFields)
+        return try await send(exchange, stage: stage)
     }
 }

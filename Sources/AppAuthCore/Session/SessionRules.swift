@@ -47,12 +47,26 @@ package enum SessionRules {
         }
     }
 
-    /// A refresh token on its way to the provider.
+    /// What gets the next access token.
+    package enum Renewal: Sendable {
+        /// Good once, if the provider rotates it (RFC 6749 §6).
+        case refreshToken(Secret)
+        /// Good again and again (RFC 6749 §4.4).
+        case grant(TokenGrant)
+    }
+
+    /// A refresh token, or a grant, on its way to the provider.
     package struct Attempt: Sendable {
         package let need: Need
-        package let refreshToken: Secret
-        /// The same token on its way before, without an answer that is known.
+        package let renewal: Renewal
+        /// The same refresh token on its way before, without an answer that is known.
         package let earlier: Presentation?
+
+        /// The refresh token that is presented, if it is one.
+        package var refreshToken: Secret? {
+            guard case .refreshToken(let token) = renewal else { return nil }
+            return token
+        }
     }
 
     /// What an answer is worth.
@@ -167,7 +181,7 @@ extension SessionRules {
             let isNew = token != known.record.token(for: need.parameters)
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
-        guard let refreshToken = record.refreshToken else {
+        guard let renewal = record.renewal else {
             // Nothing better can be had: the rest of its life is worth more than an error.
             if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
             return Decision(
@@ -188,10 +202,13 @@ extension SessionRules {
                 return Decision(.fail(trouble.pauseError(at: now)))
             }
         }
+        guard case .refreshToken(let refreshToken) = renewal else {
+            return Decision(.present(Attempt(need: need, renewal: renewal, earlier: nil)))
+        }
         let fingerprint = refreshToken.fingerprint
         let earlier = record.presented.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.presented = Presentation(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
-        return Decision(.present(Attempt(need: need, refreshToken: refreshToken, earlier: earlier)))
+        return Decision(.present(Attempt(need: need, renewal: renewal, earlier: earlier)))
     }
 
     private static func answer(
@@ -225,8 +242,8 @@ extension SessionRules {
         _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
     ) -> Decision {
         // RFC 6749 §5.2: the one error that says that the grant is over.
-        if error.code == .invalidGrant, !error.isTemporary {
-            guard record.refreshToken == attempt.refreshToken else { return Decision(.lookAgain) }
+        if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
+            guard record.refreshToken == refreshToken else { return Decision(.lookAgain) }
             let said = error.server?.summary ?? "invalid_grant"
             guard let earlier = attempt.earlier else {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)

@@ -91,6 +91,25 @@ extension AccessToken {
     }
 }
 
+extension TokenGrant {
+    var stored: JSON {
+        var parameters = JSON.Object()
+        for (name, value) in self.parameters { parameters[name] = JSON(storing: value) }
+        return [
+            "type": .string(type.rawValue), "scope": .array(scope.map { .string($0.rawValue) }),
+            "resources": .array(resources.map(JSON.string)), "parameters": .object(parameters),
+        ]
+    }
+
+    init(stored json: StoredObject) throws {
+        let parameters = try json.object("parameters")
+        try self.init(
+            GrantType(rawValue: json.string("type")), scope: json.strings("scope").map(Scope.init(rawValue:)),
+            resources: json.strings("resources"),
+            parameters: Dictionary(uniqueKeysWithValues: parameters.names.map { ($0, try parameters.secret($0)) }))
+    }
+}
+
 extension TokenParameters {
     func stored(with token: AccessToken) throws -> JSON {
         var json: JSON.Object = [

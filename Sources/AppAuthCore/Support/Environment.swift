@@ -1,11 +1,13 @@
 public import Logging
 
-/// What the protocol takes from outside: HTTP, the clock, and where its log goes.
+/// What the protocol takes from outside: HTTP, the clock, the server's ways, and where its log goes.
 public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
     /// The current time, by the machine's clocks.
     public var now: @Sendable () -> Moment
+    /// What the server says otherwise than the RFCs.
+    public var dialect = Dialect.standard
     /// Where each step is logged, without secrets; silent unless an app sets it.
     public var logger: Logger
 

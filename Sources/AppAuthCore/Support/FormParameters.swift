@@ -1,13 +1,18 @@
 /// The parameters of a form body or a query, in `application/x-www-form-urlencoded` (RFC 6749 appendix B), in order.
-package struct FormParameters: Sendable, Hashable {
-    package struct Item: Sendable, Hashable {
-        package let name: String
-        package let value: String
+public struct FormParameters: Sendable, Hashable {
+    /// A parameter.
+    public struct Item: Sendable, Hashable {
+        /// Its name, decoded.
+        public let name: String
+        /// Its value, decoded.
+        public let value: String
     }
 
-    package private(set) var items: [Item] = []
+    /// The parameters.
+    public private(set) var items: [Item] = []
 
-    package init() {}
+    /// No parameters.
+    public init() {}
 
     /// Decodes a query or a form body. Empty pieces between separators are passed over.
     ///
@@ -23,12 +28,15 @@ package struct FormParameters: Sendable, Hashable {
     }
 
     /// Adds a parameter; nil adds nothing.
-    package mutating func append(_ name: String, _ value: String?) {
+    public mutating func append(_ name: String, _ value: String?) {
         if let value { items.append(Item(name: name, value: value)) }
     }
 
     /// All values of a parameter, in order.
-    package func values(_ name: String) -> [String] { items.lazy.filter { $0.name == name }.map(\.value) }
+    public func values(_ name: String) -> [String] { items.lazy.filter { $0.name == name }.map(\.value) }
+
+    /// Removes all parameters of a name.
+    public mutating func remove(_ name: String) { items.removeAll { $0.name == name } }
 
     /// The first name that stands here more than once.
     package var repeatedName: String? {

@@ -11,6 +11,10 @@ public struct GrantType: RawRepresentable, Hashable, Sendable {
     public static let refreshToken = GrantType(rawValue: "refresh_token")
     /// RFC 6749 §4.4.
     public static let clientCredentials = GrantType(rawValue: "client_credentials")
+    /// RFC 8693 §2.1.
+    public static let tokenExchange = GrantType(rawValue: "urn:ietf:params:oauth:grant-type:token-exchange")
+    /// RFC 7523 §2.1.
+    public static let jwtBearer = GrantType(rawValue: "urn:ietf:params:oauth:grant-type:jwt-bearer")
     /// RFC 8628 §3.4.
     public static let deviceCode = GrantType(rawValue: "urn:ietf:params:oauth:grant-type:device_code")
 }

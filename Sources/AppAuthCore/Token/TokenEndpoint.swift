@@ -17,7 +17,8 @@ package struct TokenEndpoint: Sendable {
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
         let url = try client.provider.require(.token)
-        let answer = try await post(request.form, to: url, stage: stage)
+        let answer = environment.dialect.tokenAnswer(
+            try await post(request.form, to: url, stage: stage, by: environment.dialect))
         guard answer.response.status == .ok else {
             throw answer.oauthError(from: url, stage: stage, hiding: secrets(in: request.form))
         }
@@ -32,12 +33,15 @@ package struct TokenEndpoint: Sendable {
     }
 
     /// Posts a form with the client's authentication, and returns whatever the server answers.
-    package func post(_ form: FormParameters, to url: SecureURL, stage: AuthError.Stage) async throws -> HTTPAnswer {
+    package func post(
+        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard
+    ) async throws -> HTTPAnswer {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         request.headerFields[.accept] = "application/json"
         client.authentication.apply(clientID: client.id, to: &form, &request.headerFields)
+        dialect.tokenRequest(&form, &request.headerFields, client)
         return try await environment.send(HTTPExchange(request, body: Array(form.encoded.utf8)), stage: stage)
     }
 }

@@ -26,6 +26,15 @@ package struct TokenRequest: Sendable {
         try TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())] + parameters.form())
     }
 
+    /// RFC 6749 §4.4.2, §4.5. What a caller asks for counts before what the session was begun with.
+    package static func present(_ grant: TokenGrant, _ parameters: TokenParameters = .session) throws -> TokenRequest {
+        var asked = parameters
+        asked.scope = parameters.scope ?? (grant.scope.isEmpty ? nil : grant.scope)
+        if parameters.resources.isEmpty { asked.resources = grant.resources }
+        let own = grant.parameters.sorted { $0.key < $1.key }.map { ($0.key, Optional($0.value.reveal())) }
+        return try TokenRequest(grant.type, own + asked.form().filter { grant.parameters[$0.name] == nil })
+    }
+
     /// RFC 8628 §3.4.
     package static func deviceCode(_ deviceCode: Secret) -> TokenRequest {
         TokenRequest(.deviceCode, [("device_code", deviceCode.reveal())])

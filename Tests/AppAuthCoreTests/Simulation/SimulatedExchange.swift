@@ -7,7 +7,7 @@ extension Simulation {
     func send(
         _ attempt: SessionRules.Attempt, _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        let token = attempt.refreshToken.reveal()
+        let token = attempt.refreshToken?.reveal() ?? ""
         let others = wire.requests.filter {
             !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
         }

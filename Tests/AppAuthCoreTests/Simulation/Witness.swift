@@ -148,8 +148,8 @@ final class Witness {
     ) {
         tally.requests += 1
         require(
-            !superseded.contains(attempt.refreshToken.reveal()), .noReuse,
-            "\(attempt.refreshToken.reveal()) is presented, and the store has its successor")
+            !superseded.contains(attempt.refreshToken?.reveal() ?? ""), .noReuse,
+            "\(attempt.refreshToken?.reveal() ?? "nothing") is presented, and the store has its successor")
         require(others == 0, .oneRequest, "another request is on its way")
         if let failure = failures[id], failure.at.boot == now.boot {
             require(

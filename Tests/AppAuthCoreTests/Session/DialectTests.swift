@@ -1,0 +1,104 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// What a server says otherwise than the RFCs is translated on its way.
+struct DialectTests {
+    @Test func `a token request is changed before it is sent, a refresh too, and nothing else is`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.tokenRequest = { form, fields, client in
+                form.append("called_by", client.id)
+                fields[.init("X-Dialect")!] = "yes"
+                form.remove("scope")
+            }
+            let grant = try TokenGrant(
+                GrantType(rawValue: "password"), scope: [.openID, .offlineAccess],
+                parameters: ["username": Secret("alice"), "password": Secret("looking-glass")])
+            let client = try await world.client("demo-confidential", .clientSecretPost(Secret("s3cret: 100% äß+/=")))
+            let state = try await AuthState(
+                presenting: grant, as: client, store: MemoryTokenStore(), environment: environment)
+            let forms = world.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(forms.allSatisfy { $0.hasSuffix("&called_by=demo-confidential") && !$0.contains("scope=") })
+            #expect(world.provider.log(.token).allSatisfy { $0.headers[.init("X-Dialect")!] == "yes" })
+            _ = await state.revokeTokens()
+            #expect(world.provider.log(.revocation).allSatisfy { $0.headers[.init("X-Dialect")!] == nil })
+            #expect(world.provider.count(.revocation) > 0)
+        }
+    }
+
+    @Test func `an answer is translated, and then read as strictly as any`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.tokenAnswer = { answer in
+                guard let token = (try? JSON(parsing: answer.body))?["key"] else { return answer }
+                var answer = answer
+                answer.body = Array(JSON.object(["access_token": token, "token_type": "Bearer"]).serialized().utf8)
+                return answer
+            }
+            let client = try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
+            func session() async throws -> AuthState {
+                try await AuthState(
+                    presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
+            }
+            world.provider.fault(.answer(.json(["key": "abc"])), at: .token)
+            #expect(try await session().freshAccessToken().value == Secret("abc"))
+            world.provider.fault(.answer(.json(["key": 1])), at: .token)
+            #expect(await authError { try await session() }?.code == .invalidResponse)
+        }
+    }
+
+    @Test func `an error is translated, and ends the session if it says so`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.tokenAnswer = { answer in
+                guard answer.response.status == .unauthorized else { return answer }
+                var answer = answer
+                answer.response.status = .badRequest
+                answer.body = Array(#"{"error":"invalid_grant"}"#.utf8)
+                return answer
+            }
+            let record = try await world.signIn().record
+            let state = AuthState(record: record, store: MemoryTokenStore(), environment: environment)
+            world.provider.fault(.status(.unauthorized, json: ["error": "That token is gone"]), at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+        }
+    }
+
+    @Test func `a token is put on a request in the server's own way`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.authorize = { token, fields in
+                fields[.authorization] = #"Token token="\#(token.value.reveal())""#
+            }
+            let state = AuthState(
+                record: try await world.signIn().record, store: MemoryTokenStore(), environment: environment)
+            _ = try await state.send(api(world))
+            let sent = try #require(world.provider.log(.api).first).headers[.authorization]
+            #expect(sent == #"Token token="\#(try await state.freshAccessToken().value.reveal())""#)
+        }
+    }
+
+    @Test func `a dead token is known by the server's own answer`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.refusesToken = { answer in
+                answer.response.status == .badRequest && (try? JSON(parsing: answer.body))?["status"] == .bool(false)
+            }
+            let state = AuthState(
+                record: try await world.signIn().record, store: MemoryTokenStore(), environment: environment)
+            world.provider.fault(.status(.badRequest, json: ["status": false]), at: .api)
+            #expect(try await state.send(api(world)).response.status == .ok)
+            #expect(world.provider.count(.api) == 2)
+            world.provider.fault(.status(.badRequest, json: ["status": true]), at: .api)
+            #expect(try await state.send(api(world)).response.status == .badRequest)
+            #expect(world.provider.count(.api) == 3)
+        }
+    }
+
+    private func api(_ world: World) throws -> HTTPExchange {
+        HTTPExchange(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+    }
+}
