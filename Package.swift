@@ -15,6 +15,7 @@ let package = Package(
     name: "swift-appauth",
     products: [
         .library(name: "AppAuth", targets: ["AppAuth"]),
+        .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
@@ -39,6 +40,11 @@ let package = Package(
             name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
 
+        // What RFC 9700 advises against, and old servers still need.
+        .target(
+            name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
+            swiftSettings: swift),
+
         // For the tests of apps that have a store of their own.
         .target(
             name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], swiftSettings: swift),
@@ -47,7 +53,8 @@ let package = Package(
         .executableTarget(
             name: "sign-in",
             dependencies: [
-                "AppAuth", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser", httpTypes, logging,
+                "AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser",
+                httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),

@@ -1,0 +1,57 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in client-credentials`
+struct ClientCredentials: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "client-credentials", abstract: "Prints an access token for the client itself (RFC 6749 §4.4).")
+
+    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    var issuer: String?
+    @Option(
+        name: .customLong("token-endpoint"), parsing: .unconditional,
+        help: "The URL of the token endpoint, for a server without discovery.")
+    var tokenEndpoint: String?
+    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
+    var clientID: String
+    @OptionGroup var client: ClientOptions
+    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    var scope = ""
+    @Option(parsing: .unconditionalSingleValue, help: "Where the access token is meant for (RFC 8707).")
+    var resource: [String] = []
+    @OptionGroup var later: LaterOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if (issuer == nil) == (tokenEndpoint == nil) {
+            throw ValidationError("expected either --issuer or --token-endpoint")
+        }
+        if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
+        // RFC 6749 §4.4: confidential clients alone.
+        if client.secretFile == nil { throw ValidationError("expected --client-secret-file") }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let client = try await self.client.client(clientID, at: provider(console.environment))
+        let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
+        let state = try await AuthState(
+            presenting: grant, as: client, store: MemoryTokenStore(), environment: console.environment)
+        let (token, record) = (try await state.freshAccessToken(), await state.record)
+        try console.succeed(Token.result(token, record), text: token.value.reveal())
+        return 0
+    }
+
+    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
+        if let tokenEndpoint { return try ProviderMetadata(tokenEndpoint: tokenEndpoint) }
+        return try await Discovery(environment: environment).metadata(for: issuer ?? "")
+    }
+}
+
+extension ClientOptions {
+    /// The client, authenticated as the options say, else as the provider supports it.
+    func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
+        let secret = try secret()
+        let authentication = authentication(secret) ?? secret.map { .secret($0, for: provider) } ?? .none
+        return Client(id: id, authentication: authentication, provider: provider)
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// Sign-ins without a browser: `client-credentials` and `password`.
+@Suite(.timeLimit(.minutes(5)))
+struct GrantCommandTests {
+    private func file(_ desk: Desk, _ name: String, _ text: String) throws -> String {
+        try Data(text.utf8).write(to: URL(filePath: "\(desk.home)/\(name)"))
+        return "\(desk.home)/\(name)"
+    }
+
+    private func service(_ desk: Desk, secret: String = "service-secret") throws -> [String] {
+        ["client-credentials", "--client-id", "demo-service", "--client-secret-file", try file(desk, "secret", secret)]
+    }
+
+    @Test func `a client gets a token for itself, and nothing is stored`() async throws {
+        try await withDesk { desk in
+            let arguments = try service(desk) + ["--issuer", desk.issuer, "--scope", "api"]
+            let result = try await desk.start(arguments + ["--json"]).outcome().result()
+            #expect(
+                result.object?.members.map(\.name).sorted() == ["access_token", "expires_at", "scope", "token_type"])
+            #expect(result["scope"]?.string == "api" && result["token_type"]?.string == "Bearer")
+            #expect(desk.stored.isEmpty)
+            let text = try await desk.start(arguments).outcome()
+            #expect(text.status == 0 && text.errors.isEmpty && text.outputLines.count == 1)
+        }
+    }
+
+    @Test func `a token endpoint alone is enough, and no other request is made`() async throws {
+        try await withDesk { desk in
+            let arguments =
+                try service(desk) + [
+                    "--token-endpoint", desk.provider.url(.token), "--resource", desk.provider.url(.api),
+                    "--client-auth", "post", "--json",
+                ]
+            _ = try await desk.start(arguments).outcome().result()
+            #expect(desk.ownRequests == [.token])
+            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+            #expect(body.contains("resource=http%3A%2F%2F127.0.0.1") && body.contains("client_secret="))
+        }
+    }
+
+    @Test func `a wrong secret is invalid_client, in one line without the secret`() async throws {
+        try await withDesk { desk in
+            let arguments = try service(desk, secret: "wrong-secret") + ["--issuer", desk.issuer, "--json"]
+            let outcome = try await desk.start(arguments).outcome()
+            try outcome.failure(1, "invalid_client")
+            #expect(!(outcome.output + outcome.errors).contains("wrong-secret"))
+        }
+    }
+
+    @Test(arguments: [
+        [], ["--issuer", "https://op.example", "--token-endpoint", "https://op.example/token"],
+        ["--issuer", "https://op.example", "--client-auth", "none"],
+    ])
+    func `client credentials that cannot be are wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(service(desk) + arguments + ["--json"]).outcome().wrongUsage()
+            let without = ["client-credentials", "--issuer", "https://op.example", "--client-id", "a", "--json"]
+            try await desk.start(without).outcome().wrongUsage()
+        }
+    }
+
+    private func person(_ desk: Desk, password: String = "looking-glass") throws -> [String] {
+        [
+            "password", "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
+            try file(desk, "secret", "s3cret: 100% äß+/="), "--username", "alice", "--password-file",
+            try file(desk, "password", password), "--json",
+        ]
+    }
+
+    @Test func `name and password sign in, with a warning, and the session is stored without them`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.start(person(desk)).outcome()
+            #expect(outcome.status == 0 && outcome.errors.contains("RFC 9700 §2.4"))
+            let result = try outcome.json()
+            #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
+            #expect(result["has_refresh_token"] == true)
+            #expect(!String(decoding: try desk.session(), as: UTF8.self).contains("looking-glass"))
+            let token = try await desk.run("token", "--force-refresh", "--json").result()
+            #expect(token["token_type"]?.string == "Bearer")
+        }
+    }
+
+    @Test func `a wrong password is invalid_grant, and an earlier session stays`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.start(person(desk)).outcome().result()
+            let before = try desk.session()
+            let outcome = try await desk.start(person(desk, password: "open-sesame")).outcome()
+            try outcome.failure(1, "invalid_grant")
+            #expect(!(outcome.output + outcome.errors).contains("open-sesame"))
+            #expect(try desk.session() == before)
+        }
+    }
+
+    @Test func `a password file that is not there is an error, and nothing is asked`() async throws {
+        try await withDesk { desk in
+            var arguments = try person(desk)
+            arguments[arguments.count - 2] = desk.home + "/none"
+            let outcome = try await desk.start(arguments).outcome()
+            #expect(try outcome.failure(1, "invalid_configuration").contains("/none: cannot be read"))
+            #expect(desk.ownRequests.isEmpty)
+        }
+    }
+}
