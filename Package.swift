@@ -15,6 +15,7 @@ let package = Package(
     name: "swift-appauth",
     products: [
         .library(name: "AppAuth", targets: ["AppAuth"]),
+        .library(name: "AppAuthFoundation", targets: ["AppAuthFoundation"]),
         .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
@@ -40,6 +41,10 @@ let package = Package(
             name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
 
+        // For apps that hold URLRequest; the only target that imports FoundationNetworking.
+        .target(
+            name: "AppAuthFoundation", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
+            swiftSettings: swift),
         // What RFC 9700 advises against, and old servers still need.
         .target(
             name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
@@ -89,6 +94,10 @@ let package = Package(
             dependencies: [
                 "AppAuthCore", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes, logging,
             ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "AppAuthFoundationTests",
+            dependencies: ["AppAuthFoundation", "AppAuthCore", "JOSE", "LocalProvider", httpTypes],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],

@@ -19,7 +19,7 @@ public actor AuthState {
     /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
     public internal(set) var record: AuthStateRecord { didSet { showTokens() } }
 
-    let environment: Environment
+    package nonisolated let environment: Environment
     let store: any TokenStore
     let verification: IDTokenVerification
     let feed = ChangeFeed()

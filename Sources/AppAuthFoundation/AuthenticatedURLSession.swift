@@ -1,0 +1,76 @@
+public import Foundation
+public import FoundationNetworking
+internal import HTTPTypes
+
+/// A `URLSession` whose requests are authenticated by an ``AuthState``, for apps that hold `URLRequest`s.
+///
+/// ```swift
+/// let session = AuthenticatedURLSession(state)
+/// let (data, response) = try await session.data(for: URLRequest(url: url))
+/// ```
+/// On Linux `URLSession` by itself follows redirects with the token, ignores its limit for the whole transfer and reads
+/// answers of any size. Here no redirect is followed (its answer comes back as it is), and both limits hold. What cannot
+/// be mended: URLs with IPv6 addresses fail, roots and client certificates of one's own cannot be set, and `http_proxy`
+/// counts even for loopback. ``AuthState/send(_:)`` has none of these faults.
+///
+/// Safe to share among tasks.
+public final class AuthenticatedURLSession: Sendable {
+    private let state: AuthState
+    private let limits: HTTPLimits
+    private let session: URLSession
+    private let transfers: URLTransfers
+
+    /// Makes a session of its own.
+    ///
+    /// - Parameters:
+    ///   - configuration: As for `URLSession`; by default one that keeps neither cookies nor answers.
+    ///   - limits: How large an answer may be, and how long it may take; the other limits are `URLSession`'s own.
+    public init(
+        _ state: AuthState, configuration: URLSessionConfiguration = .ephemeral, limits: HTTPLimits = .default
+    ) {
+        (self.state, self.limits) = (state, limits)
+        transfers = URLTransfers(bodyBytes: limits.bodyBytes)
+        session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: nil)
+    }
+
+    deinit { session.invalidateAndCancel() }
+
+    /// Sends a request with a valid access token, and returns the answer, whatever its status.
+    ///
+    /// If the answer says that the token is dead (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent once
+    /// more with a new one, unless its body is a stream, which can be read but once.
+    ///
+    /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``, with ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/timeout``, or ``AuthError/Code/invalidResponse`` for an answer that is too large;
+    ///   `CancellationError`.
+    public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+        try request.refuseUnsafeURL()
+        let token = try await state.freshAccessToken()
+        let first = try await transfer(request, token)
+        guard state.environment.dialect.refusesToken(first.answer), request.httpBodyStream == nil,
+            await state.record.renewsItself
+        else { return (first.data, first.response) }
+        state.reject(token)
+        let second = try await transfer(request, state.freshAccessToken())
+        return (second.data, second.response)
+    }
+
+    private func transfer(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Answer {
+        let task = session.dataTask(with: request.authenticated(by: token, state.environment.dialect))
+        // URLSession's own timeoutIntervalForResource does nothing here.
+        let clock = Task { [transfers, limits] in
+            try await Task.sleep(for: limits.total)
+            transfers.cancel(
+                task,
+                AuthError(
+                    .timeout, .resource, "the server did not answer within \(limits.total)",
+                    outcome: .perhapsProcessed, isTemporary: true))
+        }
+        defer { clock.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { transfers.begin(task, $0) }
+        } onCancel: {
+            transfers.cancel(task, CancellationError())
+        }
+    }
+}

@@ -1,0 +1,103 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import HTTPTypes
+internal import JOSE
+
+/// The transfers of one `URLSession`: follows no redirect, and ends an answer that grows too large.
+final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
+    struct Answer: Sendable {
+        let data: Data
+        let response: HTTPURLResponse
+    }
+
+    private struct Transfer {
+        let continuation: CheckedContinuation<Answer, any Error>
+        var data = Data()
+    }
+
+    private let bodyBytes: Int
+    private let state = Guarded(State())
+
+    private struct State {
+        var running: [Int: Transfer] = [:]
+        /// Ended before they began: a task may be cancelled at any time.
+        var ended: [Int: any Error] = [:]
+    }
+
+    init(bodyBytes: Int) { self.bodyBytes = bodyBytes }
+
+    func begin(_ task: URLSessionDataTask, _ continuation: CheckedContinuation<Answer, any Error>) {
+        let error = state.withLock { state in
+            let error = state.ended.removeValue(forKey: task.taskIdentifier)
+            if error == nil { state.running[task.taskIdentifier] = Transfer(continuation: continuation) }
+            return error
+        }
+        if let error { continuation.resume(throwing: error) } else { task.resume() }
+    }
+
+    /// Ends a transfer that has not begun yet, or runs.
+    func cancel(_ task: URLSessionTask, _ error: any Error) {
+        let transfer = state.withLock { state in
+            let transfer = state.running.removeValue(forKey: task.taskIdentifier)
+            if transfer == nil, task.state == .suspended { state.ended[task.taskIdentifier] = error }
+            return transfer
+        }
+        task.cancel()
+        transfer?.continuation.resume(throwing: error)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(nil) }
+
+    func urlSession(_ session: URLSession, dataTask task: URLSessionDataTask, didReceive data: Data) {
+        let isTooLarge = state.withLock { state in
+            guard let count = state.running[task.taskIdentifier]?.data.count else { return false }
+            guard count + data.count <= bodyBytes else { return true }
+            state.running[task.taskIdentifier]?.data.append(data)
+            return false
+        }
+        guard isTooLarge else { return }
+        cancel(
+            task,
+            AuthError(
+                .invalidResponse, .resource, "expected an answer of at most \(bodyBytes) bytes, found a larger one",
+                outcome: .perhapsProcessed))
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let transfer = state.withLock({ $0.running.removeValue(forKey: task.taskIdentifier) }) else { return }
+        if let error {
+            transfer.continuation.resume(throwing: Self.authError(error))
+        } else if let response = task.response as? HTTPURLResponse {
+            transfer.continuation.resume(returning: Answer(data: transfer.data, response: response))
+        } else {
+            transfer.continuation.resume(
+                throwing: AuthError(
+                    .invalidResponse, .resource, "expected an answer of HTTP", outcome: .perhapsProcessed))
+        }
+    }
+
+    private static func authError(_ error: any Error) -> AuthError {
+        let code = (error as? URLError)?.code
+        let isUnsent = [.cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .secureConnectionFailed].contains(code)
+        return AuthError(
+            code == .timedOut ? .timeout : .transport, .resource,
+            "the request failed: \((error as? URLError)?.localizedDescription ?? "\(type(of: error))")",
+            outcome: isUnsent ? .notSent : .perhapsProcessed, isTemporary: true)
+    }
+}
+
+extension URLTransfers.Answer {
+    /// The same for those who know nothing of Foundation.
+    var answer: HTTPAnswer {
+        var fields = HTTPFields()
+        for (name, value) in response.allHeaderFields {
+            guard let name = HTTPField.Name("\(name)") else { continue }
+            fields[name] = "\(value)"
+        }
+        return HTTPAnswer(
+            HTTPResponse(status: .init(code: response.statusCode), headerFields: fields), body: [UInt8](data))
+    }
+}

@@ -1,0 +1,162 @@
+import AppAuthCore
+import AppAuthFoundation
+import Foundation
+import FoundationNetworking
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// `URLRequest`s with the token of a session, and a `URLSession` without its faults on Linux.
+@Suite(.timeLimit(.minutes(5)))
+struct URLRequestTests {
+    private static let expired = Fault.status(
+        .unauthorized, [.wwwAuthenticate: #"Bearer realm="api", error="invalid_token""#])
+
+    /// A session without a browser, and a request to the provider's demo resource.
+    private func withSession(
+        _ test: (LocalProvider, AuthState, URLRequest) async throws -> Void
+    ) async throws {
+        let provider = try await LocalProvider.start(.demo)
+        do {
+            let client = Client(
+                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret")),
+                provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)))
+            let state = try await AuthState(
+                presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: .live)
+            var request = URLRequest(url: try #require(URL(string: provider.url(.api))))
+            request.httpMethod = "POST"
+            request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data("a=1".utf8)
+            try await test(provider, state, request)
+        } catch {
+            await provider.stop()
+            throw error
+        }
+        await provider.stop()
+    }
+
+    private func expect(
+        _ status: Int, _ session: AuthenticatedURLSession, _ request: URLRequest,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let found = try await session.data(for: request).1.statusCode
+        #expect(found == status, sourceLocation: sourceLocation)
+    }
+
+    @Test func `a request gets the token, and keeps all else`() async throws {
+        try await withSession { _, state, request in
+            var request = request
+            request.setValue("Basic left-over", forHTTPHeaderField: "Authorization")
+            let ready = try await state.authenticate(request)
+            let token = try await state.freshAccessToken()
+            #expect(ready.value(forHTTPHeaderField: "Authorization") == token.authorization)
+            #expect(ready.url == request.url && ready.httpMethod == "POST" && ready.httpBody == request.httpBody)
+            #expect(ready.value(forHTTPHeaderField: "Content-Type") == "text/plain")
+        }
+    }
+
+    @Test(arguments: ["http://api.example/", "ftp://127.0.0.1/", "https://", "https://user@api.example/"])
+    func `a URL that must not get a token is refused`(url: String) async throws {
+        try await withSession { provider, state, _ in
+            let request = URLRequest(url: try #require(URL(string: url)))
+            let error = await #expect(throws: AuthError.self) { try await state.authenticate(request) }
+            #expect(error?.code == .invalidConfiguration && error?.stage == .resource)
+            let session = AuthenticatedURLSession(state)
+            _ = await #expect(throws: AuthError.self) { try await session.data(for: request) }
+            #expect(provider.count(.api) == 0)
+        }
+    }
+
+    @Test func `an answer comes back whatever its status`() async throws {
+        try await withSession { provider, state, request in
+            let session = AuthenticatedURLSession(state)
+            let (data, response) = try await session.data(for: request)
+            #expect(response.statusCode == 200)
+            #expect(try JSON(parsing: [UInt8](data))["body"]?.string == "a=1")
+            provider.fault(.status(.notFound), at: .api)
+            try await expect(404, session, request)
+            #expect(provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `after a 401 that says invalid_token it is sent once more, with a new token and its body`() async throws
+    {
+        try await withSession { provider, state, request in
+            provider.fault(Self.expired, at: .api)
+            let (_, response) = try await AuthenticatedURLSession(state).data(for: request)
+            #expect(response.statusCode == 200)
+            let sent = provider.log(.api)
+            #expect(sent.count == 2 && sent.first?.body == sent.last?.body)
+            #expect(sent.first?.headers[.authorization] != sent.last?.headers[.authorization])
+        }
+    }
+
+    @Test func `a second 401 is the answer, and so is one that says something else`() async throws {
+        try await withSession { provider, state, request in
+            let session = AuthenticatedURLSession(state)
+            provider.fault(Self.expired, at: .api, times: 2)
+            try await expect(401, session, request)
+            #expect(provider.count(.api) == 2)
+            provider.fault(.status(.unauthorized), at: .api)
+            try await expect(401, session, request)
+            #expect(provider.count(.api) == 3)
+        }
+    }
+
+    @Test func `no redirect is followed, so that no other host gets the token`() async throws {
+        try await withSession { provider, state, request in
+            let other = try await LocalProvider.start(.demo)
+            provider.fault(.redirect(to: other.url(.api)), at: .api)
+            let (_, response) = try await AuthenticatedURLSession(state).data(for: request)
+            #expect(response.statusCode == 307)
+            #expect(other.log.isEmpty)
+            await other.stop()
+        }
+    }
+
+    @Test func `an answer that is too large is refused, one that is not comes whole`() async throws {
+        try await withSession { provider, state, request in
+            var limits = HTTPLimits.default
+            limits.bodyBytes = 20_000
+            let session = AuthenticatedURLSession(state, limits: limits)
+            provider.fault(.oversize(bytes: 40_000), at: .api)
+            let error = await #expect(throws: AuthError.self) { try await session.data(for: request) }
+            #expect(error?.code == .invalidResponse && error?.message.contains("20000 bytes") == true)
+            try await expect(200, session, request)
+        }
+    }
+
+    @Test func `an answer that takes too long is given up`() async throws {
+        try await withSession { provider, state, request in
+            var limits = HTTPLimits.default
+            limits.total = .milliseconds(300)
+            provider.fault(.drip(every: .milliseconds(100)), at: .api)
+            let session = AuthenticatedURLSession(state, limits: limits)
+            let error = await #expect(throws: AuthError.self) { try await session.data(for: request) }
+            #expect(error?.code == .timeout && error?.outcome == .perhapsProcessed && error?.isTemporary == true)
+        }
+    }
+
+    @Test func `a caller that is cancelled gets away at once`() async throws {
+        try await withSession { provider, state, request in
+            let hold = provider.hold(.api)
+            let session = AuthenticatedURLSession(state)
+            let task = Task { try await session.data(for: request) }
+            try await provider.requests(1, at: .api)
+            task.cancel()
+            _ = await #expect(throws: CancellationError.self) { try await task.value }
+            hold.release()
+        }
+    }
+
+    @Test func `a server that is gone is an error of transport`() async throws {
+        try await withSession { provider, state, request in
+            await provider.stop()
+            let error = await #expect(throws: AuthError.self) {
+                try await AuthenticatedURLSession(state).data(for: request)
+            }
+            #expect(error?.code == .transport && error?.outcome == .notSent)
+        }
+    }
+}
