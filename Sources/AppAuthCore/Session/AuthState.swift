@@ -126,22 +126,51 @@ public actor AuthState {
     public nonisolated func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
     ) async throws -> AccessToken {
-        // Thousands may wait: what they need is worked out anew for the one that begins a refresh.
-        let (need, find) = look(minimumValidity, forceRefresh, parameters)
-        let seen = need.seen
-        switch find {
+        switch begin(minimumValidity, forceRefresh, parameters) {
         case .ready(let token): return token
-        case .toWaitFor(let flight): if let token = try await flight.join() { return token }
+        case .wait(let flight, let call):
+            if let token = try await flight.join() { return token }
+            return try await beginRefresh(call)
         }
-        return try await beginRefresh(minimumValidity, forceRefresh, parameters, seen)
     }
 
-    private nonisolated func beginRefresh(
-        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters, _ seen: AccessToken?
-    ) async throws -> AccessToken {
-        var (need, find) = look(minimumValidity, forceRefresh, parameters)
+    private enum Beginning {
+        case ready(AccessToken)
+        case wait(SingleFlight<AccessToken>, Call)
+    }
+
+    @inline(never)
+    private nonisolated func begin(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
+    ) -> Beginning {
+        let (need, find) = look(minimumValidity, forceRefresh, parameters)
+        switch find {
+        case .ready(let token): return .ready(token)
+        case .toWaitFor(let flight):
+            return .wait(flight, Call(minimumValidity, forceRefresh, parameters, seen: need.seen))
+        }
+    }
+
+    /// What a waiting caller needs once it wakes. In a place of its own, since thousands may wait: all that a task keeps
+    /// while it waits has to fit into the first kilobyte of its stack, or each takes another one.
+    private final class Call: Sendable {
+        let minimumValidity: Duration?
+        let forceRefresh: Bool
+        let parameters: TokenParameters
+        let seen: AccessToken?
+
+        init(_ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters, seen: AccessToken?) {
+            (self.minimumValidity, self.forceRefresh) = (minimumValidity, forceRefresh)
+            (self.parameters, self.seen) = (parameters, seen)
+        }
+    }
+
+    @inline(never)
+    private nonisolated func beginRefresh(_ call: Call) async throws -> AccessToken {
+        // What is needed is worked out anew for the one that begins a refresh.
+        var (need, find) = look(call.minimumValidity, call.forceRefresh, call.parameters)
         // What another refresh has brought meanwhile is new to this caller.
-        need.seen = seen
+        need.seen = call.seen
         switch find {
         case .ready(let token): return token
         case .toWaitFor(let flight): return try await flight.run { [self, need] in try await refresh(need) }

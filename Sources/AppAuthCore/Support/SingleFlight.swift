@@ -21,16 +21,25 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         case nothing, cancelled
     }
 
-    private typealias Waiter = UnsafeContinuation<End, Never>
+    /// A caller that waits. What changes in it is the lock's of the flight.
+    ///
+    /// It is all that the closures of a wait capture, so that they need no place of their own in the waiting task.
+    private final class Waiter: @unchecked Sendable {
+        let flight: SingleFlight
+        /// What it starts if nothing runs; nil for one that only joins.
+        let operation: Operation?
+        var continuation: UnsafeContinuation<End, Never>?
+        /// Its cancellation may come before its continuation.
+        var isCancelled = false
+
+        init(_ flight: SingleFlight, _ operation: Operation?) { (self.flight, self.operation) = (flight, operation) }
+    }
 
     private struct State {
         var run: Run?
-        var nextID = 0
-        var waiting: [Int: Waiter] = [:]
+        var waiting: [ObjectIdentifier: Waiter] = [:]
         /// Who waits for the end, and not for the result.
         var settling: [CheckedContinuation<Void, Never>] = []
-        /// Callers whose cancellation came before their continuation.
-        var cancelled: Set<Int> = []
     }
 
     private let state = Guarded(State())
@@ -70,31 +79,27 @@ package final class SingleFlight<Value: Sendable>: Sendable {
     }
 
     private func wait(startingWith operation: Operation?) async -> End {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        // A cancellation that comes after the result leaves its mark behind.
-        defer { if Task.isCancelled { state.withLock { _ = $0.cancelled.remove(id) } } }
+        let waiter = Waiter(self, operation)
         return await withTaskCancellationHandler {
-            await withUnsafeContinuation { waiter in enter(id, waiter, operation) }
+            await withUnsafeContinuation { continuation in waiter.flight.enter(waiter, continuation) }
         } onCancel: {
-            leave(id)
+            waiter.flight.leave(waiter)
         }
     }
 
-    private func enter(_ id: Int, _ waiter: Waiter, _ operation: Operation?) {
+    private func enter(_ waiter: Waiter, _ continuation: UnsafeContinuation<End, Never>) {
         let (end, begun): (End?, Run?) = state.withLock { state in
-            if state.cancelled.remove(id) != nil { return (.cancelled, nil) }
-            guard state.run != nil || operation != nil else { return (.nothing, nil) }
-            state.waiting[id] = waiter
+            if waiter.isCancelled { return (.cancelled, nil) }
+            guard state.run != nil || waiter.operation != nil else { return (.nothing, nil) }
+            waiter.continuation = continuation
+            state.waiting[ObjectIdentifier(waiter)] = waiter
             guard state.run == nil else { return (nil, nil) }
             let run = Run()
             state.run = run
             return (nil, run)
         }
-        if let end { waiter.resume(returning: end) }
-        guard let begun, let operation else { return }
+        if let end { continuation.resume(returning: end) }
+        guard let begun, let operation = waiter.operation else { return }
         Task {
             let result: Result<Value, any Error>
             do { result = .success(try await operation()) } catch { result = .failure(error) }
@@ -108,16 +113,16 @@ package final class SingleFlight<Value: Sendable>: Sendable {
             defer { (state.run, state.waiting, state.settling) = (nil, [:], []) }
             return (state.waiting, state.settling)
         }
-        for waiter in waiting.values { waiter.resume(returning: .ended(run)) }
+        // Nobody else has them any more.
+        for waiter in waiting.values { waiter.continuation?.resume(returning: .ended(run)) }
         for continuation in settling { continuation.resume() }
     }
 
-    private func leave(_ id: Int) {
-        let waiter = state.withLock { state in
-            let waiter = state.waiting.removeValue(forKey: id)
-            if waiter == nil { state.cancelled.insert(id) }
-            return waiter
+    private func leave(_ waiter: Waiter) {
+        let continuation = state.withLock { state in
+            waiter.isCancelled = true
+            return state.waiting.removeValue(forKey: ObjectIdentifier(waiter))?.continuation
         }
-        waiter?.resume(returning: .cancelled)
+        continuation?.resume(returning: .cancelled)
     }
 }
