@@ -82,6 +82,10 @@ import Testing
             let url = moltin.baseURL + "/oauth/access_token"
             let inHeader = try await Wire.post(url, [("grant_type", "client_credentials")], [basic])
             #expect(inHeader.status == 400)
+            let client = [("client_id", "moltin-demo"), ("client_secret", "moltin-demo-secret")]
+            let both = [("grant_type", "client_credentials")] + client
+            let inBoth = try await Wire.post(url, both.map { (name: $0.0, value: $0.1) }, [basic])
+            #expect(inBoth.json == ["status": false, "error": "Client authentication failed"])
             #expect(try await authenticate(moltin).status == 200)
         }
     }

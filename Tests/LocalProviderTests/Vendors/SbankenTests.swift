@@ -8,12 +8,13 @@ import Testing
 @Suite struct SbankenTests {
     private func request(
         _ bank: Sbanken, authorization: String?, accept: String? = "application/json",
-        type: String = "application/x-www-form-urlencoded", body: String = "grant_type=client_credentials"
+        type: String = "application/x-www-form-urlencoded", query: String = "",
+        body: String = "grant_type=client_credentials"
     ) async throws -> Wire.Answer {
         var fields = [("Content-Type", type)]
         if let authorization { fields.append(("Authorization", authorization)) }
         if let accept { fields.append(("Accept", accept)) }
-        return try await Wire.send("POST", bank.baseURL + "/identityserver/connect/token", fields, body: body)
+        return try await Wire.send("POST", bank.baseURL + "/identityserver/connect/token" + query, fields, body: body)
     }
 
     private func basic(_ text: String) -> String { "Basic " + Data(text.utf8).base64EncodedString() }
@@ -80,6 +81,8 @@ import Testing
             #expect(more.json == ["error": "invalid_request"])
             let other = try await request(bank, authorization: right, body: "grant_type=password")
             #expect(other.json == ["error": "unsupported_grant_type"])
+            let inURI = try await request(bank, authorization: right, query: "?scope=api")
+            #expect(inURI.json == ["error": "invalid_request"])
             #expect(try await request(bank, authorization: right).status == 200)
             #expect(try await Wire.send("GET", bank.baseURL + "/identityserver/connect/token").status == 405)
         }
