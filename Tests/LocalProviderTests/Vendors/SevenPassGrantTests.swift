@@ -79,6 +79,13 @@ import Testing
         }
     }
 
+    @Test func `a grant that nobody knows is unsupported`() async throws {
+        try await withSevenPass { flow in
+            let answer = try await flow.token(Self.social, ["grant_type": "urn:example:other"])
+            #expect(answer.json?["error"]?.string == "unsupported_grant_type")
+        }
+    }
+
     @Test func `the provider without the addition knows no social grant`() async throws {
         try await withProvider { provider in
             let answer = try await Wire.post(
