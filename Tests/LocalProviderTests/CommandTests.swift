@@ -5,7 +5,7 @@ import Testing
 
 /// The executable `local-provider`, as a parent sees it.
 @Suite struct CommandTests {
-    private final class Child {
+    final class Child {
         let process = Process()
         let (input, output, errors) = (Pipe(), Pipe(), Pipe())
 

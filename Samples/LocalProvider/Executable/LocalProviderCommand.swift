@@ -9,7 +9,13 @@ struct LocalProviderCommand: AsyncParsableCommand {
         discussion: """
             The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
             sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
+
+            With --double it plays a vendor's server instead, and prints one line of JSON: base_url, and the clients, \
+            people and passwords that the double knows.
             """)
+
+    @Option(name: .customLong("double"), help: "Play a vendor's server instead of the provider.")
+    var vendor: VendorArgument?
 
     @Option(help: "The port; 0 for a free one.")
     var port: UInt16 = 0
@@ -43,11 +49,26 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let accessTokenLifetime, accessTokenLifetime < 1 {
             throw ValidationError("expected an access token lifetime of a second or more, found \(accessTokenLifetime)")
         }
+        guard vendor != nil else { return }
+        let ofTheProvider = [
+            "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation, "--user": !user.isEmpty,
+            "--client": !client.isEmpty,
+        ]
+        let wrong = ofTheProvider.filter(\.value).keys.sorted()
+        guard wrong.isEmpty else {
+            throw ValidationError("expected no \(wrong.joined(separator: " and no ")) with --double")
+        }
     }
 
     func run() async throws {
         // Before the first line is out: whoever reads it may send a signal at once.
         let end = EndOfService(withStandardInput: exitWithStdin)
+        if let vendor {
+            let double = try await vendor.start(doubleOptions, accessTokenLifetime: accessTokenLifetime)
+            Output.line(double.announcement)
+            await end.wait()
+            return await double.stop()
+        }
         let provider = try await LocalProvider.start(providerConfiguration, host: host, port: Int(port))
         Output.line(provider.issuer)
         await end.wait()
@@ -64,6 +85,13 @@ struct LocalProviderCommand: AsyncParsableCommand {
         configuration.keepsLog = false
         if verbose { configuration.observer = { Output.errorLine($0.redacted) } }
         return configuration
+    }
+
+    private var doubleOptions: DoubleOptions {
+        var options = DoubleOptions()
+        (options.host, options.port, options.keepsLog) = (host, Int(port), false)
+        if verbose { options.observer = { Output.errorLine($0.redacted) } }
+        return options
     }
 
     /// As the parser's own entry point, with 2 for wrong usage instead of its 64.

@@ -53,6 +53,7 @@ extension LocalProvider {
         package var keepsLog = true
         /// Called with each request when its answer is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
+        var addition: (any ProviderAddition)?
 
         package init(clients: [RegisteredClient], users: [User]) { (self.clients, self.users) = (clients, users) }
     }

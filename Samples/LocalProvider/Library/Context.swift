@@ -7,6 +7,8 @@ struct Context: Sendable {
     let issuer: Issuer
     let keys: KeyRing
     let store: Store
+    /// Everybody with an account. Its lock may be taken while the store's is held, never the other way round.
+    let people: Guarded<[User]>
     /// Keys the tokens in forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.
@@ -16,11 +18,13 @@ struct Context: Sendable {
 
     func client(_ id: String) -> RegisteredClient? { configuration.clients.first { $0.id == id } }
 
-    func user(subject: String) -> User? { configuration.users.first { $0.subject == subject } }
+    func user(subject: String) -> User? {
+        people.withLock { $0.first { $0.subject == subject } }
+    }
 
     /// The user with this name and password. Compares in constant time, also when the name is unknown.
     func user(name: String, password: String) -> User? {
-        let user = configuration.users.first { $0.name == name }
+        let user = people.withLock { $0.first { $0.name == name } }
         return constantTimeEqual(user?.password ?? "", password) && !password.isEmpty ? user : nil
     }
 

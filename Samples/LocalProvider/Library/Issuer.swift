@@ -7,33 +7,38 @@ struct Issuer: Sendable {
 
     var identifier: String { origin + path }
 
+    /// By endpoint, on this host.
+    private let paths: [Endpoint: String]
+
+    init(origin: String, path: String) {
+        (self.origin, self.path) = (origin, path)
+        paths = [
+            .openIDConfiguration: path + "/.well-known/openid-configuration",
+            // RFC 8414 §3.1: the well-known part stands between the host and the issuer's path.
+            .oauthMetadata: "/.well-known/oauth-authorization-server" + path,
+            .keys: path + "/jwks",
+            .authorization: path + "/authorize",
+            .interaction: path + "/interaction",
+            .token: path + "/token",
+            .userInfo: path + "/userinfo",
+            .api: path + "/api/echo",
+            .revocation: path + "/revoke",
+            .introspection: path + "/introspect",
+            .endSession: path + "/end_session",
+            .deviceAuthorization: path + "/device_authorization",
+            // RFC 8628 §3.3: short, since people type it.
+            .deviceVerification: path + "/device",
+        ]
+    }
+
     func url(_ endpoint: Endpoint) -> String { origin + self.path(of: endpoint) }
 
     /// The path of an endpoint on this host.
-    func path(of endpoint: Endpoint) -> String {
-        switch endpoint {
-        case .openIDConfiguration: path + "/.well-known/openid-configuration"
-        // RFC 8414 §3.1: the well-known part stands between the host and the issuer's path.
-        case .oauthMetadata: "/.well-known/oauth-authorization-server" + path
-        case .keys: path + "/jwks"
-        case .authorization: path + "/authorize"
-        case .interaction: path + "/interaction"
-        case .token: path + "/token"
-        case .userInfo: path + "/userinfo"
-        case .api: path + "/api/echo"
-        case .revocation: path + "/revoke"
-        case .introspection: path + "/introspect"
-        case .endSession: path + "/end_session"
-        case .deviceAuthorization: path + "/device_authorization"
-        // RFC 8628 §3.3: short, since people type it.
-        case .deviceVerification: path + "/device"
-        case .none: path + "/"
-        }
-    }
+    func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
     /// The endpoint at a path, and what follows its name: an interaction's id.
     func endpoint(at requested: String) -> Endpoint {
         if requested.hasPrefix(path(of: .interaction) + "/") { return .interaction }
-        return Endpoint.allCases.first { $0 != .none && path(of: $0) == requested } ?? .none
+        return paths.first { $0.value == requested }?.key ?? .none
     }
 }

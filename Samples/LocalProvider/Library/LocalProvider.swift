@@ -40,12 +40,11 @@ package final class LocalProvider: Sendable {
         let issuer = Issuer(origin: "http://\(name):\(server.port)", path: path)
         let context = Context(
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
-            formSecret: try randomBytes(32))
-        return LocalProvider(
-            server,
-            Router(
-                context: context, log: RequestLog(keepsEntries: configuration.keepsLog), plan: FaultPlan(),
-                holds: Holds()))
+            people: Guarded(configuration.users), formSecret: try randomBytes(32))
+        var traffic = Traffic(
+            keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
+        traffic.latency = configuration.latency
+        return LocalProvider(server, Router(context: context, traffic: traffic))
     }
 
     private init(_ server: Server, _ router: Router) {
@@ -60,43 +59,10 @@ package final class LocalProvider: Sendable {
     }
 }
 
-// MARK: What came in
-
-extension LocalProvider {
-    /// Every request so far, in the order of arrival.
-    package var log: [LoggedRequest] { router.log.all }
-
-    package func log(_ endpoint: Endpoint) -> [LoggedRequest] { log.filter { $0.endpoint == endpoint } }
-
-    package func count(_ endpoint: Endpoint) -> Int { router.log.count(endpoint) }
-
-    /// Returns once an endpoint has had so many requests in all.
-    package func requests(_ count: Int, at endpoint: Endpoint) async throws {
-        try await router.log.reaches(count, endpoint)
-    }
+extension LocalProvider: ObservedService {
+    package var traffic: Traffic { router.traffic }
 
     package func url(_ endpoint: Endpoint) -> String { router.context.issuer.url(endpoint) }
-}
-
-// MARK: What goes wrong
-
-extension LocalProvider {
-    /// Asks for a fault. Faults of one endpoint stand in a row: each request takes the first, until it was taken so often.
-    ///
-    /// - Parameter times: nil for always.
-    package func fault(_ fault: Fault, at endpoint: Endpoint, times: Int? = 1) {
-        router.plan.add(fault, at: endpoint, times: times)
-    }
-
-    /// Forgets the faults of an endpoint, or all of them.
-    package func clearFaults(at endpoint: Endpoint? = nil) { router.plan.clear(endpoint) }
-
-    /// Parks the requests of an endpoint from now on, until they are released.
-    package func hold(_ endpoint: Endpoint, before moment: Hold.Moment = .answer) -> Hold {
-        let hold = Hold(moment)
-        router.holds.add(hold, at: endpoint)
-        return hold
-    }
 }
 
 // MARK: Keys

@@ -35,9 +35,8 @@ enum Metadata {
             "response_types_supported": ["code"],
             "response_modes_supported": .array(
                 AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
-            "grant_types_supported": [
-                "authorization_code", "refresh_token", "client_credentials", "password", .string(DeviceCodeGrant.type),
-            ],
+            "grant_types_supported": .array(
+                (grantTypes + (context.configuration.addition?.grantTypes ?? [])).map(JSON.string)),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
             "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),
@@ -65,6 +64,10 @@ enum Metadata {
         // RFC 7662 §2.1: a client has to be authorized to ask.
         document["introspection_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
     }
+
+    private static let grantTypes = [
+        "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
+    ]
 
     private static let authentication: JSON = ["none", "client_secret_basic", "client_secret_post"]
 

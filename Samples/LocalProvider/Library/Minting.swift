@@ -17,7 +17,7 @@ extension LocalProvider {
         guard let client = context.client(clientID) else {
             throw ProviderError("no client is registered as '\(clientID)'")
         }
-        let users = context.configuration.users
+        let users = context.people.withLock { $0 }
         guard let user = userName.map({ name in users.first { $0.name == name } }) ?? users.first else {
             throw ProviderError("there is no such user")
         }

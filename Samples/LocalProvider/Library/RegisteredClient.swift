@@ -18,6 +18,8 @@ package struct RegisteredClient: Sendable {
     package var grantTypes: Set<String>
     /// How it may authenticate; a public client only by `none`.
     package var authentication: Set<Authentication>
+    /// How long its access tokens are good, in seconds; nil for the provider's default.
+    package var accessTokenLifetime: Int?
     /// Signs its ID tokens; nil for the provider's default.
     package var idTokenAlgorithm: SignatureAlgorithm?
     /// Signs its userinfo answers; nil for plain JSON (`userinfo_signed_response_alg`).

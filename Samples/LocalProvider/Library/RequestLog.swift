@@ -4,8 +4,7 @@ internal import JOSE
 final class RequestLog: Sendable {
     private let entries = Guarded<[LoggedRequest]>([])
     private let keepsEntries: Bool
-    private let tallies: [Endpoint: Tally] = Dictionary(
-        uniqueKeysWithValues: Endpoint.allCases.map { ($0, Tally()) })
+    private let tallies = Guarded<[Endpoint: Tally]>([:])
 
     init(keepsEntries: Bool) { self.keepsEntries = keepsEntries }
 
@@ -20,14 +19,22 @@ final class RequestLog: Sendable {
             entries.append(request)
             return entries.count - 1
         }
-        tallies[request.endpoint]?.add()
+        tally(request.endpoint).add()
         return index
     }
 
     func setStatus(_ status: Int, at index: Int) { entries.withLock { $0[index].status = status } }
 
-    func count(_ endpoint: Endpoint) -> Int { tallies[endpoint]?.count ?? 0 }
+    func count(_ endpoint: Endpoint) -> Int { tally(endpoint).count }
 
     /// Returns once the endpoint has had so many requests in all.
-    func reaches(_ count: Int, _ endpoint: Endpoint) async throws { try await tallies[endpoint]?.reaches(count) }
+    func reaches(_ count: Int, _ endpoint: Endpoint) async throws { try await tally(endpoint).reaches(count) }
+
+    private func tally(_ endpoint: Endpoint) -> Tally {
+        tallies.withLock { tallies in
+            let tally = tallies[endpoint] ?? Tally()
+            tallies[endpoint] = tally
+            return tally
+        }
+    }
 }

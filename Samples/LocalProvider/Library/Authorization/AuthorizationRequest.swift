@@ -17,6 +17,8 @@ struct AuthorizationRequest: Sendable {
     let resources: [String]
     /// The subject of the `id_token_hint`: only this person may sign in.
     let hintedSubject: String?
+    /// Everything that was sent, parameters of a particular provider included.
+    let parameters: Parameters
 }
 
 /// Why an authorization request is refused, and where the refusal is shown.
@@ -48,7 +50,8 @@ extension AuthorizationRequest {
         do {
             let checks = AuthorizationChecks(parameters: parameters, client: client, context: context)
             try checks.form()
-            self.client = client
+            try context.configuration.addition?.check(parameters)
+            (self.client, self.parameters) = (client, parameters)
             (self.redirectURI, self.wayBack) = (redirectURI, wayBack)
             nonce = parameters["nonce"]
             prompts = try checks.prompts()

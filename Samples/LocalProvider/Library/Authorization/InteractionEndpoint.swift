@@ -48,6 +48,9 @@ struct InteractionEndpoint {
     private func act(_ form: Parameters, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
         var (interaction, browser) = (interaction, browser)
         let step = context.step(of: interaction, browser)
+        if case .signIn = step, let reply = try context.configuration.addition?.take(form, interaction, context) {
+            return reply
+        }
         switch (form["action"], step) {
         case ("deny", _):
             guard end(interaction) else { return over }
@@ -59,7 +62,7 @@ struct InteractionEndpoint {
             guard let user = context.user(name: name, password: password) else {
                 return pages.signIn(interaction, failedName: name)
             }
-            return try signIn(user, &interaction, browser)
+            return try signIn(user, interaction, browser)
         case ("continue", .chooseAccount): interaction.hasChosenAccount = true
         case ("switch", .chooseAccount), ("switch", .consent):
             browser.signIn = nil
@@ -78,10 +81,11 @@ struct InteractionEndpoint {
         return .redirect(to: url(interaction))
     }
 
-    private func signIn(_ user: User, _ interaction: inout Interaction, _ browser: Browser) throws -> Reply {
-        interaction.hasSignedIn = true
-        let changed = interaction
-        context.store.withLock { $0.interactions[changed.id] = changed }
+    /// Goes on with the interaction as somebody who has just signed in.
+    func signIn(_ user: User, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
+        var changed = interaction
+        changed.hasSignedIn = true
+        context.store.withLock { [changed] in $0.interactions[changed.id] = changed }
         let renewed = try context.signIn(user, in: browser)
         var reply = Reply.redirect(to: url(interaction))
         reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)

@@ -18,10 +18,16 @@ struct Request: Sendable {
     }
 
     /// Whether the one Content-Type is that of a form, whatever its parameters.
-    var isForm: Bool {
+    var isForm: Bool { contentType == "application/x-www-form-urlencoded" }
+
+    /// Whether the one Content-Type is JSON, whatever its parameters.
+    var isJSON: Bool { contentType == "application/json" }
+
+    /// The one Content-Type in lower case, without parameters.
+    private var contentType: String? {
         let types = headers[values: .contentType]
-        guard types.count == 1, let type = types.first?.split(separator: ";").first else { return false }
-        return type.trimmingSpaces.lowercased() == "application/x-www-form-urlencoded"
+        guard types.count == 1, let type = types.first?.split(separator: ";").first else { return nil }
+        return type.trimmingSpaces.lowercased()
     }
 
     func cookie(_ name: String) -> String? {

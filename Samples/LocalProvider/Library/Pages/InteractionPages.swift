@@ -6,6 +6,7 @@ extension Pages {
     func signIn(_ interaction: Interaction, failedName: String? = nil) -> Reply {
         let (request, words) = (interaction.request, Phrases(interaction.request.language))
         let name = failedName ?? request.loginHint ?? ""
+        let choice = context.configuration.addition?.choice(words)
         let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
         let content: HTML = """
             <p class="soft">\(words.toContinue(to: request.client.name))</p>
@@ -16,11 +17,12 @@ extension Pages {
             \(signInFields(words, name: name))
             <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
             <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
+            \(choice?.html ?? "")
             </form>
             """
         return page(
             words.signIn, content, language: request.language, target: request.redirectURI,
-            failedName == nil ? .ok : .unprocessableContent)
+            sources: choice?.sources ?? [], failedName == nil ? .ok : .unprocessableContent)
     }
 
     func demoAccounts(_ words: Phrases) -> HTML {

@@ -8,10 +8,11 @@ struct Pages {
     ///
     /// - Parameter target: Where the page's form may lead, beside this provider: browsers hold `form-action` against
     ///   the redirects that follow a form, too.
+    /// - Parameter sources: Further sources of that policy.
     /// - Parameter script: What the policy lets run, by its hash.
     func page(
-        _ title: String, _ content: HTML, language: Language = .en, target: String? = nil, script: String? = nil,
-        _ status: HTTPResponse.Status = .ok
+        _ title: String, _ content: HTML, language: Language = .en, target: String? = nil, sources: [String] = [],
+        script: String? = nil, _ status: HTTPResponse.Status = .ok
     ) -> Reply {
         let html: HTML = """
             <!doctype html>
@@ -36,7 +37,7 @@ struct Pages {
         var reply = Reply(status, type: "text/html; charset=utf-8", html.description)
         let policy = [
             "default-src 'none'", "style-src \(Style.source)", "base-uri 'none'", "frame-ancestors 'none'",
-            "form-action 'self'" + (target.map { " " + Self.source(of: $0) } ?? ""),
+            (["form-action 'self'"] + (target.map { [Self.source(of: $0)] } ?? []) + sources).joined(separator: " "),
         ]
         let scripts = script.map { ["script-src \($0)"] } ?? []
         reply.headers[.contentSecurityPolicy] = (policy + scripts).joined(separator: "; ")

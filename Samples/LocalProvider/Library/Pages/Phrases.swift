@@ -38,6 +38,7 @@ struct Phrases {
     var mayClose: String { say("You may close this page.", "Sie können diese Seite schließen.") }
 
     func toContinue(to client: String) -> String { say("to continue to \(client)", "um mit \(client) fortzufahren") }
+    func goOn(with service: String) -> String { say("Continue with \(service)", "Weiter mit \(service)") }
     func continueAs(_ name: String) -> String { say("Continue as \(name)", "Weiter als \(name)") }
     func signedIn(as name: String) -> String { say("Signed in as \(name)", "Angemeldet als \(name)") }
     func consentTitle(_ client: String) -> String { say("Allow \(client)?", "\(client) erlauben?") }

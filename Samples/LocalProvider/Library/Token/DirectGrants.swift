@@ -39,7 +39,7 @@ struct PasswordGrant {
 
 extension Grant {
     /// A grant that no browser was needed for.
-    fileprivate init(
+    init(
         direct client: RegisteredClient, subject: String?, scopes: [String], _ form: Parameters, _ context: Context
     ) throws {
         self.init(

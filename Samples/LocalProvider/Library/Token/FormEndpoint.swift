@@ -18,14 +18,10 @@ struct FormEndpoint {
     }
 
     private func form(_ request: Request) throws(OAuthFailure) -> Parameters {
-        guard request.isForm else {
-            throw .invalidRequest("expected the Content-Type application/x-www-form-urlencoded")
+        do throws(FormProblem) {
+            return try request.plainForm()
+        } catch {
+            throw .invalidRequest(error.reason)
         }
-        guard let form = request.form else { throw .invalidRequest("expected a well-formed form in UTF-8") }
-        // RFC 6749 §2.3.1: credentials MUST NOT stand in the request URI; nothing else has a meaning there.
-        guard request.query.entries.isEmpty else { throw .invalidRequest("expected no parameters in the URI") }
-        // RFC 6749 §3.2: parameters MUST NOT be included more than once.
-        if let name = form.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
-        return form
     }
 }

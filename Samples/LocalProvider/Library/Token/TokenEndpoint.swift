@@ -15,7 +15,10 @@ struct TokenEndpoint {
             case "password": grant = PasswordGrant(context: context).issue
             case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
             default:
-                throw OAuthFailure("unsupported_grant_type", "the grant_type is not one that is supported")
+                guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {
+                    throw OAuthFailure("unsupported_grant_type", "the grant_type is not one that is supported")
+                }
+                grant = { try addition.tokens(type, $0, $1, context) }
             }
             guard client.grantTypes.contains(type) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")

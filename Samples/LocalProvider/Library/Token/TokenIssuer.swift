@@ -30,9 +30,10 @@ struct TokenIssuer {
         for grant: Grant, scopes: [String], resources: [String], in records: inout Records
     ) throws -> String {
         let (token, now) = (try OpaqueToken.make(), context.now)
+        let lifetime = context.client(grant.clientID).map(context.accessTokenLifetime(of:))
         records.accessTokens[token] = AccessToken(
             grantID: grant.id, scopes: scopes, resources: resources, issuedAt: now,
-            expiresAt: now.adding(context.configuration.accessTokenLifetime))
+            expiresAt: now.adding(lifetime ?? context.configuration.accessTokenLifetime))
         return token
     }
 
@@ -48,8 +49,14 @@ struct TokenIssuer {
     func answer(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenAnswer {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
         return TokenAnswer(
-            accessToken: issued.accessToken, expiresIn: context.configuration.accessTokenLifetime,
+            accessToken: issued.accessToken, expiresIn: context.accessTokenLifetime(of: client),
             scopes: issued.scopes, refreshToken: issued.refreshToken,
             idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
+    }
+}
+
+extension Context {
+    fileprivate func accessTokenLifetime(of client: RegisteredClient) -> Int {
+        client.accessTokenLifetime ?? configuration.accessTokenLifetime
     }
 }

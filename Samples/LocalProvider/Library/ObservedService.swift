@@ -1,0 +1,41 @@
+/// A service whose requests tests can see, count and park, and that goes wrong when asked to.
+package protocol ObservedService: Sendable {
+    var traffic: Traffic { get }
+}
+
+// MARK: What came in
+
+extension ObservedService {
+    /// Every request so far, in the order of arrival.
+    package var log: [LoggedRequest] { traffic.log.all }
+
+    package func log(_ endpoint: Endpoint) -> [LoggedRequest] { log.filter { $0.endpoint == endpoint } }
+
+    package func count(_ endpoint: Endpoint) -> Int { traffic.log.count(endpoint) }
+
+    /// Returns once an endpoint has had so many requests in all.
+    package func requests(_ count: Int, at endpoint: Endpoint) async throws {
+        try await traffic.log.reaches(count, endpoint)
+    }
+}
+
+// MARK: What goes wrong
+
+extension ObservedService {
+    /// Asks for a fault. Faults of one endpoint stand in a row: each request takes the first, until it was taken so often.
+    ///
+    /// - Parameter times: nil for always.
+    package func fault(_ fault: Fault, at endpoint: Endpoint, times: Int? = 1) {
+        traffic.plan.add(fault, at: endpoint, times: times)
+    }
+
+    /// Forgets the faults of an endpoint, or all of them.
+    package func clearFaults(at endpoint: Endpoint? = nil) { traffic.plan.clear(endpoint) }
+
+    /// Parks the requests of an endpoint from now on, until they are released.
+    package func hold(_ endpoint: Endpoint, before moment: Hold.Moment = .answer) -> Hold {
+        let hold = Hold(moment)
+        traffic.holds.add(hold, at: endpoint)
+        return hold
+    }
+}

@@ -1,0 +1,57 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// The server of a double that is no OpenID provider: leads each request past log, holds and faults to what answers.
+struct DoubleServer: Sendable {
+    let origin: String
+    let port: Int
+    let traffic: Traffic
+    private let serving: Task<Void, Never>
+
+    /// - Parameters:
+    ///   - places: The endpoints by their paths; everything else is ``Endpoint/none``.
+    ///   - answer: Called for each request that is meant for this origin, ``Endpoint/none`` included.
+    /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
+    static func start(
+        _ options: DoubleOptions, _ clock: MovableClock, places: [String: Endpoint],
+        answer: @escaping @Sendable (Request, Endpoint) throws -> Reply
+    ) async throws -> DoubleServer {
+        let server = try await Server.listen(
+            host: options.host == "localhost" ? "127.0.0.1" : options.host, port: options.port, limits: Limits())
+        let name = options.host.contains(":") ? "[\(options.host)]" : options.host
+        let origin = "http://\(name):\(server.port)"
+        let traffic = Traffic(keepsLog: options.keepsLog, clock: { clock.now }, observer: options.observer)
+        let serving = Task {
+            await server.run { request in
+                let endpoint = places[request.path] ?? .none
+                return try await traffic.pass(request, at: endpoint) { faults in
+                    guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
+                    do {
+                        return try answer(request, endpoint).edited(by: faults)
+                    } catch {
+                        return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
+                    }
+                }
+            }
+        }
+        return DoubleServer(origin: origin, port: server.port, traffic: traffic, serving: serving)
+    }
+
+    func stop() async {
+        serving.cancel()
+        await serving.value
+    }
+}
+
+extension Reply {
+    /// With the document changed as faults ask for it; an answer that is no JSON object stays.
+    fileprivate func edited(by faults: [Fault]) -> Reply {
+        var reply = self
+        for case .editDocument(let edit) in faults {
+            guard var document = try? JSON(parsing: reply.body).object else { continue }
+            edit(&document)
+            reply.body = Array(JSON.object(document).serialized().utf8)
+        }
+        return reply
+    }
+}

@@ -1,0 +1,83 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+package import JOSE
+
+/// Moltin's first API: OAuth 2.0 whose token answers, errors and idea of a dead token are its own.
+package final class Moltin: VendorDouble {
+    package struct Configuration: Sendable {
+        package var clientID = "moltin-demo"
+        package var clientSecret = "moltin-demo-secret"
+        /// What the code of an authorization_code exchange has to come with.
+        package var redirectURI = "http://127.0.0.1/callback"
+        /// In seconds.
+        package var tokenLifetime = 3600
+        /// A refresh token with client_credentials too, which RFC 6749 §4.4.3 advises against.
+        package var refreshesClientCredentials = false
+        /// Errors as `errors`, a list, instead of `error`, a string: some of Moltin's answers did it so.
+        package var namesErrorsInPlural = false
+        package var options = DoubleOptions()
+
+        package init() {}
+    }
+
+    package let clock: MovableClock
+    let server: DoubleServer
+    let tokens: MoltinTokens
+    let configuration: Configuration
+    private let demoCode: String
+
+    package static func start(_ configuration: Configuration = .init()) async throws -> Moltin {
+        let clock = MovableClock(configuration.options.clock)
+        let tokens = MoltinTokens(lifetime: configuration.tokenLifetime, clock: clock)
+        let token = MoltinTokenEndpoint(configuration: configuration, tokens: tokens)
+        let products = MoltinProducts(tokens: tokens)
+        let server = try await DoubleServer.start(
+            configuration.options, clock, places: ["/oauth/access_token": .token, "/v1/products": .products]
+        ) { request, endpoint in
+            do throws(MoltinFailure) {
+                switch endpoint {
+                case .token: return try token.answer(to: request)
+                case .products: return try products.answer(to: request)
+                default: throw MoltinFailure(.notFound, "There is nothing at this address")
+                }
+            } catch {
+                return error.reply(inPlural: configuration.namesErrorsInPlural)
+            }
+        }
+        return Moltin(configuration, clock, server, tokens, demoCode: try tokens.makeCode())
+    }
+
+    private init(
+        _ configuration: Configuration, _ clock: MovableClock, _ server: DoubleServer, _ tokens: MoltinTokens,
+        demoCode: String
+    ) {
+        (self.configuration, self.clock, self.server, self.tokens) = (configuration, clock, server, tokens)
+        self.demoCode = demoCode
+    }
+
+    package var baseURL: String { server.origin }
+    package var traffic: Traffic { server.traffic }
+
+    package func stop() async { await server.stop() }
+
+    package var demo: JSON {
+        [
+            "base_url": .string(baseURL), "client_id": .string(configuration.clientID),
+            "client_secret": .string(configuration.clientSecret), "redirect_uri": .string(configuration.redirectURI),
+            "code": .string(demoCode),
+        ]
+    }
+}
+
+extension Endpoint {
+    /// `/v1/products`
+    package static let products = Endpoint(rawValue: "products")
+}
+
+extension Moltin {
+    /// What a person's consent in the browser would give: good once, for the configured redirect URI.
+    package func makeCode() throws -> String { try tokens.makeCode() }
+
+    /// Ends every access token; refresh tokens live on.
+    package func killAccessTokens() { tokens.killAccessTokens() }
+}

@@ -1,0 +1,67 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// `POST /oauth/access_token`: a form, with the client in the body.
+struct MoltinTokenEndpoint: Sendable {
+    let configuration: Moltin.Configuration
+    let tokens: MoltinTokens
+
+    func answer(to request: Request) throws(MoltinFailure) -> Reply {
+        guard request.method == .post else { throw MoltinFailure(.methodNotAllowed, "Expected POST") }
+        let form: Parameters
+        do throws(FormProblem) { form = try request.plainForm() } catch { throw MoltinFailure(error.reason) }
+        // The client stands in the body and nowhere else.
+        guard request.headers[.authorization] == nil else { throw .wrongClient }
+        guard let grant = form["grant_type"] else { throw MoltinFailure("Expected a grant_type") }
+        switch grant {
+        case "client_credentials":
+            try checkSecret(form)
+            return try issue(grant, withRefreshToken: configuration.refreshesClientCredentials)
+        case "implicit":
+            // Their name for a read-only grant, which takes only the client's id.
+            try checkID(form)
+            guard form["client_secret"] == nil else {
+                throw MoltinFailure("The implicit grant takes only a client_id")
+            }
+            return try issue(grant, withRefreshToken: false)
+        case "refresh_token":
+            try checkSecret(form)
+            guard let token = form["refresh_token"], tokens.spend(refreshToken: token) else {
+                throw MoltinFailure("Refresh token is not valid")
+            }
+            return try issue(grant, withRefreshToken: true)
+        case "authorization_code":
+            try checkSecret(form)
+            guard let code = form["code"], form["redirect_uri"] == configuration.redirectURI,
+                tokens.spend(code: code)
+            else { throw MoltinFailure("Authorization code is not valid") }
+            return try issue(grant, withRefreshToken: true)
+        default: throw MoltinFailure("The grant_type is not supported")
+        }
+    }
+
+    private func checkID(_ form: Parameters) throws(MoltinFailure) {
+        guard form["client_id"] == configuration.clientID else { throw .wrongClient }
+    }
+
+    private func checkSecret(_ form: Parameters) throws(MoltinFailure) {
+        try checkID(form)
+        guard constantTimeEqual(form["client_secret"] ?? "", configuration.clientSecret) else { throw .wrongClient }
+    }
+
+    /// Beside RFC 6749 §5.1: `identifier`, the name of the grant, and `expires`, the end in seconds since 1970.
+    private func issue(_ grant: String, withRefreshToken: Bool) throws(MoltinFailure) -> Reply {
+        guard let issued = try? tokens.issue(withRefreshToken: withRefreshToken) else {
+            throw MoltinFailure(.internalServerError, "No token could be made")
+        }
+        var document = JSON.Object()
+        document["access_token"] = .string(issued.accessToken)
+        document["token_type"] = "Bearer"
+        document["identifier"] = .string(grant)
+        document["expires"] = .number(.init(issued.expiresAt.seconds))
+        document["expires_in"] = .number(.init(tokens.lifetime))
+        document["refresh_token"] = issued.refreshToken.map(JSON.string)
+        return Reply.json(.object(document)).notStored
+    }
+}

@@ -1,0 +1,14 @@
+package import FoundationEssentials
+internal import JOSE
+
+/// A clock that is ahead of another by as much as it was moved.
+package final class MovableClock: Sendable {
+    private let base: @Sendable () -> Date
+    private let lead = Guarded(0)
+
+    init(_ base: @escaping @Sendable () -> Date) { self.base = base }
+
+    package var now: Date { base().adding(lead.withLock { $0 }) }
+
+    func advance(_ seconds: Int) { lead.withLock { $0 += seconds } }
+}

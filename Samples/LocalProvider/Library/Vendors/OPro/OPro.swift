@@ -1,0 +1,82 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+package import JOSE
+
+/// The demo of oPRO, a Rails OAuth provider with its own dialect: no `grant_type`, errors in prose, tokens that never end,
+/// and `Authorization: Token token="…"`.
+package final class OPro: VendorDouble {
+    package struct Configuration: Sendable {
+        package var clientID = "opro-demo"
+        package var clientSecret = "opro-demo-secret"
+        /// In seconds; nil for tokens that never end, which the answer says as `"expires_in": null`.
+        package var tokenLifetime: Int?
+        package var options = DoubleOptions()
+
+        package init() {}
+    }
+
+    package let clock: MovableClock
+    let server: DoubleServer
+    let records: OProRecords
+    let configuration: Configuration
+    private let demoCode: String
+
+    package static func start(_ configuration: Configuration = .init()) async throws -> OPro {
+        let clock = MovableClock(configuration.options.clock)
+        let records = OProRecords(lifetime: configuration.tokenLifetime, clock: clock)
+        let token = OProTokenEndpoint(configuration: configuration, records: records)
+        let users = OProUserEndpoints(records: records)
+        let server = try await DoubleServer.start(configuration.options, clock, places: places) { request, endpoint in
+            switch endpoint {
+            case .token: try token.answer(to: request)
+            case .me: users.me(request)
+            case .randomUser: try users.random(request)
+            case .showMeTheMoney: users.showMeTheMoney(request)
+            default: .json(["status": "404", "error": "Not Found"], .notFound)
+            }
+        }
+        return OPro(configuration, clock, server, records, demoCode: try records.makeCode(for: OProUser.ruby.id))
+    }
+
+    private static let places: [String: Endpoint] = [
+        "/oauth/token.json": .token, "/users/me.json": .me, "/users/random.json": .randomUser,
+        "/oauth_tests/show_me_the_money": .showMeTheMoney, "/oauth_tests/show_me_the_money.json": .showMeTheMoney,
+    ]
+
+    private init(
+        _ configuration: Configuration, _ clock: MovableClock, _ server: DoubleServer, _ records: OProRecords,
+        demoCode: String
+    ) {
+        (self.configuration, self.clock, self.server, self.records) = (configuration, clock, server, records)
+        self.demoCode = demoCode
+    }
+
+    package var baseURL: String { server.origin }
+    package var traffic: Traffic { server.traffic }
+
+    package func stop() async { await server.stop() }
+
+    package var demo: JSON {
+        let ruby = OProUser.ruby
+        return [
+            "base_url": .string(baseURL), "client_id": .string(configuration.clientID),
+            "client_secret": .string(configuration.clientSecret), "username": .string(ruby.username),
+            "email": .string(ruby.email), "password": .string(ruby.password), "code": .string(demoCode),
+        ]
+    }
+}
+
+extension Endpoint {
+    /// `/users/random.json`
+    package static let randomUser = Endpoint(rawValue: "randomUser")
+    /// `/oauth_tests/show_me_the_money`
+    package static let showMeTheMoney = Endpoint(rawValue: "showMeTheMoney")
+}
+
+extension OPro {
+    /// What the demo user's consent in the browser would give: good once.
+    package func makeCode() throws -> String { try records.makeCode(for: OProUser.ruby.id) }
+
+    /// Ends every access token; refresh tokens live on.
+    package func killAccessTokens() { records.killAccessTokens() }
+}

@@ -1,0 +1,72 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// `POST /oauth/token.json`: password, code and refresh are told apart by their parameters, since there is no
+/// `grant_type`. The body is a form.
+struct OProTokenEndpoint: Sendable {
+    let configuration: OPro.Configuration
+    let records: OProRecords
+
+    /// Every failure is 401, and `error` is prose. oPRO's names what it was sent, the secret too, so a client must show
+    /// it to nobody.
+    private struct Failure: Error {
+        let sentence: String
+
+        var reply: Reply { Reply.json(["error": .string(sentence)], .unauthorized).notStored }
+    }
+
+    func answer(to request: Request) throws -> Reply {
+        guard request.method == .post else { return .notAllowed("POST") }
+        do {
+            let userID = try userID(form(request))
+            let issued = try records.issue(to: userID)
+            return Reply.json([
+                "access_token": .string(issued.accessToken), "token_type": "bearer",
+                "refresh_token": .string(issued.refreshToken),
+                "expires_in": records.lifetime.map { .number(.init($0)) } ?? .null,
+            ]).notStored
+        } catch let failure as Failure {
+            return failure.reply
+        }
+    }
+
+    private func form(_ request: Request) throws -> Parameters {
+        do throws(FormProblem) {
+            return try request.plainForm()
+        } catch {
+            throw Failure(sentence: "This request could not be read: \(error.reason)")
+        }
+    }
+
+    private func userID(_ form: Parameters) throws -> Int {
+        guard form["grant_type"] == nil else {
+            throw Failure(sentence: "There is no grant_type here, only a password, a code or a refresh_token")
+        }
+        guard form["client_id"] == configuration.clientID,
+            constantTimeEqual(form["client_secret"] ?? "", configuration.clientSecret)
+        else {
+            let (id, secret) = (form["client_id"] ?? "", form["client_secret"] ?? "")
+            throw Failure(sentence: "There is no application with client_id=\(id) and client_secret=\(secret)")
+        }
+        guard ["password", "code", "refresh_token"].filter({ form[$0] != nil }).count == 1 else {
+            throw Failure(sentence: "Expected one of a password, a code and a refresh_token")
+        }
+        if let code = form["code"] {
+            guard let user = records.spend(code: code) else {
+                throw Failure(sentence: "No user of this application has been granted code=\(code)")
+            }
+            return user
+        }
+        if let token = form["refresh_token"] {
+            guard let user = records.spend(refreshToken: token) else {
+                throw Failure(sentence: "No user of this application has refresh_token=\(token)")
+            }
+            return user
+        }
+        guard (form["username"] == nil) != (form["email"] == nil),
+            let name = form["username"] ?? form["email"],
+            let user = records.user(named: name, isEmail: form["email"] != nil, password: form["password"] ?? "")
+        else { throw Failure(sentence: "Could not find a user that belongs to this name and password") }
+        return user.id
+    }
+}

@@ -1,0 +1,67 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+package import JOSE
+
+/// S'banken's authorization server and a little of its API: client credentials, with a client that is encoded in its own
+/// way.
+package final class Sbanken: VendorDouble {
+    package struct Configuration: Sendable {
+        /// Both hold what percent-encoding changes, what it leaves alone, and a space, which form encoding makes a `+`.
+        package var clientID = "demo/app+1=@bank"
+        package var clientSecret = "s3cret /+=@&%:ø-_.!~*'()"
+        /// In seconds.
+        package var tokenLifetime = 3600
+        package var options = DoubleOptions()
+
+        package init() {}
+    }
+
+    package let clock: MovableClock
+    let server: DoubleServer
+    let tokens: SbankenTokens
+    let configuration: Configuration
+
+    package static func start(_ configuration: Configuration = .init()) async throws -> Sbanken {
+        let clock = MovableClock(configuration.options.clock)
+        let tokens = SbankenTokens(lifetime: configuration.tokenLifetime, clock: clock)
+        let token = SbankenTokenEndpoint(configuration: configuration, tokens: tokens)
+        let accounts = SbankenAccounts(tokens: tokens)
+        let server = try await DoubleServer.start(
+            configuration.options, clock,
+            places: ["/identityserver/connect/token": .token, "/exec.bank/api/v1/Accounts": .accounts]
+        ) { request, endpoint in
+            switch endpoint {
+            case .token: try token.answer(to: request)
+            case .accounts: accounts.answer(to: request)
+            default: Reply(.notFound)
+            }
+        }
+        return Sbanken(configuration, clock, server, tokens)
+    }
+
+    private init(
+        _ configuration: Configuration, _ clock: MovableClock, _ server: DoubleServer, _ tokens: SbankenTokens
+    ) {
+        (self.configuration, self.clock, self.server, self.tokens) = (configuration, clock, server, tokens)
+    }
+
+    package var baseURL: String { server.origin }
+    package var traffic: Traffic { server.traffic }
+
+    package func stop() async { await server.stop() }
+
+    /// Ends every access token.
+    package func killAccessTokens() { tokens.killAll() }
+
+    package var demo: JSON {
+        [
+            "base_url": .string(baseURL), "client_id": .string(configuration.clientID),
+            "client_secret": .string(configuration.clientSecret),
+        ]
+    }
+}
+
+extension Endpoint {
+    /// `/exec.bank/api/v1/Accounts`
+    package static let accounts = Endpoint(rawValue: "accounts")
+}

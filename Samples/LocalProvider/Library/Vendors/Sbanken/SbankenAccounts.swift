@@ -1,0 +1,34 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// `GET /exec.bank/api/v1/Accounts` with a bearer token: one authenticated call. The path, and the members with
+/// amounts in øre, are the double's choice.
+struct SbankenAccounts: Sendable {
+    let tokens: SbankenTokens
+
+    func answer(to request: Request) -> Reply {
+        guard request.method == .get else { return .notAllowed("GET") }
+        let fields = request.headers[values: .authorization]
+        guard fields.count == 1, let field = fields.first, field.hasPrefix("Bearer ") else {
+            return Self.refusal("Bearer")
+        }
+        guard tokens.isAlive(String(field.dropFirst("Bearer ".count))) else {
+            return Self.refusal(#"Bearer error="invalid_token""#)
+        }
+        return Reply.json([
+            "availableItems": 2, "isError": false,
+            "items": [
+                ["accountId": "A1", "name": "Lønnskonto", "accountType": "Standard account", "available": 120450],
+                [
+                    "accountId": "A2", "name": "Sparekonto", "accountType": "High interest account",
+                    "available": 8000000,
+                ],
+            ],
+        ]).notStored
+    }
+
+    /// RFC 6750 §3: a challenge, with an error where a token was sent.
+    private static func refusal(_ challenge: String) -> Reply {
+        Reply(.unauthorized, [.wwwAuthenticate: challenge])
+    }
+}

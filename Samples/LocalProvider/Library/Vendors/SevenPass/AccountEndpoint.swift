@@ -1,0 +1,60 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// `me`: GET gives the claims that the token's scopes allow; PATCH changes those that the body names and leaves the others
+/// alone (null takes one away); PUT puts the body in the place of everything that can be changed. Both need the scope
+/// `profile`, and answer with what GET would.
+struct AccountEndpoint {
+    let context: Context
+    private var api: AccountsAPI { AccountsAPI(context: context) }
+
+    /// The others belong to the service: `sub`, `email` (the login) and what is said of it.
+    private static let changeable = [
+        "name", "given_name", "family_name", "middle_name", "nickname", "gender", "birthdate", "zoneinfo", "locale",
+    ]
+
+    func answer(to request: Request) -> Reply {
+        guard [.get, .put, .patch].contains(request.method) else { return .notAllowed("GET, PUT, PATCH") }
+        do {
+            return try api.answer {
+                let (user, scopes) = try api.person(request)
+                guard request.method != .get else { return claims(of: user, scopes) }
+                _ = try api.person(request, scope: "profile")
+                let changed = try change(user, try api.object(request), replacing: request.method == .put)
+                return claims(of: changed, scopes)
+            }
+        } catch {
+            return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
+        }
+    }
+
+    private func claims(of user: User, _ scopes: [String]) -> Reply {
+        var claims: JSON.Object = ["sub": .string(user.subject)]
+        for claim in user.claims(for: scopes).members { claims[claim.name] = claim.value }
+        return .json(context.edited(.object(claims)))
+    }
+
+    private func change(_ user: User, _ changes: JSON.Object, replacing: Bool) throws -> User {
+        let wrong = changes.members.filter { member in
+            let isText = member.value.string != nil || member.value == .null
+            return !Self.changeable.contains(member.name) || !isText
+        }
+        guard wrong.isEmpty else {
+            throw AccountsAPI.Refusal(
+                .unprocessableContent, "validation_failed", "expected names that can be changed, with strings or null",
+                fields: wrong.map(\.name.forDescription))
+        }
+        let now = context.now.seconds
+        return context.people.withLock { people in
+            guard let index = people.firstIndex(where: { $0.subject == user.subject }) else { return user }
+            if replacing { for name in Self.changeable { people[index].claims[name] = nil } }
+            for change in changes.members {
+                // Not `nil`, which is a JSON value too.
+                people[index].claims[change.name] = change.value == .null ? Optional.none : change.value
+            }
+            people[index].claims["updated_at"] = .number(.init(now))
+            return people[index]
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// What the endpoints of the accounts API have in common: bearer tokens, JSON in and out.
+struct AccountsAPI {
+    let context: Context
+
+    /// A refusal in JSON: `error`, `error_description`, and where fields are wrong `fields`, their names.
+    struct Refusal: Error {
+        let reply: Reply
+
+        init(_ reply: Reply) { self.reply = reply }
+
+        init(_ status: HTTPResponse.Status, _ error: String, _ description: String, fields: [String] = []) {
+            var document: JSON.Object = ["error": .string(error), "error_description": .string(description)]
+            if !fields.isEmpty { document["fields"] = .array(fields.map(JSON.string)) }
+            reply = .json(.object(document), status)
+        }
+    }
+
+    func answer(_ body: () throws -> Reply) rethrows -> Reply {
+        do {
+            return try body().notStored
+        } catch let refusal as Refusal {
+            return refusal.reply.notStored
+        }
+    }
+
+    /// The person that the request's token belongs to, and its scopes.
+    ///
+    /// - Parameter scope: What the token must be good for.
+    func person(_ request: Request, scope: String = "openid") throws -> (user: User, scopes: [String]) {
+        let (token, grant) = try access(request)
+        guard token.scopes.contains(scope), let user = grant.subject.flatMap(context.user(subject:)) else {
+            let refusal = BearerToken.Refusal(
+                .forbidden, "insufficient_scope", "expected the token of a person for the scope \(scope)", scope: scope)
+            throw Refusal(refusal.reply)
+        }
+        return (user, token.scopes)
+    }
+
+    /// Succeeds if the request's token was given to a client for itself.
+    func client(_ request: Request) throws {
+        guard try access(request).grant.subject == nil else {
+            let refusal = BearerToken.Refusal(
+                .forbidden, "insufficient_scope", "expected a token of client credentials", scope: "")
+            throw Refusal(refusal.reply)
+        }
+    }
+
+    private func access(_ request: Request) throws -> (token: AccessToken, grant: Grant) {
+        do throws(BearerToken.Refusal) {
+            return try BearerToken(context: context).access(
+                request, resource: context.issuer.identifier + "/api/accounts")
+        } catch {
+            throw Refusal(error.reply)
+        }
+    }
+
+    func object(_ request: Request) throws -> JSON.Object {
+        guard request.isJSON else {
+            throw Refusal(.unsupportedMediaType, "unsupported_media_type", "expected the Content-Type application/json")
+        }
+        guard let object = try? JSON(parsing: request.body).object else {
+            throw Refusal(.badRequest, "invalid_json", "expected a JSON object")
+        }
+        return object
+    }
+}

@@ -1,0 +1,36 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// `/externals/callback?code=…&state=…&fbapp_type=web|native`: opened by the client in the browser that began the
+/// sign-in, with what Facebook answered. Goes on with the flow, which ends at the client's redirect.
+struct ExternalCallbackEndpoint {
+    let context: Context
+    let facebook: Facebook
+    let handOvers: HandOvers
+    private var pages: Pages { Pages(context: context) }
+
+    func answer(to request: Request) throws -> Reply {
+        guard request.method == .get else { return .notAllowed("GET") }
+        guard request.query.repeated == nil, let code = request.query["code"], let state = request.query["state"],
+            let way = request.query["fbapp_type"].flatMap(Facebook.Way.init)
+        else { return pages.refusal("Expected one code, one state, and an fbapp_type of web or native.") }
+        let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
+        let found = context.store.withLock { records in
+            (handOvers.find(state).flatMap { records.interactions[$0] }, cookie.flatMap { records.browser($0, now) })
+        }
+        guard let interaction = found.0, interaction.expiresAt > now else {
+            return pages.error("No sign-in waits with this state. Please start again.", .badRequest)
+        }
+        // Checked before anything is spent: who guesses a state, or was sent one, cannot end the other's sign-in.
+        guard let browser = found.1, browser.id == interaction.browserID else {
+            return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
+        }
+        guard facebook.spend(code, way, now), handOvers.end(state) else {
+            return pages.error("Facebook knows nothing of this code.", .badRequest)
+        }
+        guard let user = facebook.person(context) else {
+            return pages.error("Nobody has an account.", .badRequest)
+        }
+        return try InteractionEndpoint(context: context).signIn(user, interaction, browser)
+    }
+}

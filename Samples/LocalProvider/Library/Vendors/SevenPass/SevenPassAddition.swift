@@ -1,0 +1,93 @@
+/// What 7Pass has beyond OpenID Connect.
+struct SevenPassAddition: ProviderAddition {
+    let facebook: Facebook
+    let handOvers = HandOvers()
+    let optIns = OptIns()
+
+    private static let places: [String: Endpoint] = [
+        "/me": .me, "/me/optins": .optIns, "/checkMail": .checkMail, "/checkPassword": .checkPassword,
+        "/registration": .registration,
+    ]
+
+    func endpoint(at path: String, _ issuer: Issuer) -> Endpoint? {
+        guard path.hasPrefix(issuer.path + "/") else { return nil }
+        var rest = String(path.dropFirst(issuer.path.count))
+        switch rest {
+        case "/externals/callback": return .externalCallback
+        case "/facebook/dialog": return .facebookDialog
+        case "/facebook/app": return .facebookApp
+        default: break
+        }
+        // Below the API base, or directly below the issuer.
+        if rest.hasPrefix("/api/accounts/") { rest.removeFirst("/api/accounts".count) }
+        return rest.hasPrefix("/me/optins/") ? .optIns : Self.places[rest]
+    }
+
+    func answer(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
+        switch endpoint {
+        case .me: AccountEndpoint(context: context).answer(to: request)
+        case .optIns: OptInsEndpoint(context: context, optIns: optIns).answer(to: request)
+        case .checkMail, .checkPassword, .registration:
+            try CredentialsEndpoint(context: context).answer(to: request, at: endpoint)
+        case .externalCallback:
+            try ExternalCallbackEndpoint(context: context, facebook: facebook, handOvers: handOvers)
+                .answer(to: request)
+        case .facebookDialog, .facebookApp:
+            FacebookEndpoints(context: context, facebook: facebook).answer(to: request, at: endpoint)
+        default: nil
+        }
+    }
+
+    // MARK: Grants
+
+    var grantTypes: [String] { [SocialGrant.type] }
+
+    func tokens(
+        _ grantType: String, _ form: Parameters, _ client: RegisteredClient, _ context: Context
+    ) throws -> TokenAnswer {
+        try SocialGrant(context: context, facebook: facebook).issue(form, client)
+    }
+
+    // MARK: Signing in
+
+    /// `utm_campaign` is free text; `fbapp_pres` says whether a Facebook app is there.
+    func check(_ parameters: Parameters) throws(OAuthFailure) {
+        guard ["0", "1", nil].contains(parameters["fbapp_pres"]) else {
+            throw .invalidRequest("expected an fbapp_pres of 0 or 1")
+        }
+    }
+
+    /// A button for people, and a field for programs that fill in forms: `provider` is `facebook`.
+    func choice(_ words: Phrases) -> SignInChoice {
+        SignInChoice(
+            html: """
+                <input type="hidden" name="provider" value="">
+                <button class="link" type="submit" name="action" value="facebook" formnovalidate>\
+                \(words.goOn(with: "Facebook"))</button>
+                """,
+            sources: ["fbauth2:"])
+    }
+
+    func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply? {
+        guard form["action"] == "facebook" || form["provider"] == "facebook" else { return nil }
+        let state = try handOvers.begin(interaction)
+        let query = facebook.query(state: state)
+        let hasApp = interaction.request.parameters["fbapp_pres"] == "1"
+        let dialog = context.issuer.identifier + "/facebook/dialog"
+        return .redirect(to: (hasApp ? Facebook.appURL : dialog).appending(query))
+    }
+}
+
+extension Endpoint {
+    /// `me/optins`, and each opt-in below it.
+    package static let optIns = Endpoint(rawValue: "optIns")
+    package static let checkMail = Endpoint(rawValue: "checkMail")
+    package static let checkPassword = Endpoint(rawValue: "checkPassword")
+    package static let registration = Endpoint(rawValue: "registration")
+    /// Where the answer of Facebook comes back to, by way of the client.
+    package static let externalCallback = Endpoint(rawValue: "externalCallback")
+    /// The web dialog of the double's Facebook.
+    package static let facebookDialog = Endpoint(rawValue: "facebookDialog")
+    /// What the Facebook app on a desktop would do.
+    package static let facebookApp = Endpoint(rawValue: "facebookApp")
+}

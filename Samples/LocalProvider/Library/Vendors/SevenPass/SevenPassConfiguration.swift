@@ -1,0 +1,61 @@
+internal import JOSE
+
+extension SevenPass {
+    /// Whom 7Pass knows, and how long things are good.
+    package struct Configuration: Sendable {
+        package var clients = [
+            RegisteredClient.sevenPassApp, .sevenPassLegacyApp, .sevenPassCredentials,
+        ]
+        package var users = [User.sevenPassAlice]
+        /// In seconds: two hours. Refresh tokens are good for 90 days from their last use.
+        package var accessTokenLifetime = 7200
+        /// Off: a refresh prolongs the refresh token, and the answer has none.
+        package var rotatesRefreshTokens = false
+        /// The app that 7Pass has at Facebook.
+        package var facebookAppID = "734789116545825"
+        /// What the Facebook of this double takes for an access token of the first user.
+        package var facebookAccessToken = "facebook-access-token-of-alice"
+        package var options = DoubleOptions()
+
+        package init() {}
+    }
+}
+
+extension RegisteredClient {
+    private static let redirectURIs: [RedirectURI] = [
+        "oauthtest://oauth-callback", "de.7pass.example:/cb/authz", .anyLoopback,
+    ]
+
+    /// A newer registration: a public client.
+    package static var sevenPassApp: RegisteredClient {
+        RegisteredClient(id: "seven-pass-app", name: "7Pass Sample", redirectURIs: redirectURIs)
+    }
+
+    /// An older registration, with a secret, that may use the grants of the older SDK.
+    package static var sevenPassLegacyApp: RegisteredClient {
+        RegisteredClient(
+            id: "seven-pass-legacy", secret: "legacy-secret", name: "7Pass SDK Sample", redirectURIs: redirectURIs,
+            grantTypes: ["authorization_code", "refresh_token", "password", SocialGrant.type])
+    }
+
+    /// For checkMail, checkPassword and registration: its tokens are good for 15 minutes, and there is no refresh token.
+    package static var sevenPassCredentials: RegisteredClient {
+        var client = RegisteredClient(
+            id: "seven-pass-credentials", secret: "credentials-secret", name: "7Pass Credentials",
+            grantTypes: ["client_credentials"])
+        client.accessTokenLifetime = 900
+        return client
+    }
+}
+
+extension User {
+    /// Signs in with her email address.
+    package static var sevenPassAlice: User {
+        User(
+            name: "alice@example.com", password: "looking-glass", subject: "7p-248289761001",
+            claims: [
+                "name": "Alice Liddell", "given_name": "Alice", "family_name": "Liddell",
+                "email": "alice@example.com", "email_verified": true, "locale": "en-GB", "birthdate": "1852-05-04",
+            ])
+    }
+}

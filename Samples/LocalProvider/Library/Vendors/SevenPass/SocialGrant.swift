@@ -1,0 +1,30 @@
+internal import JOSE
+
+/// Sign-in by another service's access token: an extension grant (RFC 6749 §4.5).
+///
+/// The wire form is the double's choice: `grant_type=social`, `provider=facebook`, `provider_token=<Facebook's access
+/// token>`, and `scope` as in the password grant, with the client's own authentication. A token that Facebook does not
+/// know is `invalid_grant`.
+struct SocialGrant {
+    static let type = "social"
+
+    let context: Context
+    let facebook: Facebook
+
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        guard form["provider"] == "facebook" else {
+            throw OAuthFailure.invalidRequest("expected the provider facebook")
+        }
+        guard let token = form["provider_token"] else {
+            throw OAuthFailure.invalidRequest("expected a provider_token")
+        }
+        guard constantTimeEqual(token, facebook.accessToken), let user = facebook.person(context) else {
+            throw OAuthFailure.invalidGrant("the provider does not know the token")
+        }
+        let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
+        let grant = try Grant(
+            direct: client, subject: user.subject, scopes: Metadata.scopes.filter(wanted.contains), form, context)
+        let issuer = TokenIssuer(context: context)
+        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+    }
+}
