@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// An app that somebody else writes: its own package, which depends on a clone of this one, and the README's example.
+    /// An app that somebody else writes: its own package, which depends on a clone of this one, with the README's example
+    /// and the last step of the documentation's tutorial.
     @Suite struct OutsidePackage {
         @Test func `an app with the README's example builds, signs in, and stays signed in`() async throws {
             let workspace = try Workspace()
@@ -12,7 +13,12 @@ extension Integration {
                 ["--exit-with-stdin", "--client", "my-app", "--user", "wilma:correct-horse"])
             try await provider.beside {
                 let issuer = try await provider.line()
-                var app = try await build(example(issuer: issuer), dependingOn: clone, in: workspace)
+                let programs: [String: String?] = [
+                    "App": try readme().firstMatch(of: /```swift\n(.*?)```/.dotMatchesNewlines()).map { String($0.1) },
+                    "Greeter": try String(contentsOf: Self.tutorial, encoding: .utf8),
+                ]
+                let folder = try await build(programs, at: issuer, dependingOn: clone, in: workspace)
+                var app = Program(executable: folder.appending(path: "App"))
                 app.folder = workspace.folder
                 try await Browser.opened(at: issuer, user: "wilma", password: "correct-horse") { browser in
                     app.environment["BROWSER"] = browser.program
@@ -26,18 +32,36 @@ extension Integration {
                 let second = try await app.run([])
                 #expect(
                     second.status == 0 && second.output.contains("Hello, wilma"), "\(second.output) \(second.errors)")
+                // The tutorial's program has the same store.
+                app.executable = folder.appending(path: "Greeter")
+                let greeter = try await app.run([])
+                #expect(
+                    greeter.status == 0 && greeter.output.contains("The provider knows you as"),
+                    "\(greeter.output) \(greeter.errors)")
             }
         }
 
-        /// Builds a program of one file in a package of its own.
-        private func build(_ main: String, dependingOn clone: URL, in workspace: Workspace) async throws -> Program {
-            _ = try workspace.write(main, to: "App/Sources/App/main.swift")
-            _ = try workspace.write(manifest(dependingOn: clone), to: "App/Package.swift")
+        private static let tutorial = Places.root.appending(
+            path: "Sources/AppAuth/AppAuth.docc/Tutorials/Resources/07-main.swift")
+
+        /// Builds programs of one file each in a package, at this issuer instead of their own.
+        ///
+        /// - Returns: The folder of the built programs.
+        private func build(
+            _ programs: [String: String?], at issuer: String, dependingOn clone: URL, in workspace: Workspace
+        ) async throws -> URL {
+            for (name, main) in programs {
+                let main = try #require(main)
+                let changed = main.replacing(/issuer: "https:[^"]*"/, with: "issuer: \"\(issuer)\"")
+                #expect(changed != main, "no issuer in: \(main)")
+                _ = try workspace.write(changed, to: "App/Sources/\(name)/main.swift")
+            }
+            _ = try workspace.write(manifest(of: programs.keys.sorted(), dependingOn: clone), to: "App/Package.swift")
             let folder = workspace.path("App")
             let build = try await Program.named("swift").run(["build", "--package-path", folder])
             try #require(build.status == 0, "\(build.output) \(build.errors)")
             #expect(!build.output.contains("warning:"), "\(build.output)")
-            return Program(executable: URL(filePath: folder).appending(path: ".build/debug/App"))
+            return URL(filePath: folder).appending(path: ".build/debug")
         }
 
         /// What stands in this folder now, as the one commit of a repository of its own.
@@ -58,7 +82,11 @@ extension Integration {
         }
 
         /// The manifest of an app that depends on a package as the README says, with the clone's address.
-        private func manifest(dependingOn clone: URL) throws -> String {
+        private func manifest(of programs: [String], dependingOn clone: URL) throws -> String {
+            let targets = programs.map { name in
+                ".executableTarget(name: \"\(name)\", "
+                    + "dependencies: [.product(name: \"AppAuth\", package: \"swift-appauth\")])"
+            }
             let advice = try #require(readme().firstMatch(of: /\.package\(url: "[^"]*".*?\)/)?.output)
             let dependency = advice.replacing(/url: "[^"]*"/, with: "url: \"file://\(clone.path)\"")
             return """
@@ -68,18 +96,8 @@ extension Integration {
                 let package = Package(
                     name: "App",
                     dependencies: [\(dependency)],
-                    targets: [
-                        .executableTarget(name: "App", dependencies: [.product(name: "AppAuth", package: "swift-appauth")])
-                    ])
+                    targets: [\(targets.joined(separator: ", "))])
                 """
-        }
-
-        /// The first Swift block of the README, at this issuer instead of its own.
-        private func example(issuer: String) throws -> String {
-            let block = try #require(readme().firstMatch(of: /```swift\n(.*?)```/.dotMatchesNewlines())?.1)
-            let example = block.replacing(/issuer: "https:[^"]*"/, with: "issuer: \"\(issuer)\"")
-            #expect(example != block, "no issuer in: \(block)")
-            return String(example)
         }
 
         private func readme() throws -> String {

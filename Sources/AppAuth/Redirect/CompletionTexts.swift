@@ -18,7 +18,9 @@ extension CompletionPage {
 
     /// The person is not signed in.
     ///
-    /// - Parameter reason: One line for a person, for example the message of an ``AuthError``.
+    /// - Parameters:
+    ///   - appName: The app's name; nil for none.
+    ///   - reason: One line for a person, for example the message of an ``AuthError``.
     public static func failed(appName: String? = nil, reason: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(

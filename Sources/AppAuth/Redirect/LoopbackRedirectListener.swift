@@ -49,6 +49,7 @@ public final class LoopbackRedirectListener: Sendable {
     /// Binds and listens at once; the port is held from here to ``close()``.
     ///
     /// - Parameters:
+    ///   - host: The address, or both.
     ///   - ports: Tried in order; 0 takes a free one. Providers accept any port for a loopback redirect (RFC 8252 §7.3)
     ///     or those that were registered.
     ///   - path: The path of the redirect URI, from its slash on, as RFC 3986 writes it. Compared byte for byte.

@@ -9,7 +9,7 @@ extension AuthState {
     ///
     /// - Parameter exchange: A request to an https URL, or to http on loopback. Send a token only to the servers it is
     ///   meant for.
-    /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:)`` and the transport do;
+    /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` and the transport do;
     ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
     public nonisolated func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         try await send(exchange, stage: .resource)

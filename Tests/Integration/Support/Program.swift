@@ -2,7 +2,7 @@ import Foundation
 
 /// A program that runs to its end, and what it left.
 struct Program {
-    let executable: URL
+    var executable: URL
     var environment = ProcessInfo.processInfo.environment
     var folder = URL(filePath: FileManager.default.currentDirectoryPath)
 

@@ -1,0 +1,10 @@
+import AppAuth
+
+let store = FileTokenStore(path: "session.json")
+var signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "Greeter")
+signIn.observe = { event in
+    if case .authorization(let url) = event { print("Sign in with the browser:", url) }
+}
+
+let state = try await signIn.resume(store: store)
+print("Hello,", await state.record.idToken?.claims.name ?? "stranger")

@@ -1,0 +1,21 @@
+import AppAuth
+
+let store = FileTokenStore(path: "session.json")
+var signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "Greeter")
+signIn.observe = { event in
+    if case .authorization(let url) = event { print("Sign in with the browser:", url) }
+}
+
+do {
+    let state = try await signIn.resume(store: store)
+    print("Hello,", await state.record.idToken?.claims.name ?? "stranger")
+
+    let claims = try await state.userInfo()
+    print("The provider knows you as", claims.subject ?? "nobody")
+} catch let error as AuthError where error.code == .signInRequired {
+    print("You have been signed out. Start the program again to sign in.")
+} catch let error as AuthError where error.isTemporary {
+    print("Not now: \(error.message). You are still signed in.")
+} catch let error as AuthError {
+    print("That did not work: \(error.message)")
+}
