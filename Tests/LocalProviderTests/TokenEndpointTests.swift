@@ -173,4 +173,19 @@ import Testing
             #expect(demo.json?["error"]?.string == "unauthorized_client")
         }
     }
+
+    @Test(arguments: [false, true])
+    func `a provider can give refresh tokens to whoever signs in, unasked`(unasked: Bool) async throws {
+        try await withProvider(.demo { $0.givesRefreshTokensUnasked = unasked }) { provider in
+            let client: [(name: String, value: String)] = [
+                ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
+            ]
+            let person: [(name: String, value: String)] = [("username", "alice"), ("password", "looking-glass")]
+            let answer = try await Wire.post(provider.url(.token), [("grant_type", "password")] + person + client)
+            #expect((answer.json?["refresh_token"]?.string != nil) == unasked)
+            let direct = try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + client)
+            #expect(direct.status == 200)
+            #expect(direct.json?["refresh_token"] == nil)
+        }
+    }
 }

@@ -22,6 +22,9 @@ extension LocalProvider {
 
         /// A new refresh token at each refresh; the old one, used again, ends the whole family (RFC 9700 §4.14.2).
         package var rotatesRefreshTokens = true
+        /// A refresh token with every grant of a person to a client that can refresh, also without the scope
+        /// offline_access, as servers without OpenID Connect do it (RFC 6749 §1.5).
+        package var givesRefreshTokensUnasked = false
         /// How long an old refresh token is still good after a rotation.
         package var refreshTokenGracePeriod = 0
 

@@ -182,6 +182,7 @@ import Testing
             let deleted = try await call(opro, token(answer), "DELETE")
             #expect(deleted.status == 204)
             #expect(deleted.body.isEmpty)
+            #expect(deleted.header("Content-Length") == nil)
             #expect(try await call(opro, token(answer)).status == 401)
             #expect(try await exchange(opro).status == 401)
             let refreshToken = answer.json?["refresh_token"]?.string

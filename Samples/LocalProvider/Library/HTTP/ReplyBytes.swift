@@ -3,7 +3,8 @@ internal import HTTPTypes
 extension Reply {
     /// The answer as it goes over the wire. A HEAD request gets the length and no body (RFC 9110 §9.3.2).
     func wireBytes(for method: HTTPRequest.Method, keepAlive: Bool) -> [UInt8] {
-        let length = "Content-Length: \(body.count)\r\n"
+        // RFC 9110 §8.6: MUST NOT send a Content-Length with 204.
+        let length = status == .noContent ? "" : "Content-Length: \(body.count)\r\n"
         return head(with: length, keepAlive: keepAlive) + (method == .head ? [] : body)
     }
 

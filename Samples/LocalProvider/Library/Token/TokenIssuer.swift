@@ -15,11 +15,14 @@ struct IssuedTokens: Sendable {
 struct TokenIssuer {
     let context: Context
 
-    /// Everything that a fresh grant gives: a refresh token only with offline_access (Core §11).
+    /// Everything that a fresh grant gives: a refresh token only with offline_access (Core §11), unless the provider is
+    /// one that always gives one; to a client for itself never (RFC 6749 §4.4.3).
     func issue(_ grant: Grant, to client: RegisteredClient, in records: inout Records) throws -> IssuedTokens {
         records.prune(context.now)
         records.grants[grant.id] = grant
-        let isOffline = grant.scopes.contains("offline_access") && client.grantTypes.contains("refresh_token")
+        let isUnasked = context.configuration.givesRefreshTokensUnasked && grant.subject != nil
+        let isAsked = grant.scopes.contains("offline_access")
+        let isOffline = (isAsked || isUnasked) && client.grantTypes.contains("refresh_token")
         return IssuedTokens(
             grant: grant, scopes: grant.scopes,
             accessToken: try accessToken(for: grant, scopes: grant.scopes, resources: grant.resources, in: &records),

@@ -14,18 +14,14 @@ struct AccountEndpoint {
         "name", "given_name", "family_name", "middle_name", "nickname", "gender", "birthdate", "zoneinfo", "locale",
     ]
 
-    func answer(to request: Request) -> Reply {
+    func answer(to request: Request) throws -> Reply {
         guard [.get, .put, .patch].contains(request.method) else { return .notAllowed("GET, PUT, PATCH") }
-        do {
-            return try api.answer {
-                let (user, scopes) = try api.person(request)
-                guard request.method != .get else { return claims(of: user, scopes) }
-                _ = try api.person(request, scope: "profile")
-                let changed = try change(user, try api.object(request), replacing: request.method == .put)
-                return claims(of: changed, scopes)
-            }
-        } catch {
-            return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
+        return try api.answer {
+            let (user, scopes) = try api.person(request)
+            guard request.method != .get else { return claims(of: user, scopes) }
+            _ = try api.person(request, scope: "profile")
+            let changed = try change(user, try api.object(request), replacing: request.method == .put)
+            return claims(of: changed, scopes)
         }
     }
 

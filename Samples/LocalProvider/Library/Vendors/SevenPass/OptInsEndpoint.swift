@@ -11,23 +11,19 @@ struct OptInsEndpoint {
     let optIns: OptIns
     private var api: AccountsAPI { AccountsAPI(context: context) }
 
-    func answer(to request: Request) -> Reply {
-        let allowed: [HTTPRequest.Method] =
-            type(in: request) == nil ? [.get, .post, .put, .delete] : [.get, .put, .delete]
+    func answer(to request: Request) throws -> Reply {
+        let type = type(in: request)
+        let allowed: [HTTPRequest.Method] = type == nil ? [.get, .post, .put, .delete] : [.get, .put, .delete]
         guard allowed.contains(request.method) else {
             return .notAllowed(allowed.map(\.rawValue).joined(separator: ", "))
         }
-        do {
-            return try api.answer {
-                let subject = try api.person(request).user.subject
-                if let type = type(in: request) { return try one(type, of: subject, request) }
-                return try list(of: subject, request)
-            }
-        } catch {
-            return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
+        return try api.answer {
+            let subject = try api.person(request).user.subject
+            return try type.map { try one($0, of: subject, request) } ?? list(of: subject, request)
         }
     }
 
+    /// What stands behind `me/optins/` in the path.
     private func type(in request: Request) -> String? {
         request.path.firstRange(of: "/me/optins/").map { String(request.path[$0.upperBound...]) }
     }
@@ -64,6 +60,7 @@ struct OptInsEndpoint {
 
     private func one(_ type: String, of subject: String, _ request: Request) throws -> Reply {
         let accepted = request.method == .put ? try accepted(api.object(request)) : nil
+        let now = context.now.seconds
         return try optIns.update(of: subject) { list in
             guard let index = list.firstIndex(where: { $0.type == type }) else {
                 throw AccountsAPI.Refusal(.notFound, "not_found", "there is no opt-in of this type")
@@ -72,7 +69,7 @@ struct OptInsEndpoint {
                 list.remove(at: index)
                 return Reply(.noContent)
             }
-            if let accepted { (list[index].isAccepted, list[index].changedAt) = (accepted, context.now.seconds) }
+            if let accepted { (list[index].isAccepted, list[index].changedAt) = (accepted, now) }
             return .json(list[index].json)
         }
     }

@@ -25,8 +25,8 @@ struct SevenPassAddition: ProviderAddition {
 
     func answer(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
         switch endpoint {
-        case .me: AccountEndpoint(context: context).answer(to: request)
-        case .optIns: OptInsEndpoint(context: context, optIns: optIns).answer(to: request)
+        case .me: try AccountEndpoint(context: context).answer(to: request)
+        case .optIns: try OptInsEndpoint(context: context, optIns: optIns).answer(to: request)
         case .checkMail, .checkPassword, .registration:
             try CredentialsEndpoint(context: context).answer(to: request, at: endpoint)
         case .externalCallback:
