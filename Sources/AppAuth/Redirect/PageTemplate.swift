@@ -6,12 +6,14 @@ internal import JOSE
 /// Content-Security-Policy allows.
 package struct PageTemplate: Sendable {
     private let style: String
+    private let colors: CompletionPages.Palette
     /// What the page needs of a Content-Security-Policy.
     private let policy: String
 
     package init(light: CompletionPages.Palette = .light, dark: CompletionPages.Palette = .dark) {
         style = Self.style(light, dark)
-        policy = "style-src 'sha256-\(Data(Digest.sha256.hash(style)).base64EncodedString())'"
+        colors = light
+        policy = "style-src 'sha256-\(Data(Digest.sha256.hash(style)).base64EncodedString())'; img-src data:"
     }
 
     /// The page for whoever sent a request, in the language that its browser prefers.
@@ -32,7 +34,7 @@ package struct PageTemplate: Sendable {
 
     private func html(_ text: CompletionPage.Text, reason: String?, isSuccess: Bool) -> String {
         let reason = reason.map {
-            "<p class=\"reason\" dir=\"auto\">\(Self.escaped(String($0.onOneLine.prefix(300))))</p>\n"
+            "<p class=\"reason\" lang=\"\" dir=\"auto\">\(Self.escaped(String($0.onOneLine.prefix(300))))</p>\n"
         }
         let mark = isSuccess ? "M7 12.5l3.5 3.5L17 9" : "M12 7v6M12 16.5v.5"
         return """
@@ -44,6 +46,7 @@ package struct PageTemplate: Sendable {
             <meta name="color-scheme" content="light dark">
             <meta name="robots" content="noindex">
             <title>\(Self.escaped(text.title))</title>
+            <link rel="icon" href="\(icon(mark, isSuccess ? colors.success : colors.failure))">
             <style>\(style)</style>
             </head>
             <body>
@@ -59,6 +62,15 @@ package struct PageTemplate: Sendable {
             """
     }
 
+    /// The mark for the tab. Without an icon of its own the page would have the browser ask for /favicon.ico, which the
+    /// policy forbids, and complain in its console.
+    private func icon(_ mark: String, _ color: CompletionPages.Color) -> String {
+        "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+            + "%3Ccircle cx='12' cy='12' r='12' fill='%23\(color.css.dropFirst())'/%3E"
+            + "%3Cpath d='\(mark)' fill='none' stroke='%23fff' stroke-width='2.5' stroke-linecap='round' "
+            + "stroke-linejoin='round'/%3E%3C/svg%3E"
+    }
+
     private static func style(_ light: CompletionPages.Palette, _ dark: CompletionPages.Palette) -> String {
         """
         :root{color-scheme:light dark;\(variables(light))}
@@ -66,7 +78,7 @@ package struct PageTemplate: Sendable {
         *{box-sizing:border-box;margin:0}
         body{min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:1.25rem;background:var(--page);\
         color:var(--text);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Cantarell,sans-serif}
-        main{width:100%;max-width:27rem;padding:2.5rem 2rem;background:var(--card);border:1px solid var(--line);\
+        main{width:100%;max-width:27rem;padding:clamp(1.5rem,8vw,2.5rem) clamp(1rem,6vw,2rem);background:var(--card);border:1px solid var(--line);\
         border-radius:1rem;text-align:center;overflow-wrap:anywhere}
         svg{display:block;margin:0 auto 1.25rem;fill:none;stroke:currentColor;stroke-width:1.75;stroke-linecap:round;\
         stroke-linejoin:round}

@@ -1,4 +1,5 @@
 import AppAuth
+import Glibc
 import JOSE
 import Testing
 
@@ -37,9 +38,24 @@ struct CompletionPageTests {
             #expect(html(page, language: "de").contains(german))
             #expect(html(page).contains("Harbour"))
             #expect(html(page).contains("The clock is wrong.") == !page.isSuccess)
-            for word in ["automatically", "will close", "window.close", "<script", "http-equiv", "src=", "href="] {
+            for word in ["automatically", "will close", "window.close", "<script", "http-equiv", "src=", "href=\"h"] {
                 #expect(!html(page).contains(word))
             }
+        }
+    }
+
+    @Test func `the page brings its icon along, so that no browser asks for one`() throws {
+        for (page, mark, color) in [
+            (CompletionPage.signedIn(), "M7 12.5", "%231a7f45"), (.failed(), "M12 7v6", "%23b54708"),
+        ] {
+            let shown = answer(page)
+            let icon = try #require(shown.body.firstMatch(of: /<link rel="icon" href="([^"]*)">/)?.1)
+            #expect(icon.hasPrefix("data:image/svg+xml,%3Csvg ") && icon.hasSuffix("%3C/svg%3E"))
+            #expect(icon.contains(mark) && icon.contains(color))
+            // A "#" would begin the fragment, RFC 3986 §3.5.
+            #expect(!icon.contains("#"))
+            #expect(shown.body.components(of: "href=") == 1)
+            #expect(shown.policy?.hasSuffix("; img-src data:") == true)
         }
     }
 
@@ -144,6 +160,35 @@ struct OwnPagesTests {
         #expect(pages.signedIn.texts[0].message.contains("go back to the app."))
         #expect(pages.signedIn.texts[1].message.contains("und zur App zurückkehren."))
         #expect(CompletionPages(appName: "Harbour").usedRedirect.texts[1].message.hasSuffix("zu Harbour zurück."))
+    }
+
+    /// WCAG 2.2, 1.4.3 for text and 1.4.11 for the marks, level AA.
+    @Test(arguments: [CompletionPages.Palette.light, .dark])
+    func `text and marks stand out from what is behind them`(_ palette: CompletionPages.Palette) {
+        #expect(contrast(palette.text, palette.card) >= 4.5)
+        #expect(contrast(palette.secondaryText, palette.card) >= 4.5)
+        // The reason's box.
+        #expect(contrast(palette.text, palette.background) >= 4.5)
+        for mark in [palette.success, palette.failure] { #expect(contrast(mark, palette.card) >= 3) }
+    }
+
+    @Test func `the marks stand out from the icon of the tab`() {
+        let light = CompletionPages.Palette.light
+        for mark in [light.success, light.failure] { #expect(contrast(mark, 0xFFFFFF) >= 3) }
+        // What is computed here is right: black on white, and a grey that is known to be just enough.
+        #expect(contrast(0x000000, 0xFFFFFF) == 21)
+        #expect((4.5..<4.6).contains(contrast(0x767676, 0xFFFFFF)))
+    }
+
+    /// WCAG 2.2, "contrast ratio" and "relative luminance".
+    private func contrast(_ one: CompletionPages.Color, _ other: CompletionPages.Color) -> Double {
+        let luminances = [one, other].map { color in
+            zip([16, 8, 0] as [UInt32], [0.2126, 0.7152, 0.0722]).reduce(0) { sum, channel in
+                let value = Double(color.rgb >> channel.0 & 0xFF) / 255
+                return sum + channel.1 * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4))
+            }
+        }
+        return (luminances.max()! + 0.05) / (luminances.min()! + 0.05)
     }
 
     @Test func `a colour has 24 bits`() {

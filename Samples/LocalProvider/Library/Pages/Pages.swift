@@ -22,6 +22,7 @@ struct Pages {
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="color-scheme" content="light dark">
             <title>\(title)</title>
+            <link rel="icon" href="data:,">
             <style>\(HTML(stringLiteral: Style.sheet))</style>
             </head>
             <body>
@@ -36,7 +37,8 @@ struct Pages {
             """
         var reply = Reply(status, type: "text/html; charset=utf-8", html.description)
         let policy = [
-            "default-src 'none'", "style-src \(Style.source)", "base-uri 'none'", "frame-ancestors 'none'",
+            "default-src 'none'", "style-src \(Style.source)", "img-src data:", "base-uri 'none'",
+            "frame-ancestors 'none'",
             (["form-action 'self'"] + (target.map { [Self.source(of: $0)] } ?? []) + sources).joined(separator: " "),
         ]
         let scripts = script.map { ["script-src \($0)"] } ?? []
