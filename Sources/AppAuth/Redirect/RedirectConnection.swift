@@ -33,7 +33,7 @@ struct RedirectConnection {
     private var behindHead: ArraySlice<UInt8> = []
     private(set) var stage: Stage
     private(set) var deadline: Instant?
-    /// Whether the answer is the last page.
+    /// Whether the answer is the last page, for somebody who is there to read it.
     private(set) var carriesPage = false
     /// Whether the whole answer was sent.
     private(set) var isSent = false
@@ -71,6 +71,13 @@ struct RedirectConnection {
     var isForeign: Bool {
         var user: UInt32 = 0
         return shims_peer_user(descriptor, &user) == 0 && user != geteuid()
+    }
+
+    /// Whether the other side has closed: a browser does so when the person reloads, stops, or closes the tab. It may also
+    /// have closed its sending side alone, so that it is answered all the same.
+    private var isAbandoned: Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
     }
 
     /// Goes on after poll has reported something.
@@ -154,7 +161,7 @@ struct RedirectConnection {
 
     /// Sends an answer, as far as the other side takes it at once; the rest follows.
     mutating func answer(_ answer: RedirectAnswer, isPage: Bool = false, now: Instant) {
-        (carriesPage, behindHead) = (isPage, [])
+        (carriesPage, behindHead) = (isPage && !isAbandoned, [])
         stage = .sending(answer.bytes, from: 0)
         deadline = now + limits.requestTime
         send(now: now)

@@ -95,6 +95,28 @@ struct ListenerEndTests {
         #expect(try sockets.areClosed)
     }
 
+    @Test(arguments: [true, false])
+    func `a browser that went away before the outcome has not read it`(stays: Bool) async throws {
+        var limits = ListenerLimits()
+        limits.pageTime = .milliseconds(300)
+        let listener = try LoopbackRedirectListener(limits: limits)
+        async let query = listener.redirect(state: "s")
+        let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
+        _ = try await query
+        // The person reloads: the first connection is gone, and the second is on its way.
+        let (port, authority) = (listener.port, listener.authority)
+        let browser = try await onThread {
+            let client = try WireClient(port)
+            client.send(request(done, host: authority))
+            return stays ? client : nil
+        }
+        async let page = onThread { try browser?.answer() }
+        let start = ContinuousClock.now
+        await listener.finish(with: .signedIn(appName: "Harbour"))
+        #expect((ContinuousClock.now - start < .milliseconds(300)) == stays)
+        #expect(try await page?.status == (stays ? 200 : nil))
+    }
+
     @Test func `the end does not wait once the page was read`() async throws {
         let listener = try LoopbackRedirectListener.patient()
         async let query = listener.redirect(state: "s")
