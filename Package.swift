@@ -124,7 +124,15 @@ let package = Package(
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
             swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
-        .testTarget(name: "IntegrationTests", path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -57,21 +58,42 @@ def end_with_parent():
 
 
 @contextlib.contextmanager
-def child(command, log):
-    """A program that runs inside the block, with its output in a file."""
+def child(command, log, group=False):
+    """A program that runs inside the block, with its output in a file.
+
+    With `group`, it is ended with all that it has started, and without being asked: chromedriver takes ten seconds to hear.
+    """
     with open(log, "wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, preexec_fn=end_with_parent
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, preexec_fn=end_with_parent,
+            start_new_session=group,
         )
     try:
         yield process
     finally:
+        if group:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.terminate()
         try:
             process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def wait_until_said(pattern, process, log):
+    """Waits until the output of a program that is starting holds the pattern; what its first group matches."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with open(log, errors="replace") as output:
+            said = output.read()
+        if found := re.search(pattern, said):
+            return found[1]
+        ended = process.poll() is not None
+        if ended or time.monotonic() > deadline:
+            raise Failure(f"{process.args[0]} {'ended' if ended else 'does not say ' + pattern}: {said[-1000:]}")
+        time.sleep(0.02)
 
 
 def wait_until_served(url, process, log):

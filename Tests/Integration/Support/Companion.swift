@@ -66,8 +66,15 @@ final class Companion: Sendable {
         }
     }
 
+    /// Runs `body` while this program stands still.
+    func paused<Result>(_ body: () async throws -> Result) async throws -> Result {
+        kill(process.processIdentifier, SIGSTOP)
+        defer { kill(process.processIdentifier, SIGCONT) }
+        return try await body()
+    }
+
     /// Ends it, and its children with it, and waits until it has.
-    private func end() async {
+    func end() async {
         try? lifeline.fileHandleForWriting.close()
         for await _ in ended {}
     }

@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+
+extension Integration.InRealBrowsers {
+    /// People reload, go back, and have several tabs.
+    @Suite struct Detours {
+        typealias Kind = RealBrowser.Kind
+
+        @Test(arguments: Kind.allCases)
+        func `a reload changes nothing, before the page is there and long after`(_ kind: Kind) async throws {
+            try await Sitting.at(.ordinary(kind)) { person in
+                let (tab, other) = (try await person.window.tab(), try await person.window.tab())
+                let login = try await person.login { url in
+                    let back = try WayBack(of: url)
+                    try await tab.open(url)
+                    try await person.identifies(in: tab)
+                    let redirect = try await tab.stop(before: "/callback", of: back.uri) {
+                        try await tab.click("button[value=allow]")
+                    }
+                    // The tokens are not here yet, so the browser waits for its page; and asks once more.
+                    let again = try await person.provider.paused {
+                        try await redirect.goOn()
+                        let done = try await tab.request(where: back.isEnd)
+                        let before = await tab.session.events.count
+                        let again = Task { try await tab.open(done) }
+                        _ = try await tab.request(after: before, where: back.isEnd)
+                        // What the listener answers later it has received later.
+                        try? await other.open(back.url("/"))
+                        return again
+                    }
+                    try await again.value
+                    try await tab.shows("You are signed in")
+                }
+                try await person.isSignedIn(login)
+                // The listener has gone with the command.
+                await #expect(throws: BiDiSession.Refusal.self) { try await tab.reload() }
+                try await person.isSignedIn(login)
+            }
+        }
+
+        @Test(arguments: Kind.allCases)
+        func `the way back leads into no second sign-in`(_ kind: Kind) async throws {
+            try await Sitting.at(.ordinary(kind)) { person in
+                let tab = try await person.window.tab()
+                let login = try await person.login { url in
+                    try await tab.open(url)
+                    try await person.signsIn(in: tab)
+                    try await tab.shows("You are signed in")
+                }
+                try await person.isSignedIn(login)
+                try await tab.goBack()
+                // A browser that has kept the page shows it again, with a button that does nothing any more.
+                if try await tab.shows("Allow Demo App?", "That did not work").heading == "Allow Demo App?" {
+                    try await tab.click("button[value=allow]")
+                    try await tab.shows("That did not work")
+                }
+                try await person.isSignedIn(login)
+            }
+        }
+
+        @Test(arguments: Kind.allCases)
+        func `of two tabs the first that comes back counts, and the other is told`(_ kind: Kind) async throws {
+            try await Sitting.at(.ordinary(kind)) { person in
+                let (first, second) = (try await person.window.tab(), try await person.window.tab())
+                let login = try await person.login { url in
+                    let back = try WayBack(of: url)
+                    try await first.open(url)
+                    try await second.open(url)
+                    var stopped: [Tab.Stopped] = []
+                    try await person.identifies(in: second)
+                    try await first.reload()
+                    try await first.shows("Allow Demo App?")
+                    for tab in [second, first] {
+                        let redirect = try await tab.stop(before: "/callback", of: back.uri) {
+                            try await tab.click("button[value=allow]")
+                        }
+                        stopped.append(redirect)
+                    }
+                    // While the second tab's code is redeemed, the first tab comes.
+                    try await person.provider.paused {
+                        try await stopped[0].goOn()
+                        _ = try await second.request(where: back.isEnd)
+                        try await stopped[1].goOn()
+                        try await first.shows("This sign-in was already used")
+                    }
+                    try await second.shows("You are signed in")
+                }
+                try await person.isSignedIn(login)
+                #expect(try await first.page().heading == "This sign-in was already used")
+            }
+        }
+
+        @Test(arguments: Kind.allCases)
+        func `a tab that is closed half way does not end the sign-in`(_ kind: Kind) async throws {
+            try await Sitting.at(.ordinary(kind)) { person in
+                let login = try await person.login { url in
+                    let closed = try await person.window.tab()
+                    try await closed.open(url)
+                    try await person.identifies(in: closed)
+                    try await closed.close()
+                    let tab = try await person.window.tab()
+                    try await tab.open(url)
+                    try await tab.shows("Allow Demo App?")
+                    try await tab.click("button[value=allow]")
+                    try await tab.shows("You are signed in")
+                }
+                try await person.isSignedIn(login)
+            }
+        }
+    }
+}
