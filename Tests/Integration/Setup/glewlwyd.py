@@ -116,7 +116,7 @@ def furnish(administrator, issuer, redirect_ports):
             "client_id": client, "name": client, "enabled": True, "scope": SCOPES,
             "confidential": secret is not None,
             "token_endpoint_auth_method": ["client_secret_basic" if secret else "none"],
-            "authorization_type": ["code", "refresh_token", "delete_token"],
+            "authorization_type": ["code", "refresh_token", "delete_token", "device_authorization"],
             "redirect_uri": redirects, "post_logout_redirect_uris": redirects,
             **({"client_secret": secret, "password": secret} if secret else {}),
         })
@@ -138,7 +138,8 @@ def furnish(administrator, issuer, redirect_ports):
             "scope": [{"name": scope, "refresh-token-rolling": True} for scope in SCOPES],
             "auth-type-code-enabled": True, "auth-type-code-revoke-replayed": True, "auth-type-refresh-enabled": True,
             "auth-type-token-enabled": False, "auth-type-id-token-enabled": False, "auth-type-none-enabled": False,
-            "auth-type-password-enabled": False, "auth-type-client-enabled": False, "auth-type-device-enabled": False,
+            "auth-type-password-enabled": False, "auth-type-client-enabled": False,
+            "auth-type-device-enabled": True, "device-authorization-expiration": 600, "device-authorization-interval": 1,
             "pkce-allowed": True, "pkce-method-plain-allowed": False, "pkce-required": True,
             "introspection-revocation-allowed": True, "introspection-revocation-allow-target-client": True,
             "introspection-revocation-auth-scope": [],

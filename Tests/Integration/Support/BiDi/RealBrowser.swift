@@ -67,6 +67,21 @@ final class RealBrowser: Sendable {
         await companion.end()
     }
 
+    /// Runs `body` with a browser of its own, and ends the browser.
+    static func opened<Result>(
+        _ settings: Settings, _ body: (RealBrowser) async throws -> Result
+    ) async throws -> Result {
+        let browser = try await RealBrowser(settings)
+        do {
+            let result = try await body(browser)
+            await browser.close()
+            return result
+        } catch {
+            await browser.close()
+            throw error
+        }
+    }
+
     /// Runs `body` with cookies, a history and tabs of its own, and closes these.
     func inWindow<Result>(_ body: (Window) async throws -> Result) async throws -> Result {
         let made = try await session.command("browser.createUserContext", as: MadeWindow.self)

@@ -39,16 +39,24 @@ struct Tab: Sendable {
     /// Waits for a page with one of these headings.
     @discardableResult
     func shows(_ headings: String...) async throws -> Page {
+        try await waits(for: headings.joined(separator: " or ")) { headings.contains($0.heading) }
+    }
+
+    /// Waits for a page that says this somewhere.
+    @discardableResult
+    func says(_ text: String) async throws -> Page { try await waits(for: text) { $0.text.contains(text) } }
+
+    private func waits(for expected: String, _ matches: (Page) -> Bool) async throws -> Page {
         let deadline = ContinuousClock.now + BiDiSession.patience
         while true {
             let before = await session.events.count
             let page = try? await self.page()
-            if let page, headings.contains(page.heading) { return page }
+            if let page, matches(page) { return page }
             guard ContinuousClock.now < deadline else {
-                throw SetupFailure("Expected \(headings), found \(page.map { "\($0)" } ?? "no page")")
+                throw SetupFailure("Expected “\(expected)”, found \(page.map { "\($0)" } ?? "no page")")
             }
-            // A page that is being left cannot be asked. The next one tells when it is there; only one that the browser
-            // has kept, and shows again, does not.
+            // A page that is being left cannot be asked. The next one tells when it is there; one that the browser has
+            // kept and shows again does not, nor one that changes itself.
             _ = try? await session.event(after: before, within: .milliseconds(500)) { [id] event in
                 event.tab == id && event.method == "browsingContext.load"
             }
@@ -66,7 +74,15 @@ struct Tab: Sendable {
     }
 
     /// Presses the mouse in the middle of what the selector finds, as a person would aim at it.
-    func click(_ selector: String) async throws {
+    func click(_ selector: String) async throws { try await click(found: "document.querySelector('\(selector)')") }
+
+    /// Presses the button with this label.
+    func press(_ label: String) async throws {
+        let found = "[...document.querySelectorAll('button')].find(button => button.innerText.trim() == '\(label)')"
+        try await click(found: found)
+    }
+
+    private func click(found: String) async throws {
         struct Place: Decodable { let x: Int, y: Int }
         let place = try await evaluate(
             """
@@ -75,9 +91,9 @@ struct Tab: Sendable {
                 element.scrollIntoView({block: "nearest", behavior: "instant"})
                 const box = element.getBoundingClientRect()
                 return {x: Math.round(box.x + box.width / 2), y: Math.round(box.y + box.height / 2)}
-            })(document.querySelector("\(selector)"))
+            })(\(found))
             """, as: Place?.self)
-        guard let place else { throw SetupFailure("\(selector) is not on the page.") }
+        guard let place else { throw SetupFailure("\(found): nothing of the kind is on the page.") }
         let actions: [[String: any Sendable]] = [
             ["type": "pointerMove", "x": place.x, "y": place.y], ["type": "pointerDown", "button": 0],
             ["type": "pointerUp", "button": 0],
