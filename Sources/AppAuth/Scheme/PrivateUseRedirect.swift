@@ -10,16 +10,20 @@ internal import Glibc
 ///     exit(0)
 /// }
 /// signIn.redirect.privateUse = try PrivateUseRedirect(
-///     "de.7pass.example:/cb/authz", appName: "My App", arguments: ["--redirect"])
+///     "com.example.app:/callback", appName: "My App", arguments: ["--redirect"])
 /// ```
 /// The browser asks the desktop who handles the scheme; a desktop entry says that it is this app. The desktop starts the
 /// app a second time, with the URL as its last argument, and that process hands it to the one that waits.
 ///
-/// Prefer ``LoopbackRedirectListener`` where the provider lets you. Any program can register the same scheme, and the
-/// desktop asks nobody (RFC 8252 §7.1): the redirect may end there, and though PKCE makes the code worth nothing to it
-/// (§8.1), the sign-in fails. The URL, with code and state, stands in an argument list, which every user of the machine
-/// can read for that moment. The browser may ask the person before it hands the URL on, its page stays as it was, and the
-/// app cannot show there how it went; and it takes a desktop, while loopback takes a browser alone (§7.3, §8.3).
+/// Prefer ``LoopbackRedirectListener`` where the provider lets you: it is what RFC 8252 recommends on Linux (§7.3,
+/// appendix B.5).
+/// - Any program can register the same scheme, and nobody is asked: the redirect may end there. PKCE makes the code worth
+///   nothing to it, but the sign-in fails (§8.1). A scheme that is the app's domain in reverse, which §8.4 has providers
+///   insist on, keeps accidents away and nobody else.
+/// - The URL, with code and state, stands in an argument list, which for that moment every user of the machine can read.
+/// - The browser may ask the person before it hands the URL on. Its page stays as it was: the app has none to show there.
+/// - It takes a desktop that knows who handles what, where loopback takes a browser alone. In Flatpak and Snap the desktop
+///   can start no program of the app's by its path, and the two processes share no folder.
 public struct PrivateUseRedirect: Sendable, Hashable {
     /// Who makes the app the handler of its scheme, and for how long.
     public enum Installation: Sendable, Hashable {
