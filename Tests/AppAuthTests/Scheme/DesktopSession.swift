@@ -128,11 +128,15 @@ final class SocketClient: Sendable {
 
     func endSending() { shims_end_sending(descriptor) }
 
-    /// What is answered, up to its end.
-    func answer() -> String {
+    /// What is answered, up to the end of the connection; nil if that does not come within 10 s.
+    func answer() -> String? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64)
-        while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 { bytes += buffer[..<count] }
-        return String(decoding: bytes, as: UTF8.self)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count < 0, errno == EAGAIN { return nil }
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
     }
 }

@@ -29,7 +29,7 @@ struct HostileHelperTests {
             client.endSending()
             return client.answer()
         }
-        #expect(answer == "ignored\n" || answer.isEmpty)
+        #expect(answer == "ignored\n" || answer == "")
         #expect(listener.ignoredRedirects == 1)
         #expect(try await session.handOver(longest + "c") == false)
         #expect(try await session.handOver(longest))
@@ -52,7 +52,7 @@ struct HostileHelperTests {
                 client.endSending()
                 return client.answer()
             }
-            #expect(answer == "ignored\n" || answer.isEmpty)
+            #expect(answer == "ignored\n" || answer == "")
         }
         #expect(listener.ignoredRedirects == messages.count)
         _ = try await onThread { try SocketClient(socket) }

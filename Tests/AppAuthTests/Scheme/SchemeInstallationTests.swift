@@ -92,7 +92,10 @@ struct SchemeInstallationTests {
 
         try await redirect.install(in: session.folders)
         #expect(session.entry == entry)
+        let cache = URL(filePath: session.folders.data + "/applications/mimeinfo.cache")
+        #expect(try String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
         try await redirect.uninstall(from: session.folders)
+        #expect(try !String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
         #expect(session.isClear && session.list == nil)
         #expect(try await session.handler() == "")
         try await redirect.uninstall(from: session.folders)
