@@ -5,18 +5,26 @@ internal import HTTPTypes
 package actor ScriptedBrowser {
     private let transport: any HTTPTransport
     private let entries: [String: String]
+    private let leave: @Sendable (String) async throws -> Void
     private var cookies = CookieJar()
 
     private static let longestJourney = 30
 
-    /// - Parameter entries: What to enter into a form's fields, by their names.
-    package init(transport: any HTTPTransport, entries: [String: String]) {
-        (self.transport, self.entries) = (transport, entries)
+    /// - Parameters:
+    ///   - entries: What to enter into a form's fields, by their names.
+    ///   - leave: What to do when a redirect leads to a scheme that is not HTTP's: the journey ends there.
+    package init(
+        transport: any HTTPTransport, entries: [String: String],
+        leave: @escaping @Sendable (String) async throws -> Void = { _ in
+            throw AuthError(.browser, .browser, "the scripted browser knows no scheme but HTTP's")
+        }
+    ) {
+        (self.transport, self.entries, self.leave) = (transport, entries, leave)
     }
 
     /// Goes to a URL and on from there, until a page without a form.
     ///
-    /// - Returns: The text of the last page.
+    /// - Returns: The text of the last page; empty where a redirect left HTTP.
     @discardableResult
     package func visit(_ url: String) async throws -> String {
         var next = Step(url: try SecureURL(url), form: nil)
@@ -24,6 +32,10 @@ package actor ScriptedBrowser {
             let answer = try await load(next)
             let status = answer.response.status.code
             if (300..<400).contains(status), let location = answer.response.headerFields[.location] {
+                if location.leavesHTTP {
+                    try await leave(location)
+                    return ""
+                }
                 next = Step(url: try next.url.resolving(location), form: nil)
                 continue
             }
@@ -69,6 +81,14 @@ extension SecureURL {
         if reference.hasPrefix("/") { return try SecureURL(server + reference) }
         if reference.hasPrefix("?") { return try SecureURL(server + path + reference) }
         return try SecureURL(server + path[...(path.lastIndex(of: "/") ?? path.startIndex)] + reference)
+    }
+}
+
+extension String {
+    /// Whether a reference begins with a scheme (RFC 3986 §3.1) that is not HTTP's.
+    fileprivate var leavesHTTP: Bool {
+        let scheme = prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        return !scheme.isEmpty && dropFirst(scheme.count).first == ":" && !["http", "https"].contains(scheme)
     }
 }
 

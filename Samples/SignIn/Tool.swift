@@ -7,7 +7,7 @@ struct Tool: ParsableCommand {
         commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
         subcommands: [
             Login.self, Device.self, ClientCredentials.self, Password.self, Token.self, UserInfo.self, Request.self,
-            Logout.self, Status.self, Discover.self, Demo.self,
+            Logout.self, Status.self, Discover.self, Demo.self, HandOverRedirect.self,
         ])
 
     /// Runs a command.

@@ -72,6 +72,16 @@ import Testing
         #expect(child.rest(child.errors).isEmpty)
     }
 
+    @Test func `the demo client takes the redirect URIs that it is given, and no others`() async throws {
+        let child = try Child(["--redirect-uri", "com.example.app:/cb", "--redirect-uri", "oauthtest://cb"])
+        let issuer = child.firstLine().dropLast()
+        for (uri, status) in [("com.example.app:/cb", 303), ("oauthtest://cb", 303), ("com.example.app:/other", 400)] {
+            let query = "response_type=code&client_id=demo&state=s&scope=openid&redirect_uri=\(uri)"
+            let challenge = "&code_challenge_method=S256&code_challenge=" + String(repeating: "c", count: 43)
+            #expect(try await Wire.send("GET", "\(issuer)/authorize?\(query)\(challenge)").status == status, "\(uri)")
+        }
+    }
+
     @Test(arguments: [
         ["--port", "70000"], ["--user", "nopassword"], ["--client", ":x"], ["--unknown"], ["surplus"],
         ["--access-token-lifetime", "0"],

@@ -39,6 +39,12 @@ struct LocalProviderCommand: AsyncParsableCommand {
         help: ArgumentHelp("A client with any loopback redirect, beside the demo clients.", valueName: "id[:secret]"))
     var client: [ClientArgument] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "A redirect URI of the client 'demo', beside those on loopback, for example com.example.app:/callback.",
+            valueName: "uri"))
+    var redirectURI: [String] = []
+
     @Flag(help: "End when standard input does, and so with a parent that holds it.")
     var exitWithStdin = false
 
@@ -81,6 +87,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let accessTokenLifetime { configuration.accessTokenLifetime = accessTokenLifetime }
         configuration.rotatesRefreshTokens = !noRotation
         if !user.isEmpty { configuration.users = user.map(\.user) }
+        for index in configuration.clients.indices where configuration.clients[index].id == RegisteredClient.demo.id {
+            configuration.clients[index].redirectURIs += redirectURI.map { .exact($0) }
+        }
         configuration.clients += client.map(\.client)
         configuration.keepsLog = false
         if verbose { configuration.observer = { Output.errorLine($0.redacted) } }

@@ -41,7 +41,7 @@ struct Login: Command {
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
         signIn.authentication = client.authentication(secret)
         signIn.options = asked.options
-        signIn.redirect = redirect.redirect
+        signIn.redirect = try redirect.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.observe = { event in Self.show(event, noBrowser, console) }
@@ -136,22 +136,44 @@ struct RedirectOptions: ParsableArguments, Sendable {
         name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
         help: "A port to listen on; several are tried in order.")
     var ports: [UInt16] = []
-    @Option(name: .customLong("redirect-host"), parsing: .unconditional, help: "127.0.0.1, [::1], both, localhost")
-    var host = LoopbackRedirectListener.Host.ipv4
-    @Option(name: .customLong("redirect-path"), parsing: .unconditional, help: "The path of the redirect URI.")
-    var path = "/callback"
+    @Option(
+        name: .customLong("redirect-host"), parsing: .unconditional,
+        help: "127.0.0.1, [::1], both, localhost (default: 127.0.0.1)")
+    var host: LoopbackRedirectListener.Host?
+    @Option(
+        name: .customLong("redirect-path"), parsing: .unconditional,
+        help: "The path of the redirect URI. (default: /callback)")
+    var path: String?
+    @Option(
+        name: .customLong("redirect-uri"), parsing: .unconditional,
+        help: "A redirect URI of a private-use scheme, in place of the three above.")
+    var uri: String?
 
     var redirect: SignIn.Redirect {
-        var redirect = SignIn.Redirect()
-        (redirect.host, redirect.path) = (host, path)
-        if !ports.isEmpty { redirect.ports = ports }
-        return redirect
+        get throws {
+            var redirect = SignIn.Redirect()
+            if let host { redirect.host = host }
+            if let path { redirect.path = path }
+            if !ports.isEmpty { redirect.ports = ports }
+            redirect.privateUse = try uri.map {
+                try PrivateUseRedirect($0, appName: "sign-in", arguments: [HandOverRedirect._commandName])
+            }
+            return redirect
+        }
     }
 
     func validate() throws {
-        guard RedirectPath.isValid(path) else {
+        if let path, !RedirectPath.isValid(path) {
             throw ValidationError(
                 "--redirect-path: expected a path that begins with /, without query, fragment and dots")
+        }
+        guard let uri else { return }
+        guard let colon = uri.firstIndex(of: ":"), colon > uri.startIndex else {
+            throw ValidationError("--redirect-uri: expected a URI such as com.example.app:/callback")
+        }
+        if !ports.isEmpty || host != nil || path != nil {
+            throw ValidationError(
+                "--redirect-uri: takes the place of --redirect-port, --redirect-host and --redirect-path")
         }
     }
 }

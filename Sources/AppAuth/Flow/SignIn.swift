@@ -55,6 +55,9 @@ public struct SignIn: Sendable {
         /// Whether a redirect is ignored that a program of another user of this machine brings. Not where the browser
         /// comes from elsewhere: from Windows into WSL, or through a forwarded port.
         public var requiresSameUser = false
+        /// A scheme of the app's own in place of the loopback address, for clients that are registered with one. No page
+        /// of the app's can be shown in the browser then.
+        public var privateUse: PrivateUseRedirect?
         /// Any free port of 127.0.0.1.
         public init() {}
     }
@@ -106,10 +109,7 @@ public struct SignIn: Sendable {
         _ = try await store.attempt { try await store.load() }
         let client = try await client()
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
-        let listener = try LoopbackRedirectListener(
-            host: redirect.host, ports: redirect.ports, path: redirect.path,
-            addsRandomComponent: redirect.addsRandomComponent, responseMode: options.responseMode ?? .query,
-            requiresSameUser: redirect.requiresSameUser, pages: pages)
+        let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
         let request = try AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options)

@@ -5,3 +5,4 @@
 #include "lock_shims.h"
 #include "socket_shims.h"
 #include "spawn_shims.h"
+#include "unix_socket_shims.h"

@@ -14,12 +14,20 @@ enum Main {
         report(["arguments": .array(CommandLine.arguments.map(JSON.string))])
         do {
             let transport = CurlTransport(.init(proxy: .none))
-            let browser = ScriptedBrowser(transport: transport, entries: try entries())
+            let browser = ScriptedBrowser(transport: transport, entries: try entries(), leave: leave)
             report(["page": .string(try await browser.visit(CommandLine.arguments.last ?? ""))])
         } catch {
             report(["error": .string("\(error)")])
             exit(1)
         }
+    }
+
+    /// Hands a URL of another scheme to the desktop, as browsers do, and ends.
+    private static func leave(_ url: String) throws {
+        report(["page": ""])
+        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("xdg-open"), strdup(url), nil]
+        execvp("xdg-open", &arguments)
+        throw CocoaError(.executableNotLoadable)
     }
 
     private static func entries() throws -> [String: String] {

@@ -1,0 +1,57 @@
+internal import AppAuthCore
+
+/// The desktop entry that starts the app with a URL of its scheme (Desktop Entry Specification 1.5).
+package struct DesktopEntry: Sendable, Hashable {
+    package var appName: String
+    /// The program and its arguments, to which the URL is added.
+    package var handler: [String]
+    package var scheme: String
+    /// Whether it goes when the wait is over, and so also when a later process finds that its maker has died.
+    package var isTemporary: Bool
+    /// What `mimeapps.list` said for the scheme before; put back when the entry goes.
+    package var replaced: String?
+
+    package init(appName: String, handler: [String], scheme: String, isTemporary: Bool, replaced: String?) {
+        (self.appName, self.handler, self.scheme) = (appName, handler, scheme)
+        (self.isTemporary, self.replaced) = (isTemporary, replaced)
+    }
+
+    package var text: String {
+        """
+        [Desktop Entry]
+        Type=Application
+        Name=\(Self.escaped(appName.onOneLine))
+        Exec=\(Self.escaped(handler.map(Self.quoted).joined(separator: " "))) %u
+        NoDisplay=true
+        MimeType=x-scheme-handler/\(scheme);
+        \(Self.installationKey)=\(isTemporary ? Self.temporary : "permanent")
+        \(Self.replacedKey)=\(replaced ?? "")
+
+        """
+    }
+
+    /// What an entry of the library's says of itself; nil for any other entry.
+    package static func notes(in text: String) -> (isTemporary: Bool, replaced: String?)? {
+        func value(_ key: String) -> String? {
+            text.split(separator: "\n").first { $0.hasPrefix(key + "=") }.map { String($0.dropFirst(key.count + 1)) }
+        }
+        guard let installation = value(installationKey) else { return nil }
+        return (installation == temporary, value(replacedKey).flatMap { $0.isEmpty ? nil : $0 })
+    }
+
+    private static let installationKey = "X-AppAuth-Installation"
+    private static let replacedKey = "X-AppAuth-Replaced"
+    private static let temporary = "while-waiting"
+
+    /// "The Exec key": an argument with a reserved character is quoted, and a percent sign is doubled.
+    private static func quoted(_ argument: String) -> String {
+        let argument = argument.replacing("%", with: "%%")
+        let reserved = " \t\n\"'\\><~|&;$*?#()`"
+        guard argument.isEmpty || argument.contains(where: reserved.contains) else { return argument }
+        let escaped = argument.map { "\"`$\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+        return "\"\(escaped)\""
+    }
+
+    /// "Possible value types": the escapes of a string, which come on top of those of the command.
+    private static func escaped(_ value: String) -> String { value.replacing("\\", with: "\\\\") }
+}

@@ -1,0 +1,85 @@
+internal import AppAuthCore
+internal import Glibc
+
+/// A small text file of the desktop's, read and replaced whole.
+struct DesktopFile: Sendable {
+    let path: String
+
+    private static let largest = 1 << 20
+
+    /// The text; nil if there is no file.
+    func read() throws -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        if descriptor < 0, errno == ENOENT { return nil }
+        guard descriptor >= 0 else { throw failure("cannot be read") }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("cannot be read") }
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= Self.largest else { throw refusal("is too large; it is left as it is") }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw refusal("is no text in UTF-8; it is left as it is")
+        }
+        return text
+    }
+
+    /// Writes beside the file, in folders that are made where they are missing, and puts that in its place.
+    func write(_ text: String) throws {
+        // What a person has linked from elsewhere stays linked.
+        let target = realpath(path, nil).map { resolved in
+            defer { free(resolved) }
+            return String(cString: resolved)
+        }
+        let path = target ?? path
+        try makeFolder(of: path)
+        var status = stat()
+        let mode = stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
+        let new = path + ".appauth-new"
+        unlink(new)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw failure("cannot be written") }
+        let isWritten = write(Array(text.utf8), descriptor) && fsync(descriptor) == 0
+        close(descriptor)
+        guard isWritten, rename(new, path) == 0 else {
+            let error = failure("cannot be written")
+            unlink(new)
+            throw error
+        }
+    }
+
+    func remove() throws {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
+    }
+
+    private func makeFolder(of path: String) throws {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        let folder = String(path[..<slash])
+        guard access(folder, F_OK) != 0 else { return }
+        try makeFolder(of: folder)
+        // The Base Directory Specification: 0700.
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure("has no folder, and none can be made") }
+    }
+
+    private func write(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    private func failure(_ what: String) -> AuthError { refusal("\(what): \(SystemError.text(errno))") }
+
+    private func refusal(_ what: String) -> AuthError {
+        AuthError(.unavailable, .redirect, "\(path) \(what)", outcome: .notSent)
+    }
+}

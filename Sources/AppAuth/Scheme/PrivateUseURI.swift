@@ -1,0 +1,70 @@
+internal import AppAuthCore
+
+/// A redirect URI with a scheme that is the app's own (RFC 8252 §7.1).
+package struct PrivateUseURI: Sendable, Hashable {
+    package let string: String
+    package let scheme: String
+
+    /// Reads a redirect URI as it is registered: compared byte for byte, so only a form that no browser rewrites is one.
+    ///
+    /// RFC 8252 §7.1 asks for a scheme with a dot, the app's domain in reverse. A client that was registered with another
+    /// one long ago cannot change that alone: what is refused is what belongs to somebody else.
+    package init(_ text: String) throws {
+        guard let scheme = Self.scheme(of: text) else {
+            throw Self.refusal("in lower case, followed by a path without query, fragment and dots", text)
+        }
+        guard !Self.taken.contains(scheme) else {
+            throw Self.refusal("that is the app's own", scheme + ":")
+        }
+        // RFC 6749 §3.1.2: no fragment. RFC 8252 §7.1: `scheme:/path`; older registrations have a host instead.
+        let rest = String(text.dropFirst(scheme.count + 1))
+        guard RedirectPath.isValid(rest) else {
+            throw Self.refusal("followed by a path without query, fragment and dots", text)
+        }
+        (string, self.scheme) = (text, scheme)
+    }
+
+    /// The query of a URL that is this redirect URI up to its query, undecoded and without its `?`; nil for another URL.
+    ///
+    /// A fragment is dropped, as a browser does before it asks a loopback address.
+    func query(of url: String) -> String? {
+        let bytes = url.utf8.prefix { $0 != UInt8(ascii: "#") }
+        guard bytes.starts(with: string.utf8) else { return nil }
+        let rest = bytes.dropFirst(string.utf8.count)
+        if rest.isEmpty { return "" }
+        return rest.first == UInt8(ascii: "?") ? String(rest.dropFirst()) : nil
+    }
+
+    /// RFC 3986 §3.1, in lower case, since that is how browsers hand it on; nil where a text begins with no scheme.
+    static func scheme(of text: String) -> String? {
+        let scheme = text.utf8.prefix { $0 != UInt8(ascii: ":") }
+        guard let first = scheme.first, first.isLowercaseLetter, scheme.count < text.utf8.count, scheme.count <= 128,
+            scheme.allSatisfy({ $0.isLowercaseLetter || $0.isDigit || "+-.".utf8.contains($0) })
+        else { return nil }
+        return String(scheme)
+    }
+
+    /// Schemes that browsers and desktops have a meaning for: to handle one of them would take it from its owner.
+    private static let taken: Set<String> = [
+        "about", "apt", "blob", "bitcoin", "cid", "chrome", "chrome-extension", "data", "dav", "davs", "dns",
+        "facetime",
+        "feed", "file", "filesystem", "ftp", "ftps", "geo", "git", "gopher", "help", "http", "https", "im", "imap",
+        "info",
+        "intent", "irc", "ircs", "jar", "javascript", "ldap", "ldaps", "magnet", "mailto", "man", "mid", "mms",
+        "moz-extension", "news", "nfs", "nntp", "openpgp4fpr", "otpauth", "pop", "resource", "rtsp", "sftp", "sip",
+        "sips",
+        "sms", "smb", "snap", "ssh", "stun", "svn", "tel", "telnet", "trash", "turn", "urn", "vbscript", "view-source",
+        "vnc", "web", "webcal", "ws", "wss", "xmpp",
+    ]
+
+    private static func refusal(_ expected: String, _ found: String) -> AuthError {
+        AuthError(
+            .invalidConfiguration, .redirect, "expected a redirect URI with a scheme \(expected), found \(found)",
+            outcome: .notSent)
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLowercaseLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}

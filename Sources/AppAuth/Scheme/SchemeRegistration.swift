@@ -1,0 +1,96 @@
+internal import AppAuthCore
+internal import Glibc
+
+/// The desktop entry of a scheme, and the line that makes it the default.
+///
+/// The entry itself says what it has replaced, and whether it stays: so whoever comes after a process that has died can
+/// put everything back.
+package struct SchemeRegistration: Sendable {
+    let scheme: String
+    let folders: DesktopFolders
+    let folder: HandOverFolder
+
+    package init(_ scheme: String, _ folders: DesktopFolders) {
+        (self.scheme, self.folders, folder) = (scheme, folders, HandOverFolder(folders, scheme: scheme))
+    }
+
+    /// The file name of the entry, which is also what `mimeapps.list` calls it.
+    package var name: String { "appauth-redirect-\(scheme).desktop" }
+    private var type: String { "x-scheme-handler/" + scheme }
+    private var entry: DesktopFile { DesktopFile(path: "\(folders.data)/applications/\(name)") }
+    private var list: DesktopFile { DesktopFile(path: folders.configuration + "/mimeapps.list") }
+
+    private var handlers: String? { get throws { try list.read().flatMap { HandlerList($0).handlers(of: type) } } }
+
+    /// Writes the desktop entry. Under the lock. One that stays is not turned into one that goes.
+    func write(_ redirect: PrivateUseRedirect, isTemporary: Bool) throws {
+        let program = redirect.handler[0]
+        guard access(program, X_OK) == 0 else {
+            throw unavailable("expected the program \(program) for the desktop entry: \(SystemError.text(errno))")
+        }
+        let (old, handlers) = (try entry.read(), try handlers)
+        let notes = old.flatMap(DesktopEntry.notes)
+        guard old == nil || notes != nil else {
+            throw AuthError(
+                .listener, .redirect, "\(entry.path) is no entry of this library's; it is left as it is",
+                outcome: .notSent)
+        }
+        let new = DesktopEntry(
+            appName: redirect.appName, handler: redirect.handler, scheme: scheme,
+            isTemporary: isTemporary && notes?.isTemporary != false,
+            replaced: isOurs(handlers) ? notes?.replaced : handlers)
+        if new.text != old { try entry.write(new.text) }
+    }
+
+    /// Makes the entry the default by xdg-mime, unless it is that.
+    func makeDefault() async throws {
+        if isOurs(try handlers) { return }
+        let held = try await onThread(named: "appauth-scheme") { try folder.hold(.xdgMIME) }
+        defer { held.release() }
+        if isOurs(try handlers) { return }
+        // By env, so that it writes where we read, whatever is set to a relative path.
+        let command = [
+            "env", "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_HOME=" + folders.data, "xdg-mime", "default",
+            name, type,
+        ]
+        if let failure = await DetachedProcess.start(command, patience: .seconds(10)) {
+            throw unavailable("xdg-mime (package xdg-utils) did not make the app the handler of \(scheme): \(failure)")
+        }
+        guard isOurs(try handlers) else {
+            throw unavailable("xdg-mime did not make the app the handler of \(scheme) in \(list.path)")
+        }
+    }
+
+    /// Tells those that look types up in a cache. The default that xdg-mime sets needs none, so an entry that goes again
+    /// does without; and where there is no such program, nobody has a cache.
+    func updateCache() async {
+        _ = await DetachedProcess.start(
+            ["update-desktop-database", folders.data + "/applications"], patience: .seconds(10))
+    }
+
+    /// Removes the entry, if there is one of the library's, and puts back what it has replaced, unless somebody has
+    /// chosen another handler since. Under the lock.
+    ///
+    /// - Parameter ifTemporary: Whether one that stays does.
+    func remove(ifTemporary: Bool) throws {
+        guard let notes = try entry.read().flatMap(DesktopEntry.notes), notes.isTemporary || !ifTemporary else {
+            return
+        }
+        if let text = try list.read() {
+            var handlers = HandlerList(text)
+            let named = handlers.handlers(of: type)
+            if isOurs(named) {
+                let others = named.flatMap { $0.split(separator: ";").dropFirst().joined(separator: ";") } ?? ""
+                handlers.set(others.isEmpty ? notes.replaced : others, for: type)
+                if handlers.isEmpty { try list.remove() } else { try list.write(handlers.text) }
+            }
+        }
+        try entry.remove()
+    }
+
+    private func isOurs(_ handlers: String?) -> Bool { handlers?.split(separator: ";").first.map(String.init) == name }
+
+    private func unavailable(_ message: String) -> AuthError {
+        AuthError(.unavailable, .redirect, message, outcome: .notSent)
+    }
+}

@@ -1,0 +1,196 @@
+import AppAuth
+import Foundation
+import Testing
+
+/// What else may connect to the socket, or stand in its place.
+@Suite(.timeLimit(.minutes(5)))
+struct HostileHelperTests {
+    private let session: DesktopSession
+
+    init() throws { session = try DesktopSession() }
+
+    private func expectsTheRightOneStill(
+        _ listener: PrivateUseRedirectListener, _ waiting: Task<String, any Error>,
+        _ location: SourceLocation = #_sourceLocation
+    ) async throws {
+        #expect(try await session.handOver(DesktopSession.uri + "?state=s"), sourceLocation: location)
+        #expect(try await waiting.value == "state=s", sourceLocation: location)
+    }
+
+    @Test func `a URL of 16 KiB is taken, and a byte more is not`() async throws {
+        let start = DesktopSession.uri + "?state=s&code="
+        let longest = start + String(repeating: "c", count: HandOver.largest - start.utf8.count)
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let socket = session.sockets[0]
+        let answer = try await onThread {
+            let client = try SocketClient(socket)
+            client.send(Array((longest + "c").utf8))
+            client.endSending()
+            return client.answer()
+        }
+        #expect(answer == "ignored\n" || answer == "")
+        #expect(listener.ignoredRedirects == 1)
+        #expect(try await session.handOver(longest + "c") == false)
+        #expect(try await session.handOver(longest))
+        #expect(try await waiting.value.utf8.count == HandOver.largest - DesktopSession.uri.utf8.count - 1)
+    }
+
+    @Test func `a megabyte, binary and an empty message change nothing`() async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let socket = session.sockets[0]
+        let right = Array("\(DesktopSession.uri)?state=s".utf8)
+        let messages: [[UInt8]] = [
+            [UInt8](repeating: 0x61, count: 1 << 20), [0xFF, 0x00, 0xFE], [0x16, 0x03, 0x01], right + [0xFF],
+            [0x00] + right,
+        ]
+        for message in messages {
+            let answer = try await onThread {
+                let client = try SocketClient(socket)
+                client.send(message)
+                client.endSending()
+                return client.answer()
+            }
+            #expect(answer == "ignored\n" || answer == "")
+        }
+        #expect(listener.ignoredRedirects == messages.count)
+        _ = try await onThread { try SocketClient(socket) }
+        try await expectsTheRightOneStill(listener, waiting)
+        #expect(listener.ignoredRedirects == messages.count)
+    }
+
+    @Test func `one who says nothing holds nobody up, and is closed in time`() async throws {
+        let listener = try await session.listener(patience: .milliseconds(200))
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let socket = session.sockets[0]
+        let silent = try await onThread {
+            let clients = [try SocketClient(socket), try SocketClient(socket)]
+            clients[1].send(Array("\(DesktopSession.uri)?state=".utf8))
+            return clients
+        }
+        try await expectsTheRightOneStill(listener, waiting)
+        for client in silent { #expect(try await onThread { client.answer() } == "") }
+    }
+
+    @Test func `a thousand connections leave room for the right one`() async throws {
+        let listener = try await session.listener(patience: .seconds(600))
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let socket = session.sockets[0]
+        let crowd = try await onThread {
+            try (0..<1000).map { _ in
+                let client = try SocketClient(socket)
+                client.send(Array("de.7pass".utf8))
+                return client
+            }
+        }
+        try await expectsTheRightOneStill(listener, waiting)
+        // The oldest has made way.
+        #expect(try await onThread { crowd[0].answer() } == "")
+        listener.close()
+    }
+
+    // Only root can be somebody else for a moment.
+    private static let isRoot = geteuid() == 0
+
+    /// As nobody, sends a redirect to a socket and prints the answer.
+    private static let foreignHelper = """
+        use Socket; $SIG{PIPE} = 'IGNORE'; ($), $>) = (65534, 65534); socket(S, AF_UNIX, SOCK_STREAM, 0);
+        connect(S, pack_sockaddr_un($ARGV[0])) or die "connect: $!";
+        syswrite(S, $ARGV[1]); shutdown(S, 1); sysread(S, $answer, 100); print "<$answer>";
+        """
+
+    @Test(.enabled(if: isRoot))
+    func `a process of another user is turned away, even where it could connect`() async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let (socket, url) = (session.sockets[0], DesktopSession.uri + "?state=s")
+        await #expect(throws: CommandFailure.self) {
+            try await onThread { try run("perl", "-e", Self.foreignHelper, socket, url) }
+        }
+        for path in [session.root, session.folders.runtime, session.folders.runtime + "/appauth"] { chmod(path, 0o755) }
+        chmod(socket, 0o666)
+        let answer = try await onThread { try run("perl", "-e", Self.foreignHelper, socket, url) }
+        #expect(String(decoding: answer, as: UTF8.self) == "<>")
+        #expect(listener.ignoredRedirects == 1)
+        try await expectsTheRightOneStill(listener, waiting)
+    }
+
+    /// Listens as another user, or as this one, at a socket that is there as soon as it does, and prints what comes.
+    private static let otherListener = """
+        use Socket; $SIG{PIPE} = 'IGNORE'; $| = 1; socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("$ARGV[0].new")) or die "bind: $!";
+        $> = $ARGV[1]; listen(S, 5); $> = 0; rename("$ARGV[0].new", $ARGV[0]); print "ready\n"; accept(C, S);
+        while (sysread(C, $bytes, 65536)) { $all .= $bytes } syswrite(C, "taken\n"); print "<$all>";
+        """
+
+    @Test(.enabled(if: isRoot), arguments: [0, 65534])
+    func `the redirect is given to no other user's process`(user: Int) async throws {
+        // Makes the folder, and tells by its socket what names are looked for.
+        let listener = try await session.listener()
+        let socket = session.sockets[0] + "x"
+        listener.close()
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(filePath: "/usr/bin/perl")
+        process.arguments = ["-e", Self.otherListener, socket, "\(user)"]
+        process.standardOutput = output
+        try process.run()
+        defer { process.terminate() }
+        let file = output.fileHandleForReading
+        #expect(try await onThread { try file.read(upToCount: 6) } == Data("ready\n".utf8))
+        let url = DesktopSession.uri + "?state=s"
+        #expect(try await session.handOver(url) == (user == 0))
+        #expect(try await onThread { try file.readToEnd() } == Data("<\(user == 0 ? url : "")>".utf8))
+    }
+
+    // MARK: $XDG_RUNTIME_DIR
+
+    @Test(arguments: [nil, "", "run/user/1000"])
+    func `without a folder for sockets the error says what is expected`(runtime: String?) throws {
+        var environment = ["HOME": session.root, "XDG_RUNTIME_DIR": session.folders.runtime]
+        #expect(try DesktopFolders(environment).data == session.root + "/.local/share")
+        environment["XDG_RUNTIME_DIR"] = runtime
+        let error = try #require(throws: AuthError.self) { try DesktopFolders(environment) }
+        #expect(error.code == .unavailable && error.message.contains("$XDG_RUNTIME_DIR"))
+    }
+
+    @Test func `a folder that others can write to is refused, whichever it is`() async throws {
+        try await session.listener().close()
+        for folder in [session.folders.runtime, session.folders.runtime + "/appauth"] {
+            chmod(folder, 0o777)
+            let error = try await #require(throws: AuthError.self) { try await session.listener() }
+            #expect(error.code == .unavailable && error.message.contains(folder))
+            await #expect(throws: AuthError.self) {
+                try await onThread { try HandOver.send(DesktopSession.uri, session.folders) }
+            }
+            chmod(folder, 0o700)
+        }
+        try await session.listener().close()
+    }
+
+    @Test(.enabled(if: isRoot)) func `another user's folder is refused`() async throws {
+        chown(session.folders.runtime, 65534, 65534)
+        let error = try await #require(throws: AuthError.self) { try await session.listener() }
+        #expect(error.code == .unavailable && error.message.contains(session.folders.runtime))
+        chown(session.folders.runtime, geteuid(), getegid())
+        try await session.listener().close()
+    }
+
+    @Test func `a link in the place of the folder is refused`() async throws {
+        let elsewhere = session.root + "/elsewhere"
+        mkdir(elsewhere, 0o700)
+        symlink(elsewhere, session.folders.runtime + "/appauth")
+        await #expect(throws: AuthError.self) { try await session.listener() }
+        unlink(session.folders.runtime + "/appauth")
+        try await session.listener().close()
+    }
+
+    @Test func `a path that no socket can have is an error that says so`() async throws {
+        let deep = session.folders.runtime + "/" + String(repeating: "d", count: 60)
+        mkdir(deep, 0o700)
+        let folders = try DesktopFolders(["HOME": session.root, "XDG_RUNTIME_DIR": deep])
+        let error = try await #require(throws: AuthError.self) {
+            try await PrivateUseRedirectListener(DesktopSession.redirect(.whileWaiting), folders)
+        }
+        #expect(error.code == .listener && error.message.contains("107 are possible"))
+    }
+}

@@ -1,0 +1,210 @@
+import AppAuth
+import Foundation
+import Testing
+
+/// Redirects that come to the socket of a listener.
+@Suite(.timeLimit(.minutes(5)))
+struct PrivateUseListenerTests {
+    private let session: DesktopSession
+
+    init() throws { session = try DesktopSession() }
+
+    private func mode(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    private func onlySocket() throws -> String {
+        try #require(session.sockets.count == 1)
+        return session.sockets[0]
+    }
+
+    @Test func `a redirect reaches the one who waits`() async throws {
+        let listener = try await session.listener()
+        #expect(listener.redirectURI == DesktopSession.uri)
+        async let query = listener.redirect(state: "s")
+        #expect(try await session.handOver(DesktopSession.uri + "?code=c&state=s"))
+        #expect(try await query == "code=c&state=s")
+        #expect(listener.ignoredRedirects == 0)
+    }
+
+    @Test func `the socket is this user's alone, and gone at the end`() async throws {
+        let listener = try await session.listener()
+        let socket = try onlySocket()
+        #expect(try mode(socket) == 0o600)
+        #expect(try mode(session.folders.runtime + "/appauth") == 0o700)
+        listener.close()
+        listener.close()
+        #expect(session.sockets.isEmpty)
+    }
+
+    @Test(arguments: [
+        "de.7pass.example:/cb/authz/?state=s", "de.7pass.example:/cb?state=s", "de.7pass.example:/cb/authzz?state=s",
+        "de.7pass.example:/CB/authz?state=s", "de.7pass.example://cb/authz?state=s", "de.7pass.example:?state=s",
+        "de.7pass.example:/cb/authz&state=s", "de.7pass.example:/cb/authz#?state=s", "de.7pass.example:/cb/authz",
+    ])
+    func `only the exact redirect URI counts`(url: String) async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        // The same scheme, so that it comes to this listener; what is awaited before it can be judged.
+        #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
+        #expect(try await session.handOver(url) == false)
+        #expect(listener.ignoredRedirects == 2)
+        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await waiting.value == "state=s")
+    }
+
+    @Test(arguments: [
+        ("?state=s#_=_", "state=s"), ("?code=%zz+%C3%BC&&a&=b&state=s&x=?;'", "code=%zz+%C3%BC&&a&=b&state=s&x=?;'"),
+        ("?code=ü&state=s", "code=ü&state=s"),
+    ])
+    func `the judge gets the query as it came, without a fragment`(end: String, query: String) async throws {
+        let listener = try await session.listener(uri: "oauthtest://oauth-callback")
+        async let judged = listener.redirect(state: "s")
+        #expect(try await session.handOver("oauthtest://oauth-callback" + end))
+        #expect(try await judged == query)
+    }
+
+    @Test func `a thousand wrong states change nothing but a counter`() async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        // The first may come before anybody waits.
+        let socket = try onlySocket()
+        let answers = try await onThread {
+            try (0..<1000).map { number in
+                let client = try SocketClient(socket)
+                client.send(Array("\(DesktopSession.uri)?code=stolen&state=\(number)".utf8))
+                client.endSending()
+                return client.answer()
+            }
+        }
+        #expect(answers.allSatisfy { $0 == "ignored\n" })
+        #expect(listener.ignoredRedirects == 1000)
+        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await waiting.value == "state=s")
+    }
+
+    @Test func `there is one result at most`() async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let taken = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<20 {
+                group.addTask { try await session.handOver(DesktopSession.uri + "?code=\(number)&state=s") }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(taken.filter { $0 }.count == 1)
+        _ = try await waiting.value
+        await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
+    }
+
+    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+        let listener = try await session.listener()
+        let socket = try onlySocket()
+        let client = try await onThread {
+            let client = try SocketClient(socket)
+            client.send(Array("\(DesktopSession.uri)?state=s".utf8))
+            client.endSending()
+            return client
+        }
+        #expect(try await listener.redirect(state: "s") == "state=s")
+        #expect(try await onThread { client.answer() } == "taken\n")
+    }
+
+    @Test func `of several who wait the one takes it whose state it has`() async throws {
+        let listeners = [try await session.listener(), try await session.listener(), try await session.listener()]
+        let waiting = listeners.enumerated().map { index, listener in
+            Task { try await listener.redirect(state: "s\(index)") }
+        }
+        for index in [1, 0, 2] { #expect(try await session.handOver(DesktopSession.uri + "?state=s\(index)")) }
+        for (index, task) in waiting.enumerated() { #expect(try await task.value == "state=s\(index)") }
+    }
+
+    @Test func `another scheme's redirect comes to nobody here`() async throws {
+        let listener = try await session.listener()
+        #expect(try await session.handOver("de.7pass.other:/cb/authz?state=s") == false)
+        #expect(try await session.handOver("no URL") == false)
+        #expect(listener.ignoredRedirects == 0)
+    }
+
+    @Test func `two cannot wait at once`() async throws {
+        let listener = try await session.listener()
+        let results = try await withThrowingTaskGroup(of: Result<String, any Error>.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do { return .success(try await listener.redirect(state: "s")) } catch { return .failure(error) }
+                }
+            }
+            let refused = try #require(try await group.next())
+            #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+            return [refused, try #require(try await group.next())]
+        }
+        #expect(throws: AuthError.self) { try results[0].get() }
+        #expect(try results[1].get() == "state=s")
+    }
+
+    // MARK: the end
+
+    @Test func `a cancelled wait leaves nothing, within 100 ms`() async throws {
+        var times: [Duration] = []
+        // The best of a few: what the machine does besides is no measure.
+        for _ in 0..<5 {
+            let listener = try await session.listener(.whileWaiting)
+            #expect(!session.isClear)
+            let waiting = Task { try await listener.redirect(state: "s") }
+            #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
+            let start = ContinuousClock.now
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            times.append(ContinuousClock.now - start)
+            #expect(session.isClear && session.list == nil)
+        }
+        #expect(try #require(times.min()) < .milliseconds(100))
+    }
+
+    @Test func `a listener is not begun in a cancelled task`() async throws {
+        let session = session
+        let beginning = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await session.listener(.whileWaiting)
+        }
+        await #expect(throws: CancellationError.self) { try await beginning.value }
+        #expect(session.isClear && session.list == nil)
+    }
+
+    @Test func `closing ends the wait with an error`() async throws {
+        let listener = try await session.listener()
+        let waiting = Task { try await listener.redirect(state: "s") }
+        #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
+        listener.close()
+        await #expect(throws: AuthError.self) { try await waiting.value }
+        await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
+    }
+
+    @Test func `the last reference clears away`() async throws {
+        do { _ = try await session.listener(.whileWaiting) }
+        #expect(session.isClear)
+    }
+
+    @Test func `the socket of one who died is removed by the next, and by a helper that comes in vain`() async throws {
+        let dead = try await session.listener().deadSocket(in: session)
+        #expect(session.sockets == [dead])
+        let listener = try await session.listener()
+        #expect(session.sockets.count == 1 && session.sockets != [dead])
+        listener.close()
+        _ = try await session.listener().deadSocket(in: session)
+        #expect(try await session.handOver(DesktopSession.uri + "?state=s") == false)
+        #expect(session.sockets.isEmpty)
+    }
+}
+
+extension PrivateUseRedirectListener {
+    /// Leaves a socket that nobody listens at, as a process does that is killed.
+    fileprivate func deadSocket(in session: DesktopSession) throws -> String {
+        let socket = try #require(session.sockets.first)
+        let kept = session.root + "/kept"
+        try FileManager.default.moveItem(atPath: socket, toPath: kept)
+        close()
+        try FileManager.default.moveItem(atPath: kept, toPath: socket)
+        return socket
+    }
+}

@@ -1,0 +1,163 @@
+import AppAuth
+import Foundation
+import Testing
+
+/// How the app becomes the handler of its scheme, with the real xdg-mime, and what is there afterwards.
+@Suite(.timeLimit(.minutes(5)))
+struct SchemeInstallationTests {
+    private let session: DesktopSession
+
+    init() throws { session = try DesktopSession() }
+
+    @Test(arguments: [
+        nil, "", "[Added Associations]\ntext/plain=vi.desktop;\n",
+        "[Default Applications]\ntext/plain=vi.desktop\n\n[Removed Associations]\nimage/png=gimp.desktop\n",
+    ])
+    func `the app is the handler while it waits, and everything is as it was afterwards`(list: String?) async throws {
+        if let list { try session.write(list, to: session.listPath) }
+        #expect(try await session.handler() == "")
+        let listener = try await session.listener(.whileWaiting)
+        #expect(try await session.handler() == DesktopSession.entryName)
+        let entry = try #require(session.entry)
+        #expect(entry.contains("\nExec=/bin/true --redirect %u\n") && entry.contains("\nNoDisplay=true\n"))
+        #expect(entry.contains("\nMimeType=\(DesktopSession.type);\n"))
+        listener.close()
+        #expect(session.isClear)
+        #expect(try await session.handler() == "")
+        #expect((session.list ?? "") == (list ?? ""))
+    }
+
+    @Test(arguments: ["other.desktop", "other.desktop;third.desktop;"])
+    func `the handler of before is the default again`(before: String) async throws {
+        try session.addApp("other.desktop")
+        let list = "[Default Applications]\n\(DesktopSession.type)=\(before)\ntext/plain=vi.desktop\n"
+        try session.write(list, to: session.listPath)
+        #expect(try await session.handler() == "other.desktop")
+        let listener = try await session.listener(.whileWaiting)
+        #expect(try await session.handler() == DesktopSession.entryName)
+        listener.close()
+        #expect(try await session.handler() == "other.desktop")
+        #expect(session.list == list && session.isClear)
+    }
+
+    @Test func `a handler that the person chooses meanwhile stays`() async throws {
+        let listener = try await session.listener(.whileWaiting)
+        let list = "[Default Applications]\n\(DesktopSession.type)=chosen.desktop\n"
+        try session.write(list, to: session.listPath)
+        listener.close()
+        #expect(session.list == list && session.isClear)
+    }
+
+    @Test func `what a desktop lists behind the app moves up`() async throws {
+        let listener = try await session.listener(.whileWaiting)
+        let line = "[Default Applications]\n\(DesktopSession.type)="
+        try session.write(line + "\(DesktopSession.entryName);next.desktop;last.desktop\n", to: session.listPath)
+        listener.close()
+        #expect(session.list == line + "next.desktop;last.desktop\n" && session.isClear)
+    }
+
+    @Test func `of several that wait the last one clears away`() async throws {
+        try session.addApp("other.desktop")
+        let list = "[Default Applications]\n\(DesktopSession.type)=other.desktop\n"
+        try session.write(list, to: session.listPath)
+        let first = try await session.listener(.whileWaiting)
+        let second = try await session.listener(.whileWaiting)
+        #expect(session.sockets.count == 2)
+        first.close()
+        #expect(session.sockets.count == 1)
+        #expect(try await session.handler() == DesktopSession.entryName)
+        second.close()
+        #expect(session.isClear && session.list == list)
+    }
+
+    @Test func `many that begin and end at once leave nothing`() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { try await session.listener(.whileWaiting).close() } }
+            try await group.waitForAll()
+        }
+        #expect(session.isClear && session.list == nil)
+    }
+
+    @Test func `for good means for good, until it is taken back`() async throws {
+        let redirect = try DesktopSession.redirect(.permanent)
+        let listener = try await session.listener(.permanent)
+        listener.close()
+        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(session.sockets.isEmpty)
+        let entry = session.entry
+
+        // Whoever waits only for a while does not take it away.
+        try await session.listener(.whileWaiting).close()
+        #expect(session.entry == entry && session.entry != nil)
+
+        try await redirect.install(in: session.folders)
+        #expect(session.entry == entry)
+        let cache = URL(filePath: session.folders.data + "/applications/mimeinfo.cache")
+        #expect(try String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
+        try await redirect.uninstall(from: session.folders)
+        #expect(try !String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
+        #expect(session.isClear && session.list == nil)
+        #expect(try await session.handler() == "")
+        try await redirect.uninstall(from: session.folders)
+    }
+
+    @Test func `installing needs nobody who waits, and lasts when one has waited`() async throws {
+        try session.addApp("other.desktop")
+        let list = "[Default Applications]\n\(DesktopSession.type)=other.desktop\n"
+        try session.write(list, to: session.listPath)
+        let listener = try await session.listener(.whileWaiting)
+        let redirect = try DesktopSession.redirect()
+        try await redirect.install(in: session.folders)
+        listener.close()
+        #expect(try await session.handler() == DesktopSession.entryName)
+        try await redirect.uninstall(from: session.folders)
+        #expect(session.list == list && session.entry == nil)
+    }
+
+    @Test func `where the app's package has installed it the library only waits`() async throws {
+        let listener = try await session.listener(.byPackage)
+        #expect(session.entry == nil && session.list == nil)
+        async let query = listener.redirect(state: "s")
+        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await query == "state=s")
+    }
+
+    @Test func `an entry of that name that is not the library's is left as it is`() async throws {
+        try session.addApp(DesktopSession.entryName)
+        let entry = session.entry
+        let error = try await #require(throws: AuthError.self) { try await session.listener(.whileWaiting) }
+        #expect(error.code == .listener && error.message.contains(DesktopSession.entryName))
+        #expect(session.entry == entry && session.sockets.isEmpty)
+        try await DesktopSession.redirect().uninstall(from: session.folders)
+        #expect(session.entry == entry)
+    }
+
+    @Test func `a program that is not there is no handler`() async throws {
+        let redirect = try DesktopSession.redirect(.whileWaiting, program: "/nowhere/app")
+        let error = try await #require(throws: AuthError.self) {
+            try await PrivateUseRedirectListener(redirect, session.folders)
+        }
+        #expect(error.code == .unavailable && error.message.contains("/nowhere/app"))
+        #expect(session.isClear && session.list == nil)
+    }
+
+    @Test func `a list that cannot be written is an error, and nothing is left`() async throws {
+        // A folder in its place: neither xdg-mime nor root can write that.
+        try FileManager.default.createDirectory(atPath: session.listPath, withIntermediateDirectories: true)
+        let error = try await #require(throws: AuthError.self) { try await session.listener(.whileWaiting) }
+        #expect(error.code == .unavailable && error.message.contains("mimeapps.list"))
+        #expect(session.isClear)
+    }
+
+    @Test func `a list that is linked from elsewhere stays a link where the library writes it`() async throws {
+        let elsewhere = session.root + "/dotfiles"
+        let listener = try await session.listener(.whileWaiting)
+        let line = "[Default Applications]\ntext/plain=vi.desktop\n"
+        try session.write(line + "\(DesktopSession.type)=\(DesktopSession.entryName)\n", to: elsewhere)
+        try FileManager.default.removeItem(atPath: session.listPath)
+        try FileManager.default.createSymbolicLink(atPath: session.listPath, withDestinationPath: elsewhere)
+        listener.close()
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: session.listPath) == elsewhere)
+        #expect(session.list == line)
+    }
+}

@@ -1,0 +1,129 @@
+"""Chromium with a window, on an X server of its own, in the session that the environment names: what a person has on a desktop.
+
+usage: desktop_browser.py PROVIDER USER PASSWORD SCHEME
+
+Reports {"browser": PATH} first: PATH is a program for $BROWSER, which hands its URL to the browser that runs here. The person signs
+in there and presses whatever button comes, until a minute is over or standard input ends. Chromium has been told "always allow" for
+the provider's links to SCHEME, so that it hands them to the desktop (xdg-open) without asking.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.by import By
+from urllib3.exceptions import HTTPError
+
+import lifeline
+
+PAGES_SECONDS = 60
+
+# Opened for reading too, so that it never waits for a browser that is gone.
+OPENER = """#!/bin/sh
+printf '%s\\n' "$1" 1<>'{urls}'
+"""
+
+
+@contextlib.contextmanager
+def display(state):
+    """An X server on a display number that is free, while the block runs."""
+    reader, writer = os.pipe()
+    command = [lifeline.need("Xvfb", "xvfb"), "-displayfd", str(writer), "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
+    with open(f"{state}/xvfb", "wb") as log:
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[writer],
+            preexec_fn=lifeline.end_with_parent,
+        )
+    os.close(writer)
+    try:
+        with os.fdopen(reader) as numbers:
+            number = numbers.readline().strip()
+        if not number:
+            raise lifeline.Failure(f"Xvfb gave no display: {open(f'{state}/xvfb', errors='replace').read()[-500:]}")
+        yield f":{number}"
+    finally:
+        server.terminate()  # a kill would leave its lock
+        try:
+            server.wait(lifeline.END_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def start_chromium(state, provider, scheme):
+    options = webdriver.ChromeOptions()
+    options.binary_location = lifeline.need("chromium", "chromium")
+    arguments = ["--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                 "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                 "--password-store=basic", f"--user-data-dir={state}/profile"]
+    if os.geteuid() == 0:
+        arguments.append("--no-sandbox")  # its sandbox does not work for root
+    for argument in arguments:
+        options.add_argument(argument)
+    options.page_load_strategy = "eager"
+    # What the box "Always allow" of Chromium's question keeps.
+    parts = urllib.parse.urlsplit(provider)
+    options.add_experimental_option("prefs", {
+        "protocol_handler": {"allowed_origin_protocol_pairs": {f"{parts.scheme}://{parts.netloc}": {scheme: True}}},
+    })
+    service = webdriver.ChromeService(
+        lifeline.need("chromedriver", "chromium-driver"), popen_kw={"preexec_fn": lifeline.end_with_parent},
+        log_output=f"{state}/log",
+    )
+    return webdriver.Chrome(options, service)
+
+
+def sign_in(driver, url, user, password):
+    """Fills in what the pages ask for, and presses the first button of each, once."""
+    driver.get(url)
+    pressed, deadline = [], time.monotonic() + PAGES_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(WebDriverException):  # no button yet, or the page changed under our hands
+            button = driver.find_element(By.CSS_SELECTOR, "button")
+            label = button.text
+            if label and label not in pressed:
+                for name, value in (("username", user), ("password", password)):
+                    for field in driver.find_elements(By.NAME, name):
+                        field.clear()
+                        field.send_keys(value)
+                button.click()
+                pressed.append(label)
+        time.sleep(0.1)
+
+
+def serve(state):
+    provider, user, password, scheme = sys.argv[1:]
+    urls, opener = f"{state}/urls", f"{state}/browser"
+    os.mkfifo(urls)
+    with open(opener, "w") as program:
+        program.write(OPENER.format(urls=urls))
+    os.chmod(opener, 0o700)
+    with display(state) as number:
+        os.environ["DISPLAY"] = number
+        driver = start_chromium(state, provider, scheme)
+
+        def visit():
+            # Open for writing too, so that the file does not end when an opener has gone.
+            with os.fdopen(os.open(urls, os.O_RDWR)) as requests:
+                url = requests.readline().strip()
+            with contextlib.suppress(HTTPError):  # the browser has been closed, and its driver is gone
+                sign_in(driver, url, user, password)
+
+        try:
+            threading.Thread(target=visit, daemon=True).start()
+            lifeline.report(browser=opener)
+            lifeline.wait_for_the_end()
+        finally:
+            driver.quit()
+
+
+# Foundation starts programs with the signals of its thread blocked, and programs hand that on to theirs.
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+lifeline.run(serve)
