@@ -61,14 +61,13 @@ final class InputLines: Sendable {
         var buffer = LineBuffer(isTyped: input.isTerminal, limit: AuthorizationRequest.pasteLimit + 1)
         while true {
             // One that is not ours is looked at again later; nothing tells when it has become so.
-            let isOurs = input.isOurs
+            let isOurs = input.adapt()
             var polled = [
                 pollfd(fd: event, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: isOurs ? STDIN_FILENO : -1, events: Int16(POLLIN), revents: 0),
             ]
             if poll(&polled, 2, isOurs ? -1 : 250) < 0, errno == EINTR { continue }
             if polled[0].revents != 0 { return }
-            if !isOurs { input.adapt() }
             guard polled[1].revents != 0 else { continue }
             let bytes = input.read()
             for line in buffer.add(bytes) { take(line) }

@@ -49,8 +49,15 @@ final class StandardInput: Sendable {
         state.withLock(apply)
     }
 
-    /// Does what ``takeBytes()`` promised for the time when the terminal has become ours.
-    func adapt() { state.withLock(apply) }
+    /// Does what ``takeBytes()`` promised if the terminal has become ours.
+    ///
+    /// - Returns: Whether what comes is for this process now.
+    func adapt() -> Bool {
+        state.withLock { state in
+            apply(&state)
+            return isOurs && (state.former != nil || !isTerminal)
+        }
+    }
 
     /// Reads what is there; from a terminal that is not ours, or is put back, nothing.
     func read() -> [UInt8] {
@@ -78,6 +85,9 @@ final class StandardInput: Sendable {
         guard var former = state.former else { return }
         state.former = nil
         // From the background it would stop the process; the shell has put its own modes in place by then.
-        if isOurs { tcsetattr(STDIN_FILENO, TCSANOW, &former) }
+        guard isOurs else { return }
+        // What was pasted too late must not be shown by the shell, as what the person has typed next.
+        tcflush(STDIN_FILENO, TCIFLUSH)
+        tcsetattr(STDIN_FILENO, TCSANOW, &former)
     }
 }

@@ -2,16 +2,16 @@ internal import FoundationEssentials
 
 /// The program that the desktop opens https with, read where xdg-open looks it up (MIME Applications Associations
 /// Specification, 2 and 5): without starting a program to ask.
-enum DefaultBrowser {
+package enum DefaultBrowser {
     /// The first default that is set.
-    static func entry(in environment: [String: String]) -> String? {
+    package static func entry(in environment: [String: String]) -> String? {
         lists(in: environment).lazy.compactMap { path in
             FileManager.default.contents(atPath: path).flatMap { entry(in: String(decoding: $0, as: UTF8.self)) }
         }.first
     }
 
     /// The first entry for https among the defaults of a mimeapps.list.
-    static func entry(in list: String) -> String? {
+    private static func entry(in list: String) -> String? {
         let section = list.split(separator: "\n").drop { $0 != "[Default Applications]" }.dropFirst()
             .prefix { !$0.hasPrefix("[") }
         let line = section.first { $0.hasPrefix("x-scheme-handler/https=") }

@@ -5,6 +5,8 @@ internal import JOSE
 /// pastes it. There is one at most: what comes second changes nothing.
 struct FirstAnswer: Sendable {
     typealias Answer = Result<AuthorizationResponse, AuthError>
+    /// Says what a query means: nil for one that is not the answer.
+    typealias Judge = @Sendable (_ query: String) -> Answer?
 
     let request: AuthorizationRequest
     /// Told why a pasted text is not the answer.
@@ -15,13 +17,17 @@ struct FirstAnswer: Sendable {
         (self.request, self.refuse) = (request, refuse)
     }
 
-    /// Waits for it. Returns with an error of the listener or of the pasted texts' source too.
+    /// Waits for it.
+    ///
+    /// - Parameter listen: Waits for a redirect that the judge recognises.
+    /// - Throws: What `listen` or the source of the texts throws.
     func wait(
-        at listener: LoopbackRedirectListener, or pasted: AsyncThrowingStream<String, any Error>?
+        pasted: AsyncThrowingStream<String, any Error>?,
+        listen: @escaping @Sendable (@escaping Judge) async throws -> Answer
     ) async throws -> Answer {
-        guard let pasted else { return try await listener.redirect { request.answer(toQuery: $0) } }
+        guard let pasted else { return try await listen { request.answer(toQuery: $0) } }
         return try await withThrowingTaskGroup(of: Answer?.self) { group in
-            group.addTask { try await listener.redirect { query in request.answer(toQuery: query).flatMap(claim) } }
+            group.addTask { try await listen { query in request.answer(toQuery: query).flatMap(claim) } }
             group.addTask { try await answer(from: pasted) }
             defer { group.cancelAll() }
             // The end of what is pasted ends nothing.

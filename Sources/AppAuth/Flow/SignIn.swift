@@ -136,7 +136,7 @@ public struct SignIn: Sendable {
         observe(.authorization(url: request.url))
         try await openBrowser(for: request)
         let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
-            .wait(at: listener, or: pasted?())
+            .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
         observe(.redirected)
         do {
             let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
