@@ -26,12 +26,25 @@ package actor ScriptedBrowser {
     ///
     /// - Returns: The text of the last page; empty where a redirect left HTTP.
     @discardableResult
-    package func visit(_ url: String) async throws -> String {
+    package func visit(_ url: String) async throws -> String { try await travel(url) { _ in false } }
+
+    /// Goes to a URL and on from there, until it is sent to an address that begins as given, which it does not open: as
+    /// on another machine, where nobody listens there.
+    ///
+    /// - Returns: That address, whole.
+    package func address(from url: String, upTo beginning: String) async throws -> String {
+        try await travel(url) { $0.hasPrefix(beginning) }
+    }
+
+    /// - Parameter isEnd: Whether an address that it is sent to ends the journey.
+    /// - Returns: That address, or else the text of the last page.
+    private func travel(_ url: String, until isEnd: (_ address: String) -> Bool) async throws -> String {
         var next = Step(url: try SecureURL(url), form: nil)
         for _ in 0..<Self.longestJourney {
             let answer = try await load(next)
             let status = answer.response.status.code
             if (300..<400).contains(status), let location = answer.response.headerFields[.location] {
+                if isEnd(location) { return location }
                 if location.leavesHTTP {
                     try await leave(location)
                     return ""

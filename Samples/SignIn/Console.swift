@@ -10,10 +10,12 @@ struct Console: Sendable {
     let json: Bool
     /// HTTP, clock and log for the command.
     let environment: Environment
+    /// What the person types or a program writes; nil where nothing is read.
+    let input: StandardInput?
     private let isWaitingForBrowser = Guarded(false)
 
-    init(options: CommonOptions) {
-        json = options.json
+    init(options: CommonOptions, input: StandardInput) {
+        (json, self.input) = (options.json, input)
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
@@ -21,8 +23,7 @@ struct Console: Sendable {
     }
 
     init(json: Bool) {
-        self.json = json
-        environment = .live
+        (self.json, environment, input) = (json, .live, nil)
     }
 
     /// Prints a result: JSON for programs, or text for people.

@@ -3,7 +3,7 @@ internal import Glibc
 internal import JOSE
 
 /// Turns the signals that end a program into the cancellation of its work, so that nothing is left behind. A second
-/// signal ends it at once.
+/// signal ends it at once. Whatever ends or stops it, the terminal is put back.
 struct Interrupts: Sendable {
     private struct State {
         var signal: Int32 = 0
@@ -12,12 +12,14 @@ struct Interrupts: Sendable {
 
     private let state = Guarded(State())
     private let signals: sigset_t
+    private let input: StandardInput
 
     /// Holds the signals back. Has to come before the process has other threads, which inherit that.
-    init() {
+    init(_ input: StandardInput) {
+        self.input = input
         var signals = sigset_t()
         sigemptyset(&signals)
-        for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { sigaddset(&signals, signal) }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         self.signals = signals
     }
@@ -28,13 +30,30 @@ struct Interrupts: Sendable {
         while true {
             var signal: Int32 = 0
             guard sigwait(&signals, &signal) == 0 else { continue }
+            if signal == SIGTSTP {
+                input.whileRestored(stop)
+                continue
+            }
             let cancel = state.withLock { state in
-                if state.signal != 0 { _exit(signal == SIGINT ? 130 : 1) }
+                if state.signal != 0 {
+                    input.restore()
+                    _exit(signal == SIGINT ? 130 : 1)
+                }
                 state.signal = signal
                 return state.cancel
             }
             cancel?()
         }
+    }
+
+    /// Stops the process as it would without us: not if there is no shell to continue it. Returns when it goes on.
+    private func stop() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGTSTP)
+        raise(SIGTSTP)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     /// Runs the work until it ends or a signal comes.

@@ -51,6 +51,15 @@ enum StoreChoice: Sendable {
         }
     }
 
+    /// As ``init(_:)`` reads it.
+    var argument: String {
+        switch self {
+        case .file(let path): "file:\(path)"
+        case .keyring: "keyring"
+        case .memory: "memory"
+        }
+    }
+
     /// The store for a session of this issuer's client.
     func store(issuer: Issuer, clientID: String) -> any TokenStore {
         switch self {

@@ -13,7 +13,7 @@ struct Tool: ParsableCommand {
     /// Runs a command.
     ///
     /// - Returns: The exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-    static func run(_ arguments: [String], _ interrupts: Interrupts) async -> Int32 {
+    static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
             // The most frequent command does not wait until the parsers of all the others are built.
@@ -23,7 +23,7 @@ struct Tool: ParsableCommand {
         } catch {
             return refuse(error, arguments)
         }
-        if let command = command as? any Command { return await run(command, interrupts) }
+        if let command = command as? any Command { return await run(command, interrupts, input) }
         if command is Tool { return refuse(ValidationError("a command is missing; see 'sign-in --help'"), arguments) }
         do {
             var help = command
@@ -34,8 +34,10 @@ struct Tool: ParsableCommand {
         }
     }
 
-    private static func run(_ command: any Command, _ interrupts: Interrupts) async -> Int32 {
-        let console = Console(options: command.common)
+    private static func run(
+        _ command: any Command, _ interrupts: Interrupts, _ input: StandardInput
+    ) async -> Int32 {
+        let console = Console(options: command.common, input: input)
         do {
             let limit = command.common.timeout?.duration ?? command.defaultTimeout
             return try await interrupts.run {

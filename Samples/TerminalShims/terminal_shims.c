@@ -9,6 +9,15 @@ struct terminal_size terminal_size(int descriptor) {
     return (struct terminal_size){size.ws_col, size.ws_row};
 }
 
+bool terminal_hand_over_bytes(int descriptor, struct termios *former) {
+    if (tcgetattr(descriptor, former) != 0) return false;
+    struct termios modes = *former;
+    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    modes.c_cc[VMIN] = 0;
+    modes.c_cc[VTIME] = 0;
+    return tcsetattr(descriptor, TCSANOW, &modes) == 0;
+}
+
 // From libqrencode's public header; part of the ABI of libqrencode.so.4.
 struct qr_code {
     int version;

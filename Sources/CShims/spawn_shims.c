@@ -37,7 +37,7 @@ static int connect_to(posix_spawn_file_actions_t *files, int input, int output) 
 }
 
 // Without descriptors (-1) the standard streams are /dev/null.
-static int start(char *const arguments[], int input, int output, pid_t *pid) {
+static int start(char *const arguments[], char *const environment[], int input, int output, pid_t *pid) {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     int error = posix_spawnattr_init(&attributes);
@@ -47,14 +47,16 @@ static int start(char *const arguments[], int input, int output, pid_t *pid) {
         error = set_attributes(&attributes);
         if (error == 0) error = input < 0 ? silence(&files) : connect_to(&files, input, output);
         if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-        if (error == 0) error = posix_spawnp(pid, arguments[0], &files, &attributes, arguments, environ);
+        if (error == 0) error = posix_spawnp(pid, arguments[0], &files, &attributes, arguments, environment);
         posix_spawn_file_actions_destroy(&files);
     }
     posix_spawnattr_destroy(&attributes);
     return error;
 }
 
-int shims_spawn_detached(char *const arguments[], pid_t *pid) { return start(arguments, -1, -1, pid); }
+int shims_spawn_detached(char *const arguments[], char *const environment[], pid_t *pid) {
+    return start(arguments, environment == NULL ? environ : environment, -1, -1, pid);
+}
 
 int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *pid) {
     int to[2], from[2];
@@ -64,7 +66,7 @@ int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *p
         close(to[0]), close(to[1]);
         return error;
     }
-    int error = start(arguments, to[0], from[1], pid);
+    int error = start(arguments, environ, to[0], from[1], pid);
     close(to[0]), close(from[1]);
     if (error != 0) close(to[1]), close(from[0]);
     *input = to[1], *output = from[0];

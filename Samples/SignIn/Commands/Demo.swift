@@ -55,7 +55,9 @@ struct Demo: Command {
                 if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
                 story.wait("Waiting for the browser")
                 console.waitForBrowser()
-            case .browserFailed(let error): console.say(error.message)
+            case .browserObstacle(let obstacle): console.say(obstacle.message)
+            case .withoutBrowser(let error, _): if let error { console.say(error.message) }
+            case .wrongPaste: break
             case .redirected:
                 console.waitForBrowser(false)
                 story.tell("The browser came back with a code; its state and its issuer are right.")

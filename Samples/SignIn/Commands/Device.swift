@@ -1,6 +1,5 @@
 internal import AppAuth
 internal import ArgumentParser
-internal import JOSE
 
 /// `sign-in device`
 struct Device: Command {
@@ -13,7 +12,7 @@ struct Device: Command {
     var clientID: String
     @OptionGroup var client: ClientOptions
     @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
-    var scope = "openid profile offline_access"
+    var scope = Login.standardScope
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
@@ -29,47 +28,10 @@ struct Device: Command {
             issuer: issuer, clientID: clientID, clientSecret: secret, scope: [Scope](spaceDelimited: scope),
             environment: console.environment)
         signIn.authentication = client.authentication(secret)
-        let shown = Guarded<Countdown?>(nil)
-        defer { shown.withLock { $0?.stop() } }
-        signIn.observe = { event in
-            switch event {
-            case .code(let code):
-                Self.show(code, console)
-                let countdown = Countdown(min(code.expiresIn, ContinuousClock.now.duration(to: deadline)))
-                shown.withLock { $0 = countdown }
-                countdown.start()
-            case .slowedDown(let interval):
-                shown.withLock { $0 }?.say("The provider wants to be asked less often: every \(interval.inSeconds).")
-            case .connectionTrouble(let error, let pause):
-                shown.withLock { $0 }?.say("\(error.message). Asking again in \(pause.inSeconds).")
-            case .provider, .waiting, .signedIn: break
-            }
-        }
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
-        let record = try await signIn.run(store: store).record
+        let record = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)
-        shown.withLock { $0?.stop() }
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
         return 0
     }
-
-    private static func show(_ code: DeviceAuthorization, _ console: Console) {
-        console.say("To sign in, open this page on any device with a browser, and enter the code:")
-        console.say("  \(code.verificationURI)")
-        console.say("  \(code.userCode)")
-        if let complete = code.verificationURIComplete {
-            console.say("Or open this one, and compare the code:")
-            console.say("  \(complete)")
-        }
-        guard
-            let picture = QRCode((code.verificationURIComplete ?? code.verificationURI).string),
-            picture.fits(.error)
-        else { return }
-        for line in picture.lines { Console.write(line + "\n", to: .error) }
-    }
-}
-
-extension Duration {
-    /// Whole seconds, rounded up: `5 s`.
-    fileprivate var inSeconds: String { "\(components.seconds + (components.attoseconds > 0 ? 1 : 0)) s" }
 }

@@ -14,7 +14,7 @@ struct Login: Command {
     var clientID: String
     @OptionGroup var client: ClientOptions
     @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
-    var scope = "openid profile offline_access"
+    var scope = Login.standardScope
     @OptionGroup var redirect: RedirectOptions
     @OptionGroup var asked: RequestOptions
     @Flag(help: "Fetch the claims of the userinfo endpoint too.")
@@ -28,6 +28,7 @@ struct Login: Command {
     @OptionGroup var later: LaterOptions
     @OptionGroup var common: CommonOptions
 
+    static let standardScope = "openid profile offline_access"
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
@@ -35,6 +36,7 @@ struct Login: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let deadline = ContinuousClock.now + limit
         let secret = try client.secret()
         var signIn = SignIn(
             issuer: issuer, clientID: clientID, clientSecret: secret,
@@ -44,7 +46,14 @@ struct Login: Command {
         signIn.redirect = try redirect.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
-        signIn.observe = { event in Self.show(event, noBrowser, console) }
+        let ways = WaysWithoutBrowser(
+            console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self).line)
+        let found = Guarded<ProviderMetadata?>(nil)
+        signIn.observe = { event in
+            if case .provider(let provider) = event { found.withLock { $0 = provider } }
+            show(event, ways, console)
+        }
+        signIn.pasted = ways.lines
         let claims = Guarded<JSON?>(nil)
         if userinfo {
             signIn.confirm = { state in
@@ -53,27 +62,48 @@ struct Login: Command {
             }
         }
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
-        let state = try await signIn.run(store: store)
+        let record: AuthStateRecord
+        do { record = try await signIn.run(store: store).record } catch is WaysWithoutBrowser.DeviceWanted {
+            console.waitForBrowser(false)
+            var device = device(in: console, like: signIn)
+            device.provider = found.withLock { $0 }
+            record = try await device.run(store: store, console, until: deadline)
+        }
         StateFolder.note(store, console)
-        let record = await state.record
         var result = record.summary
         result["userinfo"] = claims.withLock { $0 }
         try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         return 0
     }
 
-    private static func show(_ event: SignIn.Event, _ noBrowser: Bool, _ console: Console) {
+    /// The same sign-in by way of another device.
+    private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
+        var device = DeviceSignIn(
+            issuer: issuer, clientID: clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
+            environment: console.environment)
+        device.authentication = signIn.authentication
+        device.confirm = signIn.confirm
+        return device
+    }
+
+    private func show(_ event: SignIn.Event, _ ways: WaysWithoutBrowser, _ console: Console) {
         switch event {
         case .authorization(let url):
             console.say(
                 noBrowser
-                    ? "Open this URL in a browser on this machine to sign in:"
+                    ? "Open this URL in a browser to sign in:"
                     : "Sign in with the browser. If none opens, open this URL:")
             console.say("  \(url)")
             console.waitForBrowser()
             console.log("authorization: the redirect is listened for, and the browser is started")
-        case .browserFailed(let error):
-            console.say("No browser could be started (\(error.message)). Open the URL above.")
+        case .browserObstacle(let obstacle):
+            console.say("\(obstacle.message.asSentence).")
+            if obstacle.kind == .sshSession { ways.offerPasting() }
+        case .withoutBrowser(let error, let canUseDevice):
+            if let error { console.say("No browser could be started: \(error.message). Open the URL above in one.") }
+            ways.offerPasting()
+            if canUseDevice { ways.offerDevice() }
+        case .wrongPaste(let error): console.say("That is not it: \(error.message).")
         case .provider: console.log("discovery: the metadata has all that is needed")
         case .redirected:
             console.waitForBrowser(false)
@@ -210,6 +240,9 @@ struct RequestOptions: ParsableArguments, Sendable {
         options.additionalParameters = pairs.map { .init($0.name, $0.value) }
         return options
     }
+
+    /// Whether the browser posts the answer, so that no address holds it.
+    var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode == .formPost }
 
     private var pairs: [(name: String, value: String)] {
         parameters.map { text in

@@ -1,16 +1,40 @@
 /// A program that opens URLs, and its arguments.
-struct BrowserCommand: Sendable, Hashable {
+package struct BrowserCommand: Sendable, Hashable {
     private let words: [String]
+    /// Variables that it gets besides those of this process.
+    let environment: [String: String]
 
     /// Splits an entry at its spaces.
-    init(_ entry: String) { words = entry.split(separator: " ").map(String.init) }
+    package init(_ entry: String, environment: [String: String] = [:]) {
+        (words, self.environment) = (entry.split(separator: " ").map(String.init), environment)
+    }
 
     /// The name of the program, for messages.
-    var name: String { words.first ?? "" }
+    package var name: String { words.first ?? "" }
 
     /// Program and arguments for a URL, which is one argument, or a part of one, whatever it holds.
     func arguments(for url: String) -> [String] {
         let filled = words.prefix(1) + words.dropFirst().map { $0.replacing("%s", with: url) }
         return words.dropFirst().contains { $0.contains("%s") } ? Array(filled) : filled + [url]
+    }
+}
+
+extension BrowserCommand {
+    private static let terminalBrowsers: Set<String> = [
+        "w3m", "lynx", "links", "links2", "elinks", "felinks", "www-browser", "edbrowse", "browsh", "netrik", "retawq",
+        "chawan", "cha", "carbonyl",
+    ]
+
+    /// Whether it shows pages in a terminal. The two Links do so without `-g` alone.
+    var isForTerminal: Bool {
+        let program = String(name.split(separator: "/").last ?? "")
+        let isGraphical = ["links", "links2"].contains(program) && words.contains("-g")
+        return Self.terminalBrowsers.contains(program) && !isGraphical
+    }
+
+    /// The same for a desktop entry, by its name. That of links2 has `-g`.
+    static func isForTerminal(entry: String) -> Bool {
+        let name = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
+        return terminalBrowsers.contains(name) && name != "links2"
     }
 }

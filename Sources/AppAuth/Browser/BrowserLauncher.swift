@@ -1,5 +1,3 @@
-internal import AppAuthCore
-
 /// Starts the first of several commands that does not fail at once.
 struct BrowserLauncher: Sendable {
     let commands: [BrowserCommand]
@@ -7,16 +5,17 @@ struct BrowserLauncher: Sendable {
     /// directly runs on for hours, and is not watched any longer than this.
     var patience = Duration.milliseconds(500)
 
-    func launch(_ url: String) async throws {
+    /// - Returns: nil if one was started, else what was tried and why it did not work.
+    func launch(_ url: String) async -> String? {
         var failures: [String] = []
         for command in commands where !command.name.isEmpty {
-            guard let failure = await DetachedProcess.start(command.arguments(for: url), patience: patience) else {
-                return
-            }
+            let arguments = command.arguments(for: url)
+            guard
+                let failure = await DetachedProcess.start(
+                    arguments, variables: command.environment, patience: patience)
+            else { return nil }
             failures.append("\(command.name) (\(failure))")
         }
-        let tried = failures.isEmpty ? "no program to start" : failures.joined(separator: ", ")
-        throw AuthError(
-            .browser, .browser, "expected a browser or a desktop's opener, found \(tried)", outcome: .notSent)
+        return failures.isEmpty ? "no program to start" : failures.joined(separator: ", ")
     }
 }

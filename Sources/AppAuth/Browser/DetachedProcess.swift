@@ -1,19 +1,30 @@
 internal import CShims
+internal import FoundationEssentials
 internal import Glibc
 
 /// A program that is left to itself: a session of its own, nothing inherited but the environment.
 enum DetachedProcess {
     /// Starts a program, and watches it for a while.
     ///
+    /// - Parameter variables: What its environment has besides that of this process, or instead.
     /// - Returns: Why it could not be started or failed at once; nil if it still runs, or has ended well.
-    static func start(_ arguments: [String], patience: Duration) async -> String? {
-        var copies = arguments.map { strdup($0) } + [nil]
+    static func start(_ arguments: [String], variables: [String: String] = [:], patience: Duration) async -> String? {
+        var words = copies(arguments)
+        var settings = variables.isEmpty ? [] : copies(environment(with: variables))
+        defer { for copy in words + settings { free(copy) } }
         var process: pid_t = 0
-        let error = shims_spawn_detached(&copies, &process)
-        for copy in copies { free(copy) }
+        let error =
+            settings.isEmpty
+            ? shims_spawn_detached(&words, nil, &process) : shims_spawn_detached(&words, &settings, &process)
         guard error == 0 else { return SystemError.text(error) }
         return await watch(process, milliseconds: Int32((patience / .milliseconds(1)).rounded()))
     }
+
+    private static func environment(with variables: [String: String]) -> [String] {
+        ProcessInfo.processInfo.environment.merging(variables) { $1 }.map { "\($0.key)=\($0.value)" }
+    }
+
+    private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
 
     /// A thread collects the process whenever it ends, so that no zombie stays; nobody waits for that.
     private static func watch(_ process: pid_t, milliseconds: Int32) async -> String? {

@@ -30,12 +30,25 @@ public struct SignIn: Sendable {
     public var redirect = Redirect()
     /// What opens the URL; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
     public var browser: Browser? = .system
+    /// What the person pastes: texts, each of which should be the whole redirect URL, for a browser that cannot come back
+    /// by itself since it runs on another machine. Asked for once in a run; nil means that nothing can be pasted.
+    ///
+    /// The browser is waited for at the same time, and whichever brings the answer first wins. A text that is not the
+    /// answer is told by ``Event/wrongPaste(_:)``, an empty one is passed over, and the wait goes on; so it does when the
+    /// texts end. If their source throws, the sign-in ends with its error: the person has chosen another way. The stream
+    /// is terminated as soon as nothing more is read. With ``AuthorizationRequest/ResponseMode/formPost`` no address holds
+    /// the answer: do not offer it then.
+    ///
+    /// Where nothing can listen, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
+    public var pasted: (@Sendable () -> AsyncThrowingStream<String, any Error>)?
     /// The app's name, for the page at the end.
     public var appName: String
     /// What the browser shows; nil means the library's own pages, with the app's name.
     public var pages: CompletionPages?
     /// HTTP, clock and log.
-    public var environment: Environment
+    public var environment: Environment { didSet { discovery = Discovery(environment: environment) } }
+    /// Keeps the metadata for the next run of this value and its copies.
+    private var discovery: Discovery
     /// A last step before the session is stored and the person is told that it worked, for example a first request with
     /// the new token. If it throws, the sign-in has failed.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -68,9 +81,15 @@ public struct SignIn: Sendable {
         case provider(ProviderMetadata)
         /// The browser is being sent to this URL. Always show it to the person too: browsers fail in many ways.
         case authorization(url: String)
-        /// No browser could be started; the wait goes on, since the person may open the URL.
-        case browserFailed(AuthError)
-        /// The browser came back with an answer to this request.
+        /// A browser was started, and something may be in its way: tell the person.
+        case browserObstacle(BrowserObstacle)
+        /// No browser was started: the error says why, if there should have been one. The wait goes on, for a browser that
+        /// the person sends to the URL and for what is ``SignIn/pasted``. With `canUseDevice` the provider has the device
+        /// flow too: offer ``DeviceSignIn``, and end this run for it.
+        case withoutBrowser(AuthError?, canUseDevice: Bool)
+        /// What was pasted is not the answer to this request; the message says what it is instead. The wait goes on.
+        case wrongPaste(AuthError)
+        /// The browser came back with an answer to this request, or the person has pasted it.
         case redirected
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
@@ -83,6 +102,7 @@ public struct SignIn: Sendable {
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
         (self.scope, self.appName, self.environment) = (scope, appName, environment)
+        discovery = Discovery(environment: environment)
     }
 
     /// Takes up the session that is stored, or signs the person in if there is none of this issuer and client, if it has
@@ -100,11 +120,11 @@ public struct SignIn: Sendable {
 
     /// Signs the person in, and stores the session in place of the one that is there.
     ///
-    /// Waits for the browser for as long as the task is not cancelled. What the flow will need is checked before the
+    /// Waits for the answer for as long as the task is not cancelled. What the flow will need is checked before the
     /// browser opens: the store can be read, the metadata is complete, the port is free. On failure the browser shows
     /// it, nothing is stored, and a session that was stored before stays.
     ///
-    /// - Throws: ``AuthError``, of every stage up to `store`; `CancellationError`.
+    /// - Throws: ``AuthError``, of every stage up to `store`; what the source of ``pasted`` throws; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         _ = try await store.attempt { try await store.load() }
         let client = try await client()
@@ -114,8 +134,9 @@ public struct SignIn: Sendable {
         let request = try AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
         observe(.authorization(url: request.url))
-        do { try await browser?.open(request.url) } catch let error as AuthError { observe(.browserFailed(error)) }
-        let answer = try await listener.redirect { query in request.answer(toQuery: query) }
+        try await openBrowser(for: request)
+        let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
+            .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
         observe(.redirected)
         do {
             let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
@@ -132,10 +153,20 @@ public struct SignIn: Sendable {
         }
     }
 
+    private func openBrowser(for request: AuthorizationRequest) async throws {
+        let canUseDevice = request.client.provider[.deviceAuthorization] != nil
+        guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
+        do {
+            for obstacle in try await browser.open(request.url) { observe(.browserObstacle(obstacle)) }
+        } catch let error as AuthError {
+            observe(.withoutBrowser(error, canUseDevice: canUseDevice))
+        }
+    }
+
     /// The client, with a provider that has all that the flow needs (OpenID Connect Discovery §3).
     private func client() async throws -> Client {
         let found =
-            if let provider { provider } else { try await Discovery(environment: environment).metadata(for: issuer) }
+            if let provider { provider } else { try await discovery.metadata(for: issuer) }
         var needed: [ProviderMetadata.Endpoint] = [.authorization, .token]
         if scope.contains(.openID) { needed.append(.keys) }
         for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
@@ -161,14 +192,4 @@ public struct SignIn: Sendable {
     }
 
     private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
-}
-
-extension AuthorizationRequest {
-    /// What a query means for the wait: nil goes on.
-    fileprivate func answer(toQuery query: String) -> Result<AuthorizationResponse, AuthError>? {
-        do { return try response(fromQuery: query).map(Result.success) } catch {
-            return .failure(
-                error as? AuthError ?? AuthError(.invalidRedirect, .redirect, "the redirect could not be read"))
-        }
-    }
 }

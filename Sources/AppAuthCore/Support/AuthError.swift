@@ -64,8 +64,8 @@ extension AuthError {
         init(server code: String) {
             let own: [Code] = [
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
-                .invalidRedirect, .invalidIDToken, .clockSkew, .signInRequired, .noRefreshToken, .store, .listener,
-                .browser, .unavailable,
+                .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired, .noRefreshToken, .store,
+                .listener, .browser, .unavailable,
             ]
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }

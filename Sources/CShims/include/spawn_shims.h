@@ -4,14 +4,15 @@
 
 #include <sys/types.h>
 
-// Starts a program, looked up in PATH and without a shell, that keeps nothing of this process but its environment and
+// Starts a program, looked up in the PATH of this process and without a shell, that keeps nothing of this process but its
 // working directory: a session of its own, default signals, none of them blocked, /dev/null as its three standard
-// streams, no other descriptor. `arguments` ends with NULL. Returns 0 and the process id, or an error number.
-int shims_spawn_detached(char *const arguments[], pid_t *pid);
+// streams, no other descriptor. `arguments` ends with NULL, and so does `environment`; without it the program has ours.
+// Returns 0 and the process id, or an error number.
+int shims_spawn_detached(char *const arguments[], char *const environment[], pid_t *pid);
 
 // Starts a program at the other end of two pipes: what is written to `input` it reads, and what it writes can be read
-// from `output`. Its standard error is ours; everything else is as for `shims_spawn_detached`. Returns 0 or an error
-// number.
+// from `output`. Its standard error and its environment are ours; everything else is as for `shims_spawn_detached`.
+// Returns 0 or an error number.
 int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *pid);
 
 // Turns core dumps, and debuggers that are not root's, away from this process.

@@ -129,15 +129,6 @@ struct BrowserTests {
         await #expect(throws: CancellationError.self) { try await cancelled.open(url) }
     }
 
-    @Test(arguments: [
-        ("firefox", ["firefox"]), ("a %s:b --x:c", ["a %s", "b --x", "c"]), (":a: :", ["a"]),
-        ("", ["xdg-open", "gio open", "wslview"]), (" :", ["xdg-open", "gio open", "wslview"]),
-        (nil, ["xdg-open", "gio open", "wslview"]),
-    ])
-    func `BROWSER is a list, and the desktop's openers stand in for it`(_ value: String?, _ candidates: [String]) {
-        #expect(Browser.candidates(in: value.map { ["BROWSER": $0] } ?? [:]) == candidates)
-    }
-
     /// In a process of its own, since it changes the environment.
     @Test func `the system's browser is the one that BROWSER names`() async throws {
         await #expect(processExitsWith: .success) {

@@ -24,7 +24,8 @@ struct RedirectTests {
             _ = try outcome.result()
             #expect(page.contains("sign-in"))
             #expect(await redirects.isClosed())
-            #expect(outcome.errorLines.count == 2)
+            // What to do, the URL, that it can be pasted, and two about the code for another device.
+            #expect(outcome.errorLines.count == 5)
         }
     }
 

@@ -17,13 +17,14 @@ final class ChildProcess: Sendable {
     let id: pid_t
     private let progress = Watched(Progress())
 
-    /// Starts a program with these arguments and this environment, and nothing else of ours. Its input is empty.
-    init(_ arguments: [String], environment: [String: String]) throws {
+    /// Starts a program with these arguments and this environment, and nothing else of ours.
+    init(_ arguments: [String], environment: [String: String], input: Spawn.Input = .empty) throws {
         // Sockets and not pipes, since they can be made so that no other child gets hold of them.
         let (output, errors) = (try Self.pair(), try Self.pair())
         defer { for end in [output.theirs, errors.theirs] { close(end) } }
         do {
-            id = try Spawn.start(arguments, environment, output: output.theirs, errors: errors.theirs)
+            id = try Spawn.start(
+                arguments, environment, input: input, output: output.theirs, errors: errors.theirs)
         } catch {
             for end in [output.ours, errors.ours] { close(end) }
             throw error
@@ -75,7 +76,8 @@ final class ChildProcess: Sendable {
         return try found.get()
     }
 
-    private static func pair() throws -> (ours: CInt, theirs: CInt) {
+    /// Two ends of a socket that no other child gets hold of.
+    static func pair() throws -> (ours: CInt, theirs: CInt) {
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }

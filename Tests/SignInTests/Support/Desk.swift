@@ -30,15 +30,19 @@ final class Desk: Sendable {
     }
 
     /// Starts `sign-in`. In the environment, nil takes a variable away.
-    func start(_ arguments: [String], _ changes: [String: String?] = [:]) throws -> ChildProcess {
-        try start([BuiltProducts.path("sign-in")], arguments, changes)
+    func start(
+        _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
+    ) throws -> ChildProcess {
+        try start([BuiltProducts.path("sign-in")], arguments, changes, input: input)
     }
 
     /// Starts `sign-in` by another program: the words before it.
-    func start(_ prefix: [String], _ arguments: [String], _ changes: [String: String?] = [:]) throws -> ChildProcess {
+    func start(
+        _ prefix: [String], _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
+    ) throws -> ChildProcess {
         var environment = environment
         for (name, value) in changes { environment[name] = value }
-        return try ChildProcess(prefix + arguments, environment: environment)
+        return try ChildProcess(prefix + arguments, environment: environment, input: input)
     }
 
     /// Starts `sign-in` so that the permissions of files count, for root too.

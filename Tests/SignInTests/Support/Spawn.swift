@@ -2,13 +2,30 @@ import Foundation
 
 /// Starts processes that inherit nothing but what they are given.
 enum Spawn {
+    /// What a process reads.
+    enum Input {
+        /// Nothing.
+        case empty
+        case descriptor(CInt)
+        /// A terminal, by its path, on which the process is the first of a session.
+        case terminal(String)
+    }
+
     static func start(
-        _ arguments: [String], _ environment: [String: String], output: CInt, errors: CInt
+        _ arguments: [String], _ environment: [String: String], input: Input = .empty, output: CInt, errors: CInt
     ) throws -> pid_t {
         var files = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&files)
         defer { posix_spawn_file_actions_destroy(&files) }
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        var flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+        switch input {
+        case .empty: posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        case .descriptor(let descriptor): posix_spawn_file_actions_adddup2(&files, descriptor, STDIN_FILENO)
+        case .terminal(let path):
+            // POSIX_SPAWN_SETSID of glibc, a GNU extension too.
+            flags |= 0x80
+            posix_spawn_file_actions_addopen(&files, STDIN_FILENO, path, O_RDWR, 0)
+        }
         posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO)
         try closeOthers(&files)
@@ -21,7 +38,7 @@ enum Spawn {
         sigemptyset(&none)
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        posix_spawnattr_setflags(&attributes, Int16(flags))
 
         var id: pid_t = 0
         let words = arguments.map { strdup($0) } + [nil]

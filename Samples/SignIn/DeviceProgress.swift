@@ -1,0 +1,50 @@
+internal import AppAuth
+internal import JOSE
+
+extension DeviceSignIn {
+    /// Signs in, and shows the code, the time that is left and what happens meanwhile on standard error.
+    ///
+    /// - Parameter deadline: When the whole command ends.
+    func run(
+        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
+    ) async throws -> AuthStateRecord {
+        let shown = Guarded<Countdown?>(nil)
+        defer { shown.withLock { $0?.stop() } }
+        var signIn = self
+        signIn.observe = { event in
+            switch event {
+            case .code(let code):
+                code.show(console)
+                let countdown = Countdown(min(code.expiresIn, ContinuousClock.now.duration(to: deadline)))
+                shown.withLock { $0 = countdown }
+                countdown.start()
+            case .slowedDown(let interval):
+                shown.withLock { $0 }?.say("The provider wants to be asked less often: every \(interval.inSeconds).")
+            case .connectionTrouble(let error, let pause):
+                shown.withLock { $0 }?.say("\(error.message). Asking again in \(pause.inSeconds).")
+            case .provider, .waiting, .signedIn: break
+            }
+        }
+        return try await signIn.run(store: store).record
+    }
+}
+
+extension DeviceAuthorization {
+    fileprivate func show(_ console: Console) {
+        console.say("To sign in, open this page on any device with a browser, and enter the code:")
+        console.say("  \(verificationURI)")
+        console.say("  \(userCode)")
+        if let verificationURIComplete {
+            console.say("Or open this one, and compare the code:")
+            console.say("  \(verificationURIComplete)")
+        }
+        guard let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error)
+        else { return }
+        for line in picture.lines { Console.write(line + "\n", to: .error) }
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up: `5 s`.
+    fileprivate var inSeconds: String { "\(components.seconds + (components.attoseconds > 0 ? 1 : 0)) s" }
+}

@@ -1,0 +1,44 @@
+/// Puts lines together from bytes; those of a terminal with the keys that change a line, since it hands over each byte.
+struct LineBuffer {
+    private enum Escape { case none, began, sequence }
+
+    let isTyped: Bool
+    /// How long a line can become; what comes then is left out, so that the line is seen to be too long.
+    let limit: Int
+    private var line: [UInt8] = []
+    private var escape = Escape.none
+
+    /// - Parameter isTyped: Whether it comes from a terminal.
+    init(isTyped: Bool, limit: Int) { (self.isTyped, self.limit) = (isTyped, limit) }
+
+    /// The lines that end in these bytes.
+    mutating func add(_ bytes: [UInt8]) -> [String] { bytes.compactMap { add($0) } }
+
+    /// What is left where no line end follows.
+    mutating func end() -> String? { line.isEmpty ? nil : take() }
+
+    private mutating func add(_ byte: UInt8) -> String? {
+        if byte == UInt8(ascii: "\n") { return take() }
+        guard isTyped else {
+            if line.count < limit { line.append(byte) }
+            return nil
+        }
+        switch (escape, byte) {
+        case (.began, UInt8(ascii: "[")): escape = .sequence
+        case (.began, _), (.sequence, 0x40...0x7E): escape = .none
+        case (.sequence, _): break
+        case (.none, 0x1B): escape = .began
+        case (.none, 0x08), (.none, 0x7F): line.removeLast(min(1, line.count))
+        // Ctrl-U.
+        case (.none, 0x15): line = []
+        case (.none, 0x00...0x1F): break
+        case (.none, _): if line.count < limit { line.append(byte) }
+        }
+        return nil
+    }
+
+    private mutating func take() -> String {
+        defer { (line, escape) = ([], .none) }
+        return String(decoding: line, as: UTF8.self)
+    }
+}

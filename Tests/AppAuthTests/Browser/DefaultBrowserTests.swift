@@ -1,0 +1,60 @@
+import AppAuth
+import FoundationEssentials
+import Testing
+
+/// Where the default browser is looked up (MIME Applications Associations Specification, 2).
+struct DefaultBrowserTests {
+    /// The default with these lists in a folder of the test's own.
+    private func entry(_ lists: [String: String], _ changes: [String: String] = [:]) throws -> String? {
+        let folder = FileManager.default.temporaryDirectory.path + "/lists-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (path, text) in lists {
+            let file = URL(filePath: "\(folder)/\(path)")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+        }
+        let environment = [
+            "HOME": folder, "XDG_CONFIG_DIRS": folder + "/etc", "XDG_DATA_HOME": folder + "/data",
+            "XDG_DATA_DIRS": "\(folder)/a:\(folder)/b",
+        ]
+        return DefaultBrowser.entry(
+            in: environment.merging(changes.mapValues { $0.replacing("FOLDER", with: folder) }) { $1 })
+    }
+
+    private static func list(_ entry: String) -> String { "[Default Applications]\nx-scheme-handler/https=\(entry)\n" }
+
+    @Test(arguments: [
+        ("[Default Applications]\nx-scheme-handler/https=a.desktop\n", "a.desktop"),
+        ("[Default Applications]\ntext/html=b.desktop\nx-scheme-handler/https=a.desktop;c.desktop;\n", "a.desktop"),
+        ("[Added Associations]\nx-scheme-handler/https=b.desktop\n[Default Applications]\n", nil),
+        ("[Default Applications]\n[Added Associations]\nx-scheme-handler/https=b.desktop\n", nil),
+        ("[Default Applications]\nx-scheme-handler/http=a.desktop\n", nil),
+        ("[Default Applications]\nx-scheme-handler/https=\n", nil), ("", nil),
+    ])
+    func `the first of the defaults for https counts`(_ list: String, _ found: String?) throws {
+        #expect(try entry([".config/mimeapps.list": list]) == found)
+    }
+
+    @Test func `the person's list counts before the system's`() throws {
+        var lists = [
+            ".config/mimeapps.list": Self.list("1"), "etc/mimeapps.list": Self.list("2"),
+            "data/applications/mimeapps.list": Self.list("3"), "a/applications/mimeapps.list": Self.list("4"),
+            "b/applications/mimeapps.list": Self.list("5"),
+        ]
+        for path in lists.keys.sorted(by: { lists[$0, default: ""] < lists[$1, default: ""] }) {
+            #expect(try entry(lists) == lists[path]?.split(separator: "=").last.map { String($0.dropLast()) })
+            lists[path] = nil
+        }
+        #expect(try entry(lists) == nil)
+    }
+
+    @Test func `its folder can be another, and the desktop that runs has a list of its own`() throws {
+        let lists = ["own/mimeapps.list": Self.list("own"), ".config/mimeapps.list": Self.list("home")]
+        #expect(try entry(lists, ["XDG_CONFIG_HOME": "FOLDER/own"]) == "own")
+        let desktop = ["own/gnome-mimeapps.list": Self.list("gnome"), "own/mimeapps.list": Self.list("own")]
+        #expect(try entry(desktop, ["XDG_CONFIG_HOME": "FOLDER/own"]) == "own")
+        let running = ["XDG_CONFIG_HOME": "FOLDER/own", "XDG_CURRENT_DESKTOP": "ubuntu:GNOME"]
+        #expect(try entry(desktop, running) == "gnome")
+    }
+}

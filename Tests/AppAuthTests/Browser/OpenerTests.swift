@@ -1,0 +1,141 @@
+import AppAuth
+import FoundationEssentials
+import Glibc
+import Testing
+
+/// Each rung with a real program of its name, in processes of their own, since the environment is changed.
+@Suite(.timeLimit(.minutes(5)))
+struct OpenerTests {
+    @Test func `with a display xdg-open gets the URL, and a list without browsers for the terminal`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            for name in ["xdg-open", "gio", "wslview", "w3m"] { try openers.addRecording(name) }
+            let opened = try await Browser(in: { Surroundings(environment: ["DISPLAY": ":0"]) }).open(
+                "https://a.example/?x=%20")
+            try #require(opened.isEmpty)
+            let arguments = try await openers.record(of: "xdg-open").arguments
+            try #require(arguments.dropFirst() == ["xdg-open", "https://a.example/?x=%20"])
+            let list = arguments[0].split(separator: ":")
+            try #require(list.contains("firefox") && list.contains("chromium"))
+            try #require(Set(list).isDisjoint(with: ["w3m", "lynx", "links", "links2", "elinks", "www-browser"]))
+        }
+    }
+
+    @Test func `gio is the next where xdg-open fails at once`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            try openers.addFailing("xdg-open")
+            for name in ["gio", "wslview"] { try openers.addRecording(name) }
+            unsetenv("BROWSER")
+            try await Browser(in: { Surroundings(environment: ["DISPLAY": ":0"]) }).open("https://a.example/")
+            try #require(try await openers.record(of: "gio").arguments == ["", "gio", "open", "https://a.example/"])
+        }
+    }
+
+    @Test func `gio is the next where xdg-open is missing`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            try openers.addRecording("gio")
+            try await Browser(in: { Surroundings(environment: ["WAYLAND_DISPLAY": "wayland-0"]) }).open(
+                "https://a.example/")
+            try #require(try await openers.record(of: "gio").arguments.dropFirst(2) == ["open", "https://a.example/"])
+        }
+    }
+
+    @Test func `wslview is the first under WSL`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            for name in ["xdg-open", "gio", "wslview"] { try openers.addRecording(name) }
+            let surroundings = Surroundings(environment: ["DISPLAY": ":0"], hasWindowsKernel: true)
+            try await Browser(in: { surroundings }).open("https://a.example/")
+            try #require(
+                try await openers.record(of: "wslview").arguments.dropFirst(1) == ["wslview", "https://a.example/"])
+        }
+    }
+
+    @Test func `the error lists each rung with the reason, and what is in the way`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            try openers.addFailing("gio", status: 2)
+            let surroundings = Surroundings(
+                environment: ["DISPLAY": ":0", "SSH_TTY": "/dev/pts/1"], hasWindowsKernel: true)
+            do {
+                try await Browser(in: { surroundings }).open("https://a.example/")
+                exit(1)
+            } catch let error as AuthError {
+                try #require(error.code == .browser)
+                let tried =
+                    "expected a browser or a desktop's opener, found wslview (No such file or directory), xdg-open "
+                    + "(No such file or directory), gio (exit status 2); this is an SSH session: "
+                try #require(error.message.hasPrefix(tried))
+            }
+        }
+    }
+
+    @Test func `nothing is started where there is no display, and the error says so`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            // It would be recorded as a failure of another kind.
+            for name in ["xdg-open", "gio", "wslview"] { try openers.addFailing(name) }
+            do {
+                try await Browser(in: { Surroundings(environment: [:]) }).open("https://a.example/")
+                exit(1)
+            } catch let error as AuthError {
+                try #require(error.code == .browser && error.message.hasPrefix("there is no display here (DISPLAY"))
+            }
+        }
+    }
+
+    @Test func `what may be in the way of a browser that was started is returned`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            try openers.addRecording("xdg-open")
+            let surroundings = Surroundings(environment: ["DISPLAY": ":10", "SSH_TTY": "/dev/pts/1"], user: 0)
+            let obstacles = try await Browser(in: { surroundings }).open("https://a.example/")
+            try #require(obstacles.map(\.kind) == [.sshSession, .root])
+            _ = try await openers.record(of: "xdg-open")
+        }
+    }
+
+    @Test func `this process's surroundings are read when a URL is opened`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            for name in ["xdg-open", "chosen"] { try openers.addRecording(name) }
+            let browser = Browser.system
+            for name in ["BROWSER", "SUDO_UID", "PKEXEC_UID", "WSL_DISTRO_NAME", "WSL_INTEROP", "XDG_RUNTIME_DIR"] {
+                unsetenv(name)
+            }
+            setenv("XAUTHORITY", openers.path, 1)
+            setenv("XDG_CONFIG_HOME", openers.path, 1)
+            setenv("DISPLAY", ":0", 1)
+            try await browser.open("https://a.example/")
+            try #require(try await openers.record(of: "xdg-open").arguments.last == "https://a.example/")
+
+            // Now the person has chosen a browser for the terminal.
+            let list = "[Added Associations]\nx-scheme-handler/https=firefox.desktop;\n[Default Applications]\n"
+            try Data((list + "x-scheme-handler/https=w3m.desktop;firefox.desktop;\n").utf8)
+                .write(to: URL(filePath: openers.path + "/mimeapps.list"))
+            do {
+                try await browser.open("https://a.example/")
+                exit(1)
+            } catch let error as AuthError {
+                try #require(error.message.hasPrefix("w3m.desktop is a browser for the terminal"))
+            }
+
+            setenv("SUDO_UID", "\(geteuid() + 1)", 1)
+            do {
+                try await browser.open("https://a.example/")
+                exit(1)
+            } catch let error as AuthError {
+                try #require(error.message.hasPrefix("the desktop is another user's than the program"))
+            }
+
+            setenv("BROWSER", "chosen --new", 1)
+            try await browser.open("https://b.example/")
+            try #require(
+                try await openers.record(of: "chosen").arguments.dropFirst(1) == [
+                    "chosen", "--new", "https://b.example/",
+                ])
+        }
+    }
+}

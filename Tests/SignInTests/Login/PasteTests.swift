@@ -1,0 +1,128 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// The redirect written to standard input, for a browser that runs on another machine.
+@Suite(.timeLimit(.minutes(5)))
+struct PasteTests {
+    private func withWaiting(
+        _ arguments: [String] = ["--no-browser"], _ changes: [String: String?] = [:],
+        _ body: (Desk, ChildProcess, Redirects, Typing) async throws -> Void
+    ) async throws {
+        try await withDesk { desk in
+            let typing = try Typing()
+            let process = try desk.start(desk.loginArguments(arguments), changes, input: typing.input)
+            try await body(desk, process, Redirects(process), typing)
+        }
+    }
+
+    @Test func `where no browser is started it says that the address can be pasted, and takes it`() async throws {
+        try await withWaiting { desk, process, redirects, typing in
+            typing.write(try await redirects.signInElsewhere() + "\n")
+            let outcome = try await process.outcome()
+            #expect(try outcome.result()["id_token_claims"]?["sub"]?.string == "248289761001")
+            #expect(
+                outcome.errorLines.contains(
+                    "If it ends at a page that cannot be shown, copy the whole address of that page, and write it to "
+                        + "standard input."))
+            #expect(desk.provider.count(.token) == 1 && desk.stored.count == 1)
+            #expect(await redirects.isClosed())
+        }
+    }
+
+    @Test func `without a display and over SSH it says so, and takes it`() async throws {
+        try await withWaiting([], ["BROWSER": nil, "SSH_CONNECTION": "192.0.2.1 22 192.0.2.2 22"]) {
+            desk, process, redirects, typing in
+            typing.write(try await redirects.signInElsewhere() + "\r\n")
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            let line = try #require(outcome.errorLines.first { $0.hasPrefix("No browser could be started") })
+            #expect(line.contains("this is an SSH session") && line.contains("there is no display here"))
+            #expect(outcome.errorLines.contains { $0.hasSuffix("write it to standard input.") })
+        }
+    }
+
+    @Test func `it is taken while a browser is open too, without a word about it`() async throws {
+        try await withWaiting([], ["BROWSER": "true"]) { desk, process, redirects, typing in
+            typing.write(try await redirects.signInElsewhere())
+            // The end of the input ends the line too.
+            typing.end()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(!outcome.errors.contains("paste") && !outcome.errors.contains("standard input"))
+        }
+    }
+
+    @Test func `wrong ones are told, nothing of them is shown, and the right one is still taken`() async throws {
+        try await withWaiting(["--no-browser", "--verbose"]) { desk, process, redirects, typing in
+            let address = try await redirects.signInElsewhere()
+            let code = try #require(URLComponents(string: address)?.queryItems?.first { $0.name == "code" }?.value)
+            for (text, what) in [
+                (code, "the code alone"), (redirects.url, "the address that the sign-in begins at"),
+                ("\(redirects.redirectURI)?code=\(code)&state=other", "another sign-in"),
+                (address.replacing(":\(redirects.port)", with: ":1"), "another host or port"),
+                (String(repeating: code, count: 20_000 / code.count), "a longer text"),
+            ] {
+                typing.write("\n \(text)\n")
+                let line = try await process.line { $0.hasPrefix("That is not it") && $0.contains(what) }
+                #expect(!line.contains(code))
+            }
+            typing.write(address + "\n")
+            let outcome = try await process.outcome()
+            #expect(outcome.status == 0 && !outcome.errors.contains(code) && !outcome.output.contains(code))
+            #expect(desk.provider.log(.token).map { $0.form["code"] } == [code])
+        }
+    }
+
+    @Test func `an answer that is refused ends the wait, as by the browser`() async throws {
+        try await withWaiting { desk, process, redirects, typing in
+            typing.write("\(redirects.redirectURI)?state=\(redirects.state)&code=c&iss=https://evil.example\n")
+            try await process.outcome().failure(1, "invalid_redirect")
+            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `the browser may come back after the input has ended`() async throws {
+        try await withWaiting { desk, process, redirects, typing in
+            typing.write("x\n")
+            typing.end()
+            _ = try await process.line { $0.hasPrefix("That is not it") }
+            try await redirects.signIn()
+            _ = try await process.outcome().result()
+        }
+    }
+
+    @Test func `with a form post nothing is offered, since no address has the answer`() async throws {
+        try await withWaiting(["--no-browser", "--param", "response_mode=form_post"]) {
+            desk, process, redirects, typing in
+            try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(!outcome.errors.contains("standard input"))
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
+    func `input that goes on keeps nobody`(signal: CInt, status: CInt, code: String) async throws {
+        try await withWaiting { desk, process, redirects, typing in
+            let start = ContinuousClock.now
+            process.send(signal)
+            try await process.outcome().failure(status, code)
+            #expect(start.duration(to: .now) < .seconds(20))
+        }
+    }
+
+    @Test func `standard input may be closed`() async throws {
+        try await withDesk { desk in
+            let words = try ([BuiltProducts.path("sign-in")] + desk.loginArguments(["--no-browser"]))
+                .map { "'\($0)'" }.joined(separator: " ")
+            let process = try desk.start(["sh", "-c", "exec \(words) <&-"], [])
+            let redirects = try await Redirects(process)
+            try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(!outcome.errors.contains("paste"))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+/// A terminal whose keys a test presses. Standard output and standard error of the process are not on it.
+final class Pseudoterminal: Sendable {
+    /// How a terminal hands over what is typed.
+    enum Mode: Equatable, Sendable {
+        /// By the line, and shown: how every shell leaves it.
+        case lines
+        /// By the byte, and not shown.
+        case bytes
+        case other
+    }
+
+    private let keyboard: CInt
+    /// Held open, so that the terminal outlives the process.
+    private let screen: CInt
+    private let path: String
+
+    init() throws {
+        keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        path = try Self.unlock(keyboard)
+        screen = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard screen >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    }
+
+    /// The name of the other end, once it may be opened. Swift does not import the two functions.
+    private static func unlock(_ keyboard: CInt) throws -> String {
+        typealias Unlock = @convention(c) (CInt) -> CInt
+        typealias Name = @convention(c) (CInt, UnsafeMutablePointer<CChar>, Int) -> CInt
+        guard let unlock = dlsym(nil, "unlockpt"), let name = dlsym(nil, "ptsname_r") else { throw POSIXError(.ENOSYS) }
+        var path = [CChar](repeating: 0, count: 64)
+        guard keyboard >= 0, unsafeBitCast(unlock, to: Unlock.self)(keyboard) == 0,
+            unsafeBitCast(name, to: Name.self)(keyboard, &path, path.count) == 0
+        else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return path.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
+    deinit {
+        close(keyboard)
+        close(screen)
+    }
+
+    var input: Spawn.Input { .terminal(path) }
+
+    /// Presses keys.
+    func type(_ keys: String) { Typing.write(keys, to: keyboard) }
+
+    var mode: Mode {
+        var modes = termios()
+        guard tcgetattr(screen, &modes) == 0 else { return .other }
+        switch (modes.c_lflag & tcflag_t(ICANON) != 0, modes.c_lflag & tcflag_t(ECHO) != 0) {
+        case (true, true): return .lines
+        case (false, false): return .bytes
+        default: return .other
+        }
+    }
+
+    /// Waits until the terminal hands over in this way.
+    func wait(for wanted: Mode) async throws {
+        while mode != wanted {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    /// What has been shown on the screen: the echo of what was typed.
+    func shown() -> String {
+        var poller = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while poll(&poller, 1, 0) == 1, poller.revents & Int16(POLLIN) != 0 {
+            let count = read(keyboard, &buffer, buffer.count)
+            guard count > 0 else { break }
+            text += buffer[..<count]
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The process group that the keys are for.
+    var foreground: pid_t { tcgetpgrp(keyboard) }
+}
