@@ -16,31 +16,23 @@ final class KeyringSession: Sendable {
     }
 
     private let process: ChildProcess
-    private let leader: pid_t
-    /// Where the number of the program is that asks the person.
-    private let prompter: String
+    private let run: String
     let address: String
 
     static func start(_ kind: Kind, for desk: Desk) async throws -> KeyringSession {
         let process = try start(kind, desk)
         let line = try await process.outputLine { $0.hasPrefix("bus ") }
-        let words = line.split(separator: " ").map(String.init)
-        let leader = try #require(pid_t(words[1]))
-        return KeyringSession(process: process, leader: leader, prompter: desk.home + "/prompter", address: words[2])
+        return KeyringSession(process: process, run: desk.home + "/run", address: String(line.dropFirst("bus ".count)))
     }
 
-    private init(process: ChildProcess, leader: pid_t, prompter: String, address: String) {
-        (self.process, self.leader, self.prompter, self.address) = (process, leader, prompter, address)
+    private init(process: ChildProcess, run: String, address: String) {
+        (self.process, self.run, self.address) = (process, run, address)
     }
 
-    /// Ends the bus, and with it all who are on it.
+    /// Ends the bus and all who are on it. A keyring that the bus has only just started would outlive the bus, keep our
+    /// pipe open, and be in the way of the next.
     func end() async throws {
-        if let text = FileManager.default.contents(atPath: prompter),
-            let id = pid_t(String(decoding: text.dropLast(), as: UTF8.self))
-        {
-            kill(id, SIGKILL)
-        }
-        kill(leader, SIGTERM)
+        try Processes.kill(with: "XDG_RUNTIME_DIR=\(run)")
         _ = try await process.outcome()
     }
 
@@ -55,7 +47,7 @@ final class KeyringSession: Sendable {
         case .locked(let isAnswered):
             // Instead of the program that asks the person: one that never shows up.
             if !isAnswered {
-                try prompter("/bin/sh -c 'echo $$ >\(desk.home)/prompter; exec sleep 900 >/dev/null 2>&1'", desk)
+                try prompter("/bin/sleep 900", desk)
             }
         case .empty: arguments += ["--config-file", try configuration("", desk)]
         case .denied:
@@ -65,7 +57,7 @@ final class KeyringSession: Sendable {
             unlock = unlocking
         }
         // Not for ever, should the test be killed.
-        let script = unlock + #"echo "bus $$ $DBUS_SESSION_BUS_ADDRESS"; exec sleep 900"#
+        let script = unlock + #"echo "bus $DBUS_SESSION_BUS_ADDRESS"; exec sleep 900"#
         var environment = desk.environment
         environment["XDG_RUNTIME_DIR"] = run
         return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)

@@ -15,6 +15,17 @@ enum Processes {
             .map { $0.dropFirst(name.count).split(separator: " ").map(String.init) }
     }
 
+    /// Kills all processes that were started with a variable in their environment, until there is none.
+    static func kill(with variable: String) throws {
+        while true {
+            let found = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
+                .filter { text("/proc/\($0)/environ").split(separator: "\0").contains { $0 == variable } }
+            guard !found.isEmpty else { return }
+            for id in found { Glibc.kill(id, SIGKILL) }
+            usleep(1000)
+        }
+    }
+
     private static func parent(of process: pid_t) -> pid_t? {
         // The name in the middle may hold anything, so what follows its parenthesis counts.
         text("/proc/\(process)/stat").components(separatedBy: ") ").last?.split(separator: " ").dropFirst().first
