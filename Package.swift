@@ -100,6 +100,12 @@ let package = Package(
             dependencies: ["AppAuthFoundation", "AppAuthCore", "JOSE", "LocalProvider", httpTypes],
             swiftSettings: swift),
         .testTarget(
+            name: "AppAuthLegacyTests",
+            dependencies: [
+                "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", httpTypes,
+            ],
+            swiftSettings: swift),
+        .testTarget(
             name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],
             swiftSettings: swift),
         .testTarget(
