@@ -20,6 +20,9 @@ let package = Package(
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
+        .executable(name: "moltin", targets: ["moltin"]),
+        .executable(name: "opro", targets: ["opro"]),
+        .executable(name: "sbanken", targets: ["sbanken"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -89,6 +92,27 @@ let package = Package(
             name: "local-provider",
             dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
+        .executableTarget(
+            name: "moltin",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Moltin", swiftSettings: swift),
+        .executableTarget(
+            name: "opro",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/OPro", swiftSettings: swift),
+        .executableTarget(
+            name: "sbanken",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Sbanken", swiftSettings: swift),
 
         .testTarget(
             name: "AppAuthTests",
@@ -111,6 +135,12 @@ let package = Package(
             name: "AppAuthLegacyTests",
             dependencies: [
                 "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", httpTypes,
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "VendorSampleTests",
+            dependencies: [
+                "LocalProvider", "JOSE", "moltin", "opro", "sbanken", "local-provider", httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
