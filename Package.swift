@@ -20,6 +20,9 @@ let package = Package(
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
+        .executable(name: "moltin", targets: ["moltin"]),
+        .executable(name: "opro", targets: ["opro"]),
+        .executable(name: "sbanken", targets: ["sbanken"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -59,12 +62,20 @@ let package = Package(
             name: "sign-in",
             dependencies: [
                 "AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser",
-                httpTypes, logging,
+                "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims", path: "Samples/TerminalShims"),
+        // What starts a server to try a sample with, and plays the person where there is no display.
+        .target(
+            name: "SampleSupport",
+            dependencies: [
+                "AppAuth", "AppAuthCore", "JOSE", "CShims", "ScriptedBrowser",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Support", swiftSettings: swift),
         .target(
             name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
             swiftSettings: swift),
@@ -81,6 +92,27 @@ let package = Package(
             name: "local-provider",
             dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Samples/LocalProvider/Executable", swiftSettings: swift),
+        .executableTarget(
+            name: "moltin",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Moltin", swiftSettings: swift),
+        .executableTarget(
+            name: "opro",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/OPro", swiftSettings: swift),
+        .executableTarget(
+            name: "sbanken",
+            dependencies: [
+                "AppAuthLegacy", "SampleSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Sbanken", swiftSettings: swift),
 
         .testTarget(
             name: "AppAuthTests",
@@ -98,6 +130,18 @@ let package = Package(
         .testTarget(
             name: "AppAuthFoundationTests",
             dependencies: ["AppAuthFoundation", "AppAuthCore", "JOSE", "LocalProvider", httpTypes],
+            swiftSettings: swift),
+        .testTarget(
+            name: "AppAuthLegacyTests",
+            dependencies: [
+                "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", httpTypes,
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "VendorSampleTests",
+            dependencies: [
+                "LocalProvider", "JOSE", "moltin", "opro", "sbanken", "local-provider", httpTypes,
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],

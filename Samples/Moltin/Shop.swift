@@ -1,0 +1,73 @@
+internal import AppAuthLegacy
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import SampleSupport
+
+/// A shop at Moltin, for its own app: client credentials, which renew themselves.
+struct Shop {
+    private let server: String
+    private let client: Client
+    private let store: any TokenStore
+    private let environment: Environment
+
+    init(server: String, clientID: String, secret: Secret, store: any TokenStore) throws {
+        (self.server, self.store) = (server, store)
+        client = Client(
+            id: clientID, authentication: .clientSecretPost(secret),
+            provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/access_token"))
+        var environment = Environment.live
+        environment.dialect = .moltin
+        self.environment = environment
+    }
+
+    /// Gets a token. From then on it is renewed whenever that is needed.
+    func authenticate() async throws {
+        let state = try await AuthState(
+            presenting: .clientCredentials(), as: client, store: store, environment: environment)
+        tell("Authenticated: \(try await describe(state.freshAccessToken()))")
+    }
+
+    /// The same with a client id that Moltin does not know.
+    func authenticateWrongly() async throws {
+        let nobody = Client(
+            id: "no-such-client", authentication: client.authentication, provider: client.provider)
+        _ = try await AuthState(
+            presenting: .clientCredentials(), as: nobody, store: MemoryTokenStore(), environment: environment)
+        tell("Authenticated with a wrong client id.")
+    }
+
+    /// Gets a new token although the old one is still good.
+    func refresh() async throws {
+        let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+        tell("Refreshed: \(describe(token))")
+    }
+
+    /// Forgets the token.
+    func deleteToken() async throws {
+        try await session.use { try await $0.forget() }
+        tell("Deleted the token.")
+    }
+
+    /// Lists the products. A token that has expired is renewed before the call; one that Moltin refuses, after it.
+    func listProducts() async throws {
+        let url = try SecureURL(server + "/v1/products")
+        let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
+        let answer = try await session.use { try await $0.send(HTTPExchange(request)) }
+        guard answer.response.status == .ok, let products = (try? JSON(parsing: answer.body))?["result"]?.array else {
+            throw AuthError(
+                .invalidResponse, .resource,
+                "expected a list of products from \(url), found something else with status \(answer.response.status.code)"
+            )
+        }
+        for product in products {
+            tell("  \(product["title"]?.string ?? "?")  \(product["price"]?["value"]?.string ?? "")")
+        }
+    }
+
+    /// The token stays in its store, and is read from there for each action.
+    private var session: StoredSession { StoredSession(in: store, environment: environment) }
+
+    private func describe(_ token: AccessToken) -> String {
+        "the token is good until \(token.expiresAt?.formatted(.iso8601) ?? "further notice")."
+    }
+}

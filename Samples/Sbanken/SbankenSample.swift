@@ -1,0 +1,126 @@
+internal import AppAuthLegacy
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import SampleSupport
+
+/// `sbanken`: a bank's API, for the owner of the accounts.
+@main
+struct SbankenSample: SampleCommand {
+    enum Action: String, CaseIterable, ExpressibleByArgument { case token, accounts }
+
+    static let configuration = CommandConfiguration(
+        commandName: "sbanken", abstract: "Gets a token of S'banken, and lists the accounts with it.",
+        discussion: """
+            Does the actions in their order, against a double of the bank on this machine, which it starts and ends, unless \
+            --config or --environment says where the client's id and secret are.
+            """)
+
+    @Argument(help: "What to do.") var actions: [Action] = [.token, .accounts]
+    @Flag(help: "Use a double of the bank. The default.") var demo = false
+    @Option(help: #"A file for your eyes alone (chmod 600): {"client_id":"…","client_secret":"…"}."#) var config:
+        String?
+    @Flag(help: "Take SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET from the environment.") var environment = false
+    @Option(help: "Where tokens are given out.") var server = "https://auth.sbanken.no"
+    @Option(help: "Where the accounts are.") var api = "https://api.sbanken.no"
+
+    func validate() throws {
+        guard [demo, config != nil, environment].count(where: \.self) <= 1 else {
+            throw ValidationError("expected one of --demo, --config and --environment, found several")
+        }
+    }
+
+    func run() async throws {
+        if let config { return try await perform(Bank(Credentials(file: config), server: server, api: api)) }
+        if environment { return try await perform(Bank(Credentials.fromEnvironment(), server: server, api: api)) }
+        let double = try DemoServer(double: "sbanken")
+        defer { double.end() }
+        let demo = try await double.demo()
+        let server = demo["base_url"]?.string ?? ""
+        tell("A double of the bank is listening on this machine: \(server)")
+        try await perform(Bank(Credentials(demo, from: "the double"), server: server, api: server))
+    }
+
+    private func perform(_ bank: Bank) async throws {
+        for action in actions {
+            switch action {
+            case .token: try await bank.showToken()
+            case .accounts: try await bank.listAccounts()
+            }
+        }
+    }
+}
+
+/// The client's id and secret, which never stand in a source.
+struct Credentials {
+    let id: String
+    let secret: Secret
+
+    init(file path: String) throws {
+        let text = try PrivateFile.text(path)
+        try self.init((try? JSON(parsing: Array(text.utf8))) ?? .null, from: path)
+    }
+
+    static func fromEnvironment() throws -> Credentials {
+        let variables = ProcessInfo.processInfo.environment
+        let json: JSON = [
+            "client_id": .string(variables["SBANKEN_CLIENT_ID"] ?? ""),
+            "client_secret": .string(variables["SBANKEN_CLIENT_SECRET"] ?? ""),
+        ]
+        return try Credentials(json, from: "SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET")
+    }
+
+    init(_ json: JSON, from place: String) throws {
+        guard let id = json["client_id"]?.string, let secret = json["client_secret"]?.string, id != "", secret != ""
+        else {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "expected client_id and client_secret in \(place), found none",
+                outcome: .notSent)
+        }
+        (self.id, self.secret) = (id, Secret(secret))
+    }
+}
+
+/// The bank, for the owner of a client: client credentials, which renew themselves.
+struct Bank {
+    private let api: String
+    private let client: Client
+    private let environment: Environment
+    private let store = MemoryTokenStore()
+
+    init(_ credentials: Credentials, server: String, api: String) throws {
+        self.api = api
+        client = Client(
+            id: credentials.id, authentication: .clientSecretBasic(credentials.secret),
+            provider: try ProviderMetadata(tokenEndpoint: server + "/identityserver/connect/token"))
+        var environment = Environment.live
+        environment.dialect = .sbanken
+        self.environment = environment
+    }
+
+    func showToken() async throws {
+        let token = try await state().freshAccessToken()
+        tell("There is a token, good until \(token.expiresAt?.formatted(.iso8601) ?? "further notice").")
+    }
+
+    func listAccounts() async throws {
+        let url = try SecureURL(api + "/exec.bank/api/v1/Accounts")
+        let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
+        let answer = try await state().send(HTTPExchange(request))
+        guard answer.response.status == .ok, let accounts = (try? JSON(parsing: answer.body))?["items"]?.array else {
+            throw AuthError(
+                .invalidResponse, .resource,
+                "expected a list of accounts from \(url), found something else with status \(answer.response.status.code)"
+            )
+        }
+        for account in accounts {
+            tell("  \(account["name"]?.string ?? "?") (\(account["accountType"]?.string ?? "?"))")
+        }
+    }
+
+    private func state() async throws -> AuthState {
+        if let state = try await AuthState(restoring: store, environment: environment) { return state }
+        return try await AuthState(
+            presenting: .clientCredentials(), as: client, store: store, environment: environment)
+    }
+}

@@ -1,0 +1,39 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+
+extension Dialect {
+    /// S'banken (`https://auth.sbanken.no/identityserver/connect/token`): HTTP Basic with id and secret percent-encoded,
+    /// where RFC 6749 §2.3.1 has them form-encoded. A space is `%20` and not `+`, and `!~'()` stay as they are.
+    ///
+    /// ```swift
+    /// environment.dialect = .sbanken
+    /// let state = try await AuthState(
+    ///     presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
+    /// ```
+    public static let sbanken: Dialect = {
+        var dialect = Dialect()
+        dialect.tokenRequest = { form, fields, client in
+            guard let secret = client.authentication.secret else { return }
+            for name in ["client_id", "client_secret"] { form.remove(name) }
+            let pair = percentEncoded(client.id) + ":" + percentEncoded(secret.reveal())
+            fields[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+        }
+        return dialect
+    }()
+
+    /// Leaves letters, digits and `-_.!~*'()` as they are, and percent-encodes every other byte of the UTF-8.
+    private static func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                bytes.append(byte)
+            case _ where "-_.!~*'()".utf8.contains(byte): bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,195 @@
+import AppAuthLegacy
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// Moltin's first API through an `AuthState`.
+struct MoltinDialectTests {
+    private func withMoltin(
+        _ change: (inout Moltin.Configuration) -> Void = { _ in }, _ test: (Stage<Moltin>) async throws -> Void
+    ) async throws {
+        try await withStage(
+            .moltin,
+            { options in
+                var configuration = Moltin.Configuration()
+                configuration.options = options
+                change(&configuration)
+                return try await Moltin.start(configuration)
+            }, test)
+    }
+
+    private func client(
+        _ stage: Stage<Moltin>, id: String = "moltin-demo",
+        _ authentication: ClientAuthentication = .clientSecretPost(Secret("moltin-demo-secret"))
+    ) throws -> Client {
+        Client(
+            id: id, authentication: authentication,
+            provider: try ProviderMetadata(tokenEndpoint: stage.double.baseURL + "/oauth/access_token"))
+    }
+
+    private func session(_ stage: Stage<Moltin>, _ grant: TokenGrant? = nil, _ client: Client? = nil) async throws
+        -> AuthState
+    {
+        try await AuthState(
+            presenting: grant ?? .clientCredentials(), as: client ?? self.client(stage), store: MemoryTokenStore(),
+            environment: stage.environment)
+    }
+
+    private func codeGrant(_ stage: Stage<Moltin>) throws -> TokenGrant {
+        try TokenGrant(
+            .authorizationCode,
+            parameters: [
+                "code": Secret(stage.double.makeCode()), "redirect_uri": Secret("http://127.0.0.1/callback"),
+            ])
+    }
+
+    @Test(arguments: [
+        ClientAuthentication.clientSecretPost(Secret("moltin-demo-secret")),
+        .clientSecretBasic(Secret("moltin-demo-secret")),
+    ])
+    func `auth: the client stands in the form, however it was made, and the token is good for an hour`(
+        authentication: ClientAuthentication
+    ) async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage, nil, client(stage, authentication))
+            #expect(
+                stage.body(0, at: .token)
+                    == "grant_type=client_credentials&client_id=moltin-demo&client_secret=moltin-demo-secret")
+            #expect(stage.double.log(.token).first?.headers[.authorization] == nil)
+            #expect(try await state.freshAccessToken().lifetime == .seconds(3600))
+            let answer = try await state.send(stage.exchange("/v1/products"))
+            #expect(answer.response.status == .ok && answer.json?["result"]?.array?.count == 3)
+        }
+    }
+
+    @Test func `implicit sends the client id alone, and such a session is begun anew when its token ends`() async throws
+    {
+        try await withMoltin { stage in
+            let state = try await session(stage, .readOnlyMoltin())
+            #expect(stage.body(0, at: .token) == "grant_type=implicit&client_id=moltin-demo")
+            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            stage.clock.advance(3600)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .noRefreshToken)
+            _ = try await session(stage, .readOnlyMoltin(), client(stage, .none))
+            #expect(stage.body(1, at: .token) == "grant_type=implicit&client_id=moltin-demo")
+        }
+    }
+
+    @Test func `bad auth: a client that is wrong is invalid_client, with Moltin's sentence`() async throws {
+        try await withMoltin { stage in
+            let error = await authError { try await session(stage, nil, client(stage, id: "nobody")) }
+            #expect(error?.code == .invalidClient && error?.httpStatus == 400)
+            #expect(error?.server?.errorDescription == "Client authentication failed")
+        }
+    }
+
+    @Test func `refresh: client credentials are presented again, a refresh token once`() async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage)
+            let first = try await state.freshAccessToken()
+            #expect(try await state.freshAccessToken(forceRefresh: true).value != first.value)
+            #expect(stage.body(1, at: .token) == stage.body(0, at: .token))
+
+            let other = try await session(stage, codeGrant(stage))
+            let before = await other.record
+            #expect(before.hasRefreshToken)
+            _ = try await other.freshAccessToken(forceRefresh: true)
+            #expect(stage.body(3, at: .token).hasPrefix("grant_type=refresh_token&refresh_token="))
+            #expect(stage.body(3, at: .token).hasSuffix("&client_id=moltin-demo&client_secret=moltin-demo-secret"))
+            // The refresh token from before is used up.
+            let stale = AuthState(record: before, store: MemoryTokenStore(), environment: stage.environment)
+            let error = await authError { try await stale.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .signInRequired && error?.server?.error == "invalid_grant")
+            #expect(await stale.record.end != nil)
+        }
+    }
+
+    @Test func `expiry: a new token is there before the old one is used too long`() async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage)
+            stage.clock.advance(3600)
+            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            #expect(stage.double.count(.products) == 1)
+            #expect(stage.double.count(.token) == 2)
+        }
+    }
+
+    @Test(arguments: [3600, 90])
+    func `the end of a token is read from expires where expires_in is missing`(lifetime: Int) async throws {
+        try await withMoltin({ $0.tokenLifetime = lifetime }) { stage in
+            stage.double.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+            let first = try await session(stage).freshAccessToken()
+            #expect(first.lifetime == .seconds(lifetime))
+            // With both it is expires_in that counts.
+            stage.double.fault(.editDocument { $0["expires"] = 1 }, at: .token)
+            let second = try await session(stage).freshAccessToken()
+            #expect(second.lifetime == .seconds(lifetime))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a dead token is a 400 that says so, and is renewed once`(inPlural: Bool) async throws {
+        try await withMoltin({ $0.namesErrorsInPlural = inPlural }) { stage in
+            let state = try await session(stage)
+            stage.double.killAccessTokens()
+            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            #expect(stage.double.count(.products) == 2 && stage.double.count(.token) == 2)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (400, ["status": false, "error": "The title is missing"]),
+            (400, ["status": true, "error": "Access token is not valid"]),
+            (401, ["status": false, "error": "Access token is not valid"]),
+        ] as [(Int, JSON)])
+    func `any other answer is the app's own affair`(status: Int, document: JSON) async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage)
+            stage.double.fault(.status(.init(code: status), json: document), at: .products)
+            #expect(try await state.send(stage.exchange("/v1/products")).response.status.code == status)
+            #expect(stage.double.count(.products) == 1)
+        }
+    }
+
+    @Test(arguments: [
+        (400, "Client authentication failed", "invalid_client"), (400, "Something else", "invalid_request"),
+        (400, "The refresh token was given to another client", "invalid_client"),
+        (429, "Refresh token is not valid", "temporarily_unavailable"),
+        (500, "Refresh token is not valid", "server_error"),
+    ])
+    func `a refusal that is not of the refresh token leaves the session as it is`(
+        status: Int, sentence: String, code: String
+    ) async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage, codeGrant(stage))
+            stage.double.fault(
+                .status(.init(code: status), json: ["status": false, "error": .string(sentence)]), at: .token)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code.rawValue == code && error?.server?.errorDescription == sentence)
+            let record = await state.record
+            #expect(record.end == nil && record.hasRefreshToken)
+        }
+    }
+
+    @Test func `delete: the token is gone from memory and store`() async throws {
+        try await withMoltin { stage in
+            let store = MemoryTokenStore()
+            let state = try await AuthState(
+                presenting: .clientCredentials(), as: client(stage), store: store, environment: stage.environment)
+            try await state.forget()
+            #expect(await store.load() == nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+        }
+    }
+
+    @Test func `HTML is no answer, and neither is silence`() async throws {
+        try await withMoltin { stage in
+            stage.double.fault(.htmlPage, at: .token)
+            #expect(await authError { try await session(stage) }?.code == .invalidResponse)
+            await stage.double.stop()
+            #expect(await authError { try await session(stage) }?.code == .transport)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import AppAuthLegacy
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// S'banken's client credentials through an `AuthState`.
+struct SbankenDialectTests {
+    private func withSbanken(
+        _ dialect: Dialect = .sbanken, _ change: (inout Sbanken.Configuration) -> Void = { _ in },
+        _ test: (Stage<Sbanken>) async throws -> Void
+    ) async throws {
+        try await withStage(
+            dialect,
+            { options in
+                var configuration = Sbanken.Configuration()
+                configuration.options = options
+                change(&configuration)
+                return try await Sbanken.start(configuration)
+            }, test)
+    }
+
+    private func session(
+        _ stage: Stage<Sbanken>, secret: String? = nil,
+        _ method: (Secret) -> ClientAuthentication = { .clientSecretBasic($0) }
+    ) async throws -> AuthState {
+        let demo = stage.double.demo
+        let client = Client(
+            id: try #require(demo["client_id"]?.string),
+            authentication: method(Secret(secret ?? demo["client_secret"]?.string ?? "")),
+            provider: try ProviderMetadata(tokenEndpoint: stage.double.baseURL + "/identityserver/connect/token"))
+        return try await AuthState(
+            presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: stage.environment)
+    }
+
+    @Test func `id and secret are percent-encoded each, and the body is the grant alone`() async throws {
+        try await withSbanken { stage in
+            let state = try await session(stage)
+            let request = try #require(stage.double.log(.token).first)
+            #expect(request.method == .post && request.headers[.accept] == "application/json")
+            #expect(stage.body(0, at: .token) == "grant_type=client_credentials")
+            let pair = "demo%2Fapp%2B1%3D%40bank:s3cret%20%2F%2B%3D%40%26%25%3A%C3%B8-_.!~*'()"
+            #expect(request.headers[.authorization] == "Basic " + Data(pair.utf8).base64EncodedString())
+            #expect(try await state.freshAccessToken().lifetime == .seconds(3600))
+        }
+    }
+
+    @Test func `a client that was made for the form goes into the header too`() async throws {
+        try await withSbanken { stage in
+            _ = try await session(stage) { .clientSecretPost($0) }
+            #expect(stage.body(0, at: .token) == "grant_type=client_credentials")
+        }
+    }
+
+    @Test func `the encoding of RFC 6749 is another, which the bank refuses`() async throws {
+        try await withSbanken(.standard) { stage in
+            #expect(await authError { try await session(stage) }?.code == .invalidClient)
+        }
+    }
+
+    @Test func `what is left as it is, is letters, digits and -_.!~*'() alone`() async throws {
+        let unchanged = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()"
+        let ascii = String(decoding: (0x20...0x7E).map { UInt8($0) }, as: UTF8.self)
+        for secret in [unchanged, ascii, "Lønn €"] {
+            try await withSbanken(.sbanken, { $0.clientSecret = secret }) { stage in
+                _ = try await session(stage)
+                #expect(stage.double.log(.token).last?.status == 200)
+            }
+        }
+    }
+
+    @Test func `one call, and a token that ends is renewed by the same credentials`() async throws {
+        try await withSbanken { stage in
+            let state = try await session(stage)
+            let accounts = try await state.send(stage.exchange("/exec.bank/api/v1/Accounts"))
+            #expect(accounts.json?["items"]?.array?.count == 2)
+            stage.clock.advance(3600)
+            _ = try await state.send(stage.exchange("/exec.bank/api/v1/Accounts"))
+            #expect(stage.double.count(.token) == 2 && stage.double.count(.accounts) == 2)
+            stage.double.killAccessTokens()
+            #expect(try await state.send(stage.exchange("/exec.bank/api/v1/Accounts")).response.status == .ok)
+            #expect(stage.double.count(.token) == 3)
+        }
+    }
+
+    @Test func `a wrong secret is invalid_client, and shown to nobody`() async throws {
+        try await withSbanken { stage in
+            let error = await authError { try await session(stage, secret: "wrong one") }
+            #expect(error?.code == .invalidClient && error?.message.contains("wrong one") == false)
+        }
+    }
+}

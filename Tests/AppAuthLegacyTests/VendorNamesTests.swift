@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+/// What is vendor-specific stays out of the library's core: it does not even know the names.
+struct VendorNamesTests {
+    /// At the beginning of a word where they are the middle of others ("toProvider", "offset"), else anywhere.
+    private static let names = [
+        "7 ?pass", "seven[-_ ]?pass", "moltin", "molt[.]in", #"(^|[^a-z])opro"#, "s['’]?banken", "heimdallr?",
+        #"(^|[^a-z])ffs"#,
+    ]
+
+    /// The lines below a folder that name a vendor.
+    private static func findings(in folder: URL) throws -> [String] {
+        let pattern = try Regex(names.joined(separator: "|")).ignoresCase()
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: [.isRegularFileKey])
+        return try (files?.allObjects ?? []).compactMap { $0 as? URL }.flatMap { file -> [String] in
+            let name = file.lastPathComponent
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { return [] }
+            // A picture has no lines.
+            let text = String(validating: try Data(contentsOf: file), as: UTF8.self) ?? ""
+            return ([name] + text.split(separator: "\n").map(String.init)).filter { $0.contains(pattern) }.map {
+                "\(name): \($0)"
+            }
+        }
+    }
+
+    private static var sources: URL {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
+    }
+
+    @Test(arguments: ["AppAuth", "AppAuthCore", "AppAuthFoundation", "AppAuthTestSupport", "JOSE", "CShims"])
+    func `no vendor is named`(target: String) throws {
+        let folder = Self.sources.appending(component: target)
+        #expect(FileManager.default.fileExists(atPath: folder.path))
+        #expect(try Self.findings(in: folder) == [])
+    }
+
+    @Test(arguments: [
+        "// as 7Pass has it", "struct SevenPassClient {}", "let moltinError = 1", "case oPRO", "// S'banken",
+        "sbanken()",
+        "/// After Heimdallr", "class HeimdallResourceRequestAuthenticator {}", "FFSAuthenticator", "let ffs = 1",
+        "https://api.molt.in/",
+    ])
+    func `one that is planted is found`(line: String) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(component: "names-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let inner = folder.appending(component: "Session")
+        try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+        let file = inner.appending(component: "AuthState.swift")
+        try "let offset = toProvider\n".write(to: file, atomically: true, encoding: .utf8)
+        #expect(try Self.findings(in: folder) == [])
+        try "let offset = 1\n\(line)\n".write(to: file, atomically: true, encoding: .utf8)
+        #expect(try Self.findings(in: folder) == ["AuthState.swift: \(line)"])
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import LocalProvider
+import Testing
+
+/// `moltin`, as a person uses it.
+struct MoltinSampleTests {
+    private func withMoltin(
+        _ test: (Moltin, _ moltin: ([String]) async throws -> Outcome) async throws -> Void
+    ) async throws {
+        let double = try await Moltin.start()
+        do {
+            try await Desk.with { desk in
+                let secret = try desk.write("secret", "moltin-demo-secret\n")
+                try await test(double) { arguments in
+                    try await desk.run(
+                        "moltin",
+                        arguments + [
+                            "--server", double.baseURL, "--client-id", "moltin-demo", "--client-secret-file", secret,
+                        ])
+                }
+            }
+        } catch {
+            await double.stop()
+            throw error
+        }
+        await double.stop()
+    }
+
+    @Test func `by itself it starts a double, and does all that works`() async throws {
+        try await Desk.with { desk in
+            let lines = try await desk.run("moltin", []).lines()
+            #expect(
+                lines.first?.hasPrefix("A double of Moltin is listening on this machine: http://127.0.0.1:") == true)
+            #expect(lines.count { $0.contains("Teapot") } == 2)
+            #expect(lines.last == "Deleted the token.")
+        }
+    }
+
+    @Test func `the five buttons, each in a start of its own`() async throws {
+        try await withMoltin { double, moltin in
+            var outcome = try await moltin(["auth"])
+            #expect(outcome.lines().first?.hasPrefix("Authenticated: the token is good until") == true)
+            outcome = try await moltin(["products"])
+            #expect(outcome.lines().count == 3)
+            #expect(double.count(.token) == 1)
+            outcome = try await moltin(["refresh"])
+            #expect(outcome.lines().first?.hasPrefix("Refreshed:") == true)
+            #expect(double.count(.token) == 2)
+            outcome = try await moltin(["bad-auth"])
+            #expect(outcome.failure().contains("Client authentication failed"))
+            outcome = try await moltin(["products"])
+            #expect(outcome.lines().count == 3)
+            outcome = try await moltin(["delete"])
+            #expect(outcome.lines() == ["Deleted the token."])
+            outcome = try await moltin(["products"])
+            #expect(outcome.failure().contains("found none: sign in"))
+        }
+    }
+
+    @Test func `a token that has expired is renewed by the next call`() async throws {
+        try await withMoltin { double, moltin in
+            _ = try await moltin(["auth"]).lines()
+            double.advance(3600)
+            let outcome = try await moltin(["products"])
+            #expect(outcome.lines().count == 3)
+            #expect(double.count(.token) == 2 && double.count(.products) == 2)
+        }
+    }
+
+    @Test func `what goes wrong is one clear line`() async throws {
+        try await withMoltin { double, moltin in
+            _ = try await moltin(["auth"]).lines()
+            double.fault(.htmlPage, at: .products)
+            var outcome = try await moltin(["products"])
+            #expect(outcome.failure().contains("expected a list of products"))
+            double.fault(.htmlPage, at: .token)
+            outcome = try await moltin(["refresh"])
+            #expect(outcome.failure().contains("application/json"))
+            await double.stop()
+            outcome = try await moltin(["auth"])
+            #expect(outcome.failure().hasPrefix("moltin: "))
+        }
+    }
+
+    @Test(arguments: [
+        ["dance"], ["--server", "https://api.molt.in"], ["--nothing"], ["auth", "--client-id", "x"],
+        ["--demo", "--server", "https://a.example", "--client-id", "x", "--client-secret-file", "y"],
+    ])
+    func `wrong usage is status 2`(arguments: [String]) async throws {
+        try await Desk.with { desk in
+            let outcome = try await desk.run("moltin", arguments)
+            #expect(outcome.failure(2).hasPrefix("moltin: "))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import HTTPTypes
+import LocalProvider
+import Testing
+
+/// `opro`, as a person uses it.
+struct OProSampleTests {
+    private func withOPro(
+        password: String = "red-slippers", mode: Int = 0o600,
+        _ test: (OPro, _ opro: ([String]) async throws -> Outcome) async throws -> Void
+    ) async throws {
+        let double = try await OPro.start()
+        do {
+            try await Desk.with { desk in
+                let secret = try desk.write("secret", "opro-demo-secret\n")
+                let passwordFile = try desk.write("password", password, mode: mode)
+                try await test(double) { arguments in
+                    try await desk.run(
+                        "opro",
+                        arguments + [
+                            "--server", double.baseURL, "--client-id", "opro-demo", "--client-secret-file", secret,
+                            "--username", "ruby", "--password-file", passwordFile,
+                        ])
+                }
+            }
+        } catch {
+            await double.stop()
+            throw error
+        }
+        await double.stop()
+    }
+
+    @Test func `by itself it starts a double, and shows what there is`() async throws {
+        try await Desk.with { desk in
+            let lines = try await desk.run("opro", []).lines()
+            #expect(lines.contains("Signed in as ruby."))
+            #expect(lines.contains("Test: OAuth worked!"))
+            #expect(lines.contains { $0.hasPrefix("Still signed in: the tokens are in file:") })
+            #expect(lines.contains { $0.hasPrefix("There is somebody new: ") })
+            #expect(lines.last?.contains("@example.com") == true)
+        }
+    }
+
+    @Test func `a second start is signed in already`() async throws {
+        try await withOPro { double, opro in
+            var outcome = try await opro(["sign-in"])
+            #expect(outcome.lines() == ["Signed in as ruby."])
+            outcome = try await opro(["sign-in"])
+            #expect(outcome.lines().first?.hasPrefix("Still signed in") == true)
+            outcome = try await opro(["show"])
+            #expect(outcome.lines().first?.contains("email ruby@example.com") == true)
+            #expect(double.count(.token) == 1)
+            outcome = try await opro(["sign-out"])
+            #expect(outcome.lines() == ["Signed out."])
+            outcome = try await opro(["show"])
+            #expect(outcome.failure().contains("found none: sign in"))
+        }
+    }
+
+    @Test func `the user is changed by PUT and by POST, and deleted`() async throws {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            let put = try await opro(["update", "--set", "email=ruby@new.example", "--set", "zip=12345"])
+            #expect(put.lines().first?.contains("Changed by PUT: username ruby, email ruby@new.example") == true)
+            let post = try await opro(["post", "--set", "twitter=slippers"])
+            #expect(post.lines().first?.contains("Changed by POST") == true)
+            var outcome = try await opro(["show"])
+            #expect(outcome.lines().first?.contains("twitter slippers, zip 12345") == true)
+            outcome = try await opro(["update", "--set", "email=nonsense"])
+            #expect(outcome.failure().contains("422: Email is invalid"))
+            outcome = try await opro(["delete"])
+            #expect(outcome.lines() == ["Deleted the user."])
+            #expect(double.log(.me).map(\.method) == [.put, .post, .get, .put, .delete])
+            outcome = try await opro(["sign-in"])
+            #expect(outcome.failure().contains("Could not find a user"))
+        }
+    }
+
+    @Test func `refresh, a dead token, and the test of it`() async throws {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            var outcome = try await opro(["refresh", "test"])
+            #expect(outcome.lines().last == "Test: OAuth worked!")
+            double.killAccessTokens()
+            outcome = try await opro(["test"])
+            #expect(outcome.lines() == ["Test: OAuth worked!"])
+            #expect(double.count(.token) == 3)
+        }
+    }
+
+    @Test func `what goes wrong is one clear line, without the password`() async throws {
+        try await withOPro(password: "wrong-slippers") { double, opro in
+            let failure = try await opro(["sign-in"]).failure()
+            #expect(failure.contains("Could not find a user") && !failure.contains("wrong-slippers"))
+            double.fault(.htmlPage, at: .randomUser)
+            var outcome = try await opro(["random-user"])
+            #expect(outcome.failure().contains("expected JSON"))
+            double.fault(.htmlPage, at: .token)
+            outcome = try await opro(["sign-in"])
+            #expect(outcome.failure().contains("application/json"))
+            await double.stop()
+            outcome = try await opro(["sign-in"])
+            #expect(outcome.failure().hasPrefix("opro: "))
+        }
+    }
+
+    @Test func `a password that others can read is not read`() async throws {
+        try await withOPro(mode: 0o640) { double, opro in
+            let outcome = try await opro(["sign-in"])
+            #expect(outcome.failure().contains("chmod 600"))
+            #expect(double.log.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        ["dance"], ["--server", "https://a.example"], ["--username", "ruby"], ["update", "--set", "zip"],
+    ])
+    func `wrong usage is status 2`(arguments: [String]) async throws {
+        try await Desk.with { desk in
+            let outcome = try await desk.run("opro", arguments)
+            #expect(outcome.failure(2).hasPrefix("opro: "))
+        }
+    }
+}

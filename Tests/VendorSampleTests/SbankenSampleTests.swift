@@ -1,0 +1,94 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// `sbanken`, as a person uses it.
+struct SbankenSampleTests {
+    private func withSbanken(
+        _ test: (Sbanken, Desk, _ sbanken: ([String], [String: String]) async throws -> Outcome) async throws -> Void
+    ) async throws {
+        let double = try await Sbanken.start()
+        do {
+            try await Desk.with { desk in
+                try await test(double, desk) { arguments, environment in
+                    try await desk.run(
+                        "sbanken", arguments + ["--server", double.baseURL, "--api", double.baseURL], environment)
+                }
+            }
+        } catch {
+            await double.stop()
+            throw error
+        }
+        await double.stop()
+    }
+
+    private func variables(_ double: Sbanken) -> [String: String] {
+        [
+            "SBANKEN_CLIENT_ID": double.demo["client_id"]?.string ?? "",
+            "SBANKEN_CLIENT_SECRET": double.demo["client_secret"]?.string ?? "",
+        ]
+    }
+
+    @Test func `by itself it starts a double, and shows a token and the accounts`() async throws {
+        try await Desk.with { desk in
+            let lines = try await desk.run("sbanken", []).lines()
+            #expect(lines.contains { $0.hasPrefix("There is a token, good until 20") })
+            #expect(lines.contains("  Lønnskonto (Standard account)"))
+        }
+    }
+
+    @Test func `the configuration comes from a file, or from the environment`() async throws {
+        try await withSbanken { double, desk, sbanken in
+            let file = try desk.write("config.json", double.demo.serialized())
+            var outcome = try await sbanken(["--config", file], [:])
+            #expect(outcome.lines().count == 3)
+            outcome = try await sbanken(["token", "--environment"], variables(double))
+            #expect(outcome.lines().count == 1)
+            // Both actions of one start share a token.
+            #expect(double.count(.token) == 2 && double.count(.accounts) == 1)
+        }
+    }
+
+    @Test(arguments: [0o640, 0o604, 0o620])
+    func `a file that others can read is refused, and nothing is sent`(mode: Int) async throws {
+        try await withSbanken { double, desk, sbanken in
+            let file = try desk.write("config.json", double.demo.serialized())
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            let failure = try await sbanken(["--config", file], [:]).failure()
+            #expect(failure.contains("config.json") && failure.contains("chmod 600"))
+            #expect(double.log.isEmpty)
+        }
+    }
+
+    @Test func `what goes wrong is one clear line, without the secret`() async throws {
+        try await withSbanken { double, desk, sbanken in
+            let file = try desk.write("config.json", #"{"client_id":"someone","client_secret":"wrong-secret"}"#)
+            let failure = try await sbanken(["--config", file], [:]).failure()
+            #expect(failure.contains("invalid_client") && !failure.contains("wrong-secret"))
+            var outcome = try await sbanken(["--config", desk.write("empty", "{}")], [:])
+            #expect(outcome.failure().contains("client_id"))
+            outcome = try await sbanken(["--config", file + "-not-there"], [:])
+            #expect(outcome.failure().contains("not-there"))
+            outcome = try await sbanken(["--environment"], [:])
+            #expect(outcome.failure().contains("SBANKEN_CLIENT_ID"))
+            double.fault(.htmlPage, at: .token)
+            outcome = try await sbanken(["--environment"], variables(double))
+            #expect(outcome.failure().contains("application/json"))
+            double.fault(.htmlPage, at: .accounts)
+            outcome = try await sbanken(["accounts", "--environment"], variables(double))
+            #expect(outcome.failure().contains("accounts"))
+            await double.stop()
+            outcome = try await sbanken(["--environment"], variables(double))
+            #expect(outcome.failure().hasPrefix("sbanken: "))
+        }
+    }
+
+    @Test(arguments: [["dance"], ["--config"], ["--demo", "--environment"]])
+    func `wrong usage is status 2`(arguments: [String]) async throws {
+        try await Desk.with { desk in
+            let outcome = try await desk.run("sbanken", arguments)
+            #expect(outcome.failure(2).hasPrefix("sbanken: "))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+/// A folder of its own for a test, where the programs keep their state.
+struct Desk: Sendable {
+    let folder: URL
+
+    /// Runs a test at a desk of its own, which is cleared at the end.
+    static func with(_ test: (Desk) async throws -> Void) async throws {
+        let desk = Desk(
+            folder: FileManager.default.temporaryDirectory.appending(component: "desk-\(UUID().uuidString)"))
+        try FileManager.default.createDirectory(at: desk.folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: desk.folder) }
+        try await test(desk)
+    }
+
+    /// Writes a file, by default for its owner alone.
+    ///
+    /// - Returns: Its path.
+    func write(_ name: String, _ text: String, mode: Int = 0o600) throws -> String {
+        let path = folder.path + "/" + name
+        let isWritten = FileManager.default.createFile(
+            atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: mode])
+        try #require(isWritten)
+        return path
+    }
+
+    /// Runs a program that was built with the tests, with an environment of its own, and waits until it has ended.
+    func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) async throws -> Outcome {
+        let products = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let process = Process()
+        process.executableURL = products.appending(component: program)
+        process.arguments = arguments
+        process.environment = environment.merging(["HOME": folder.path, "XDG_STATE_HOME": folder.path]) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        let (output, errors) = (folder.path + "/output", folder.path + "/errors")
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: write("output", "")))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: write("errors", "")))
+        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch {
+                process.terminationHandler = nil
+                continuation.resume(throwing: error)
+            }
+        }
+        return Outcome(
+            status: status, output: try String(contentsOfFile: output, encoding: .utf8),
+            errors: try String(contentsOfFile: errors, encoding: .utf8))
+    }
+}
+
+/// How a program ended, and what it wrote.
+struct Outcome: Sendable, CustomStringConvertible {
+    let status: Int32
+    let output: String
+    let errors: String
+
+    var description: String { "status \(status)\noutput: \(output)\nerrors: \(errors)" }
+
+    /// Expects that it was done, and returns its lines.
+    func lines(sourceLocation: SourceLocation = #_sourceLocation) -> [String] {
+        #expect(status == 0 && errors.isEmpty, "\(self)", sourceLocation: sourceLocation)
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    /// Expects one line on standard error.
+    func failure(_ expected: Int32 = 1, sourceLocation: SourceLocation = #_sourceLocation) -> String {
+        #expect(status == expected, "\(self)", sourceLocation: sourceLocation)
+        #expect(
+            errors.hasSuffix("\n") && errors.dropLast().allSatisfy { $0 != "\n" }, "\(self)",
+            sourceLocation: sourceLocation)
+        return errors
+    }
+}
