@@ -52,9 +52,11 @@ public struct PrivateUseRedirect: Sendable, Hashable {
     ///   - redirectURI: For example `com.example.app:/callback`: the app's domain in reverse, one slash, a path. Without
     ///     query, fragment and dots; the scheme in lower case. Compared byte for byte. A scheme without a dot is taken,
     ///     for clients that were registered with one; schemes that belong to others (`https`, `mailto`, …) are not.
+    ///   - appName: What the desktop calls the app.
     ///   - arguments: What tells the started program that it has to call ``handOver(_:)``. The URL follows them.
     ///   - program: The absolute path of the program; nil means this one. Where no desktop environment runs, xdg-open
     ///     splits the command at its spaces and knows no quotes: none of these texts should need any.
+    ///   - installation: Who makes the app the handler.
     /// - Throws: ``AuthError`` `.invalidConfiguration`.
     public init(
         _ redirectURI: String, appName: String, arguments: [String], program: String? = nil,
