@@ -59,12 +59,20 @@ let package = Package(
             name: "sign-in",
             dependencies: [
                 "AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser",
-                httpTypes, logging,
+                "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims", path: "Samples/TerminalShims"),
+        // What starts a server to try a sample with, and plays the person where there is no display.
+        .target(
+            name: "SampleSupport",
+            dependencies: [
+                "AppAuth", "AppAuthCore", "JOSE", "CShims", "ScriptedBrowser",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/Support", swiftSettings: swift),
         .target(
             name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
             swiftSettings: swift),

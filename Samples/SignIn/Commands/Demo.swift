@@ -2,6 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import SampleSupport
 internal import ScriptedBrowser
 
 /// `sign-in demo`
@@ -22,9 +23,9 @@ struct Demo: Command {
         // A variable that is empty names no display.
         let isHeadless = headless || !(Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"))
         let story = Story(isSilent: common.json)
-        let provider = try ProviderProcess()
+        let provider = try DemoServer()
         defer { provider.end() }
-        let issuer = try await provider.issuer()
+        let issuer = try await provider.announcement()
         story.tell("A provider is listening on this machine: \(issuer)")
         if isHeadless { story.tell("There is no display (or --headless): a scripted browser plays the person's part.") }
 

@@ -2,20 +2,29 @@ internal import AppAuth
 internal import CShims
 internal import FoundationEssentials
 internal import Glibc
-internal import JOSE
+package import JOSE
 
-/// The executable `local-provider` beside this one, running for as long as this value is used.
+/// The executable `local-provider` beside this one, running for as long as this value is used: the provider, or the
+/// double of a vendor's server.
 ///
+/// ```swift
+/// let server = try DemoServer(double: "moltin")
+/// defer { server.end() }
+/// let demo = try await server.demo()   // base_url, and the clients and people that it knows
+/// ```
 /// It ends when its standard input does, so that it goes too if this process is killed.
-final class ProviderProcess: Sendable {
+package final class DemoServer: Sendable {
     private let process: pid_t
     private let input: Int32
     private let output: Int32
     private let hasEnded = Guarded(false)
 
-    init() throws {
-        let program = try Self.program()
-        let arguments = [program, "--exit-with-stdin"]
+    /// Starts it.
+    ///
+    /// - Parameter double: Whose server it plays, for example `seven-pass`; nil means a provider of its own.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is not there.
+    package init(double: String? = nil) throws {
+        let arguments = [try Self.program(), "--exit-with-stdin"] + (double.map { ["--double", $0] } ?? [])
         var copies = arguments.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         var process: pid_t = 0
@@ -28,11 +37,12 @@ final class ProviderProcess: Sendable {
 
     private static func program() throws -> String {
         let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let program = path[..<(path.lastIndex(of: "/") ?? path.startIndex)] + "/local-provider"
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        let program = path[..<slash] + "/local-provider"
         guard access(String(program), X_OK) == 0 else {
             throw AuthError(
                 .unavailable, .configuration,
-                "expected the program local-provider beside sign-in, found none: swift build --product local-provider",
+                "expected the program local-provider beside \(path[slash...].dropFirst()), found none: swift build --product local-provider",
                 outcome: .notSent)
         }
         return String(program)
@@ -44,13 +54,24 @@ final class ProviderProcess: Sendable {
             outcome: .notSent)
     }
 
-    /// Waits for the line that it prints when it listens.
-    func issuer() async throws -> String {
+    /// Waits for the line that it prints when it listens: the provider's issuer, or what ``demo()`` reads. Once.
+    package func announcement() async throws -> String {
         try await withTaskCancellationHandler {
             try await firstLine()
         } onCancel: {
             kill(process, SIGTERM)
         }
+    }
+
+    /// Waits until a double listens.
+    ///
+    /// - Returns: What a program needs to try it: `base_url`, and the clients, people and codes that it knows.
+    package func demo() async throws -> JSON {
+        let line = try await announcement()
+        guard let demo = try? JSON(parsing: Array(line.utf8)), demo["base_url"]?.string != nil else {
+            throw AuthError(.unavailable, .configuration, "expected local-provider to say its base_url")
+        }
+        return demo
     }
 
     private func firstLine() async throws -> String {
@@ -70,7 +91,7 @@ final class ProviderProcess: Sendable {
     }
 
     /// Ends the process and waits until it is gone.
-    func end() {
+    package func end() {
         guard
             hasEnded.withLock({ hasEnded in
                 defer { hasEnded = true }

@@ -1,0 +1,41 @@
+internal import AppAuth
+package import ArgumentParser
+internal import Glibc
+
+/// The frame of a sample: what fails is one clear line on standard error, without secrets.
+///
+/// The exit status is 0 for what was done, 1 for what failed and 2 for wrong usage.
+package protocol SampleCommand: AsyncParsableCommand {}
+
+extension SampleCommand {
+    /// The program: parses its arguments and runs the command that they name.
+    package static func main() async { Glibc.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
+
+    private static func run(_ arguments: [String]) async -> Int32 {
+        do {
+            var command = try parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return 0
+        } catch let error as AuthError {
+            say(error.message)
+            return 1
+        } catch {
+            guard exitCode(for: error) != .success else {
+                print(fullMessage(for: error))
+                return 0
+            }
+            let message = fullMessage(for: error).split(separator: "\n").first ?? "wrong usage"
+            say(message.hasPrefix("Error: ") ? String(message.dropFirst("Error: ".count)) : String(message))
+            return exitCode(for: error) == .validationFailure ? 2 : 1
+        }
+    }
+
+    private static func say(_ message: String) {
+        let line = Array("\(_commandName): \(message.onOneLine)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+    }
+}
