@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "AppAuth", targets: ["AppAuth"]),
         .library(name: "AppAuthFoundation", targets: ["AppAuthFoundation"]),
         .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
+        .library(name: "SevenPass", targets: ["SevenPass"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
@@ -48,6 +49,11 @@ let package = Package(
         // What RFC 9700 advises against, and old servers still need.
         .target(
             name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
+            swiftSettings: swift),
+
+        // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
+        .target(
+            name: "SevenPass", dependencies: ["AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
 
         // For the tests of apps that have a store of their own.
