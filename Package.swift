@@ -20,6 +20,7 @@ let package = Package(
         .library(name: "SevenPass", targets: ["SevenPass"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
+        .executable(name: "seven-pass", targets: ["seven-pass"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
     ],
     dependencies: [
@@ -69,6 +70,12 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
+        .executableTarget(
+            name: "seven-pass",
+            dependencies: [
+                "SevenPass", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/SevenPass", swiftSettings: swift),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims", path: "Samples/TerminalShims"),
         // What starts a server to try a sample with, and plays the person where there is no display.
