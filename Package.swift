@@ -144,6 +144,10 @@ let package = Package(
             name: "SignInTests",
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
             swiftSettings: swift),
+        .testTarget(
+            name: "SevenPassTests",
+            dependencies: ["SevenPass", "AppAuthCore", "JOSE", "LocalProvider", "SampleSupport", httpTypes],
+            swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
         .testTarget(
             name: "IntegrationTests",
