@@ -17,8 +17,10 @@ let package = Package(
         .library(name: "AppAuth", targets: ["AppAuth"]),
         .library(name: "AppAuthFoundation", targets: ["AppAuthFoundation"]),
         .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
+        .library(name: "SevenPass", targets: ["SevenPass"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
+        .executable(name: "seven-pass", targets: ["seven-pass"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
         .executable(name: "moltin", targets: ["moltin"]),
         .executable(name: "opro", targets: ["opro"]),
@@ -53,6 +55,11 @@ let package = Package(
             name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
             swiftSettings: swift),
 
+        // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
+        .target(
+            name: "SevenPass", dependencies: ["AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", httpTypes],
+            swiftSettings: swift),
+
         // For the tests of apps that have a store of their own.
         .target(
             name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], swiftSettings: swift),
@@ -66,6 +73,12 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", swiftSettings: swift),
+        .executableTarget(
+            name: "seven-pass",
+            dependencies: [
+                "SevenPass", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Samples/SevenPass", swiftSettings: swift),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims", path: "Samples/TerminalShims"),
         // What starts a server to try a sample with, and plays the person where there is no display.
@@ -166,6 +179,10 @@ let package = Package(
         .testTarget(
             name: "SignInTests",
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
+            swiftSettings: swift),
+        .testTarget(
+            name: "SevenPassTests",
+            dependencies: ["SevenPass", "AppAuthCore", "JOSE", "LocalProvider", "SampleSupport", httpTypes],
             swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
         .testTarget(

@@ -1,0 +1,22 @@
+internal import Dispatch
+internal import Glibc
+
+extension AsyncStream<String> {
+    /// The lines of standard input, read on a thread that may wait.
+    static var linesOfStandardInput: AsyncStream<String> {
+        AsyncStream { continuation in
+            DispatchQueue(label: "standard input").async {
+                // Not readLine: while it waits it holds a lock that the end of the program needs.
+                var (line, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
+                while case let count = read(STDIN_FILENO, &buffer, buffer.count), count > 0, line.count < 64 << 10 {
+                    line += buffer[..<count]
+                    while let end = line.firstIndex(of: UInt8(ascii: "\n")) {
+                        continuation.yield(String(decoding: line[..<end], as: UTF8.self))
+                        line.removeFirst(end + 1)
+                    }
+                }
+                continuation.finish()
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+internal import AppAuth
+internal import FoundationEssentials
+public import HTTPTypes
+
+extension SevenPassClient {
+    /// Sends GET, and decodes the answer by `JSONDecoder`.
+    ///
+    /// - Throws: As ``send(_:_:_:)``; ``AuthError/Code/invalidResponse`` for JSON of another shape.
+    public func get<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
+        try Self.decode(type, try await exchange(.get, path, nil))
+    }
+
+    /// Makes a call with a body encoded by `JSONEncoder`, and decodes the answer by `JSONDecoder`.
+    ///
+    /// - Throws: As ``get(_:as:)``; whatever the body throws when it is encoded.
+    public func send<Answer: Decodable>(
+        _ method: HTTPRequest.Method, _ path: String, encoding body: some Encodable, as type: Answer.Type
+    ) async throws -> Answer {
+        try Self.decode(type, try await exchange(method, path, Array(JSONEncoder().encode(body))))
+    }
+
+    static func decode<Answer: Decodable>(_ type: Answer.Type, _ answer: HTTPAnswer) throws -> Answer {
+        do { return try JSONDecoder().decode(type, from: Data(answer.body)) } catch {
+            // A decoding error may quote what the person's record holds.
+            throw unreadable("expected \(type), found another shape", answer)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import SevenPass
+import Testing
+
+/// The client of the accounts API.
+@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+    @Test(arguments: ["me", "/me", "me?fields=email"])
+    func `a path is appended to the base, with a slash in front or without`(path: String) async throws {
+        try await withSevenPass { desk in
+            let (state, _) = try await desk.session()
+            for base in [desk.double.apiBase, String(desk.double.apiBase.dropLast())] {
+                var configuration = desk.configuration
+                configuration.apiBase = base
+                let me = try await SevenPassClient(state, configuration).get(path)
+                #expect(me["email"]?.string == "alice@example.com")
+            }
+            let seen = desk.double.log(.me)
+            #expect(seen.map(\.path) == ["/api/accounts/me", "/api/accounts/me"])
+            #expect(seen.allSatisfy { $0.query["fields"] == (path.contains("?") ? "email" : nil) })
+            #expect(seen.allSatisfy { $0.headers[.accept] == "application/json" })
+        }
+    }
+
+    @Test func `without an API base it begins at the issuer`() async throws {
+        try await withSevenPass { desk in
+            var configuration = desk.configuration
+            configuration.apiBase = nil
+            let client = try SevenPassClient(try await desk.session().state, configuration)
+            #expect(try await client.get("/me")["email"] != nil)
+            #expect(desk.double.log(.me).first?.path == "/me")
+        }
+    }
+
+    @Test func `a whole URL counts below the base`() async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            #expect(try await client.get(desk.double.apiBase + "me")["email"] != nil)
+            await #expect(throws: AuthError.self) { try await client.get(desk.double.issuer + "/me") }
+            #expect(desk.double.count(.me) == 1)
+        }
+    }
+
+    @Test(
+        arguments: [
+            "https://elsewhere.example/me", "HTTPS://elsewhere.example/me", "//elsewhere.example/me", "///me",
+            "http://127.0.0.1:1/api/accounts/me", "../me", "/../me", "me/../../me", "%2e%2e/me", "me/%2E./../me",
+            "me%2f..%2F..%2fme", ".%2e%5cme", "me#x", "me\\..", "m e", "mé", "me%2", "data://x",
+            "http://127.0.0.1@elsewhere.example/me",
+        ])
+    func `another place is refused, before a token is asked for`(path: String) async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            // Whatever asked for a token now would refresh it first.
+            desk.double.advance(7200)
+            let before = desk.double.log.count
+            let error = await #expect(throws: AuthError.self) { try await client.get(path) }
+            #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
+            #expect(desk.double.log.count == before)
+            #expect(try await client.get("me")["email"] != nil)
+        }
+    }
+
+    @Test(arguments: ["", "http://api.example/", "api.example", "https://api.example/?x=y", "https://api.example/#x"])
+    func `a base that must not get a token is refused`(base: String) async throws {
+        try await withSevenPass { desk in
+            var configuration = desk.configuration
+            configuration.apiBase = base
+            let state = try await desk.session().state
+            #expect(throws: AuthError.self) { try SevenPassClient(state, configuration) }
+        }
+    }
+
+    @Test func `GET, POST, PUT, PATCH and DELETE carry JSON and a bearer token`() async throws {
+        try await withSevenPass { desk in
+            let (state, client) = try await desk.session()
+            let added = try await client.post("me/optins", ["type": "sms", "accepted": true])
+            #expect(added["type"] == "sms")
+            #expect(try await client.put("me/optins/sms", ["accepted": false])["accepted"] == false)
+            #expect(try await client.patch("me", ["nickname": "Al"])["nickname"] == "Al")
+            #expect(try await client.delete("me/optins/sms") == .null)
+            let types = try await client.get("me/optins")["optins"]?.array?.compactMap { $0["type"]?.string }
+            #expect(types == ["newsletter", "profiling"])
+            let requests = desk.double.log.filter { $0.endpoint == .me || $0.endpoint == .optIns }
+            #expect(requests.map(\.method) == [.post, .put, .patch, .delete, .get])
+            let token = try await state.freshAccessToken().authorization
+            #expect(requests.allSatisfy { $0.headers[.authorization] == token })
+            let withBody = requests.map { $0.headers[.contentType] }
+            #expect(withBody == ["application/json", "application/json", "application/json", nil, nil])
+        }
+    }
+
+    @Test func `values of the app's own types are encoded and decoded`() async throws {
+        struct OptIn: Codable, Equatable { let type: String, accepted: Bool }
+        struct OptIns: Codable { let optins: [OptIn] }
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            let sms = OptIn(type: "sms", accepted: true)
+            #expect(try await client.send(.post, "me/optins", encoding: sms, as: OptIn.self) == sms)
+            #expect(try await client.get("me/optins", as: OptIns.self).optins.contains(sms))
+            let error = await #expect(throws: AuthError.self) { try await client.get("me", as: OptIns.self) }
+            #expect(error?.code == .invalidResponse && error?.message.contains("alice") == false)
+        }
+    }
+
+    @Test func `each call takes a token that is fresh`() async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            _ = try await client.get("me")
+            desk.double.advance(7200)
+            _ = try await client.get("me")
+            #expect(desk.double.log(.me).map(\.status) == [200, 200])
+            #expect(desk.double.log(.token).map { $0.form["grant_type"] } == ["refresh_token"])
+        }
+    }
+
+    @Test func `a token that the API refuses is refreshed, and the call made once more`() async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session(accessToken: "dead")
+            #expect(try await client.post("me/optins", ["type": "sms", "accepted": true])["type"] == "sms")
+            #expect(desk.double.log(.optIns).map(\.status) == [401, 201])
+        }
+    }
+
+    @Test func `an error has the server's answer`() async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            let error = await #expect(throws: SevenPassError.self) {
+                try await client.put("me/optins/newsletter", ["accepted": "yes"])
+            }
+            #expect(error?.status == 422 && error?.code == "validation_failed")
+            #expect(error?.body.contains("error_description") == true && error?.fields.isEmpty == false)
+        }
+    }
+
+    @Test func `an answer that is shown is short, on one line, and without the token`() async throws {
+        try await withSevenPass { desk in
+            let (state, client) = try await desk.session()
+            let token = try await state.freshAccessToken().value.reveal()
+            let text = "red \u{1B}[31m\n\u{202E}" + token + String(repeating: "x", count: 5000)
+            desk.double.fault(.status(.badGateway, json: ["error": .string(text)]), at: .me)
+            let error = try #require(await #expect(throws: SevenPassError.self) { try await client.get("me") })
+            #expect(error.status == 502 && error.body.count == 1000 && error.code?.count == 64)
+            let shown = error.description + (error.code ?? "")
+            #expect(!shown.contains(token) && shown.contains("[redacted]"))
+            #expect(!shown.unicodeScalars.contains { ["\u{1B}", "\n", "\u{202E}"].contains($0) })
+        }
+    }
+
+    @Test func `a page, broken JSON and a redirect are no answers`() async throws {
+        try await withSevenPass { desk in
+            let (_, client) = try await desk.session()
+            desk.double.fault(.htmlPage, at: .me)
+            desk.double.fault(.answer(Reply(.ok, type: "application/json", "{")), at: .me)
+            desk.double.fault(.answer(Reply(.ok, type: "text/html", "{}")), at: .me)
+            for _ in 0..<3 {
+                let error = await #expect(throws: AuthError.self) { try await client.get("me") }
+                #expect(error?.code == .invalidResponse && error?.httpStatus == 200)
+            }
+            desk.double.fault(.redirect(to: desk.double.apiBase + "me/optins"), at: .me)
+            let redirect = await #expect(throws: SevenPassError.self) { try await client.get("me") }
+            #expect(redirect?.status == 307 && desk.double.count(.optIns) == 0)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import SampleSupport
+import SevenPass
+import Testing
+
+/// The sign-in through Facebook, with its app and without.
+@Suite(.timeLimit(.minutes(1))) struct FacebookTests {
+    private static let scheme = "fb734789116545825"
+
+    @Test(
+        arguments: [
+            ("?code=a%26b&state=s", "code=a%26b&state=s&fbapp_type=web"),
+            ("?code=a&state=s#_=_", "code=a&state=s&fbapp_type=web"),
+            ("#code=a&state=s", "code=a&state=s&fbapp_type=native"),
+            ("?x=y#state=s+t&granted_scopes=email&code=a", "code=a&state=s+t&fbapp_type=native"),
+        ])
+    func `code and state of query or fragment go to the external callback`(answer: String, query: String) throws {
+        var handOver = try FacebookHandOver(.qa)
+        let callback = "https://interaction.qa.7pass.ctf.prosiebensat1.com/externals/callback"
+        #expect(handOver.take("\(Self.scheme)://authorize" + answer) == .open("\(callback)?\(query)"))
+        #expect(handOver.take("\(Self.scheme)://authorize" + answer) == .ignored)
+        let next = handOver.take("\(Self.scheme.uppercased())://authorize?code=b&state=another")
+        #expect(next == .open("\(callback)?code=b&state=another&fbapp_type=web"))
+    }
+
+    @Test(arguments: ["https://a.example/?code=a&state=s", "fb1://authorize?code=a&state=s", "fb", ""])
+    func `a URL of another scheme is passed over`(url: String) throws {
+        var handOver = try FacebookHandOver(.qa)
+        #expect(handOver.take(url) == .ignored)
+    }
+
+    @Test(
+        arguments: [
+            ("?code=a", "invalid_redirect"), ("#state=s", "invalid_redirect"), ("?code=&state=s", "invalid_redirect"),
+            ("?code=a&code=b&state=s", "invalid_redirect"), ("?code=a&state=s#code=b&state=s", "invalid_redirect"),
+            ("?code=%&state=s", "invalid_redirect"), ("", "invalid_redirect"),
+            ("?error=access_denied&error_description=No", "access_denied"), ("#error=access_denied", "access_denied"),
+        ])
+    func `a wrong answer is refused, and the right one still works`(answer: String, code: String) throws {
+        var handOver = try FacebookHandOver(.qa)
+        guard case .refused(let error) = handOver.take("\(Self.scheme)://authorize" + answer) else {
+            Issue.record("expected a refusal")
+            return
+        }
+        #expect(error.code.rawValue == code)
+        guard case .open = handOver.take("\(Self.scheme)://authorize?code=a&state=s") else {
+            Issue.record("expected a callback")
+            return
+        }
+    }
+
+    @Test(arguments: [("", "https://a.example/"), ("12x", "https://a.example/"), ("12", "http://a.example/")])
+    func `an app id of digits and an https callback are needed`(appID: String, callback: String) {
+        #expect(throws: AuthError.self) {
+            try FacebookHandOver(.init(appID: appID, externalCallback: callback))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `the sign-in goes through Facebook to its normal redirect`(hasApp: Bool) async throws {
+        try await withSevenPass { desk in
+            let (steps, asked) = (Guarded<[FacebookHandOver.Step]>([]), Guarded<[String]>([]))
+            let state = try await signIn(desk) { facebook in
+                facebook.desktop = DesktopHandlers { type in
+                    asked.withLock { $0.append(type) }
+                    return hasApp ? "com.facebook.desktop\n" : "\n"
+                }
+                facebook.observe = { step in steps.withLock { $0.append(step) } }
+            }
+            #expect(await state.record.idToken?.claims.email == "alice@example.com")
+            #expect(asked.withLock { $0 } == ["x-scheme-handler/fbauth2"])
+            #expect(desk.double.log(.authorization).first?.query["fbapp_pres"] == (hasApp ? "1" : "0"))
+            #expect(desk.double.count(hasApp ? .facebookApp : .facebookDialog) > 0)
+            #expect(desk.double.count(hasApp ? .facebookDialog : .facebookApp) == 0)
+            let callback = try #require(desk.double.log(.externalCallback).first)
+            #expect(callback.query.names == ["code", "state", "fbapp_type"])
+            #expect(callback.query["fbapp_type"] == (hasApp ? "native" : "web"))
+            // The browser that began the sign-in has its cookie.
+            #expect(callback.headers[.cookie] != nil)
+            #expect(steps.withLock { $0.count } == 1)
+        }
+    }
+
+    @Test func `a person who says no at Facebook can go on with a password`() async throws {
+        try await withSevenPass { desk in
+            let (answers, answer) = AsyncStream.makeStream(of: String.self)
+            answer.yield("\(Self.scheme)://authorize?error=access_denied&error_reason=user_denied")
+            let (refusals, refusal) = AsyncStream.makeStream(of: AuthError.self)
+            let state = try await desk.withAlice { browser in
+                var facebook = try FacebookSignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+                facebook.desktop = DesktopHandlers { _ in nil }
+                facebook.signIn.browser = Browser { url in
+                    // Only when the refusal has been seen.
+                    for await error in refusals {
+                        #expect(error.code == .accessDenied)
+                        break
+                    }
+                    try await browser.open(url)
+                }
+                facebook.observe = { if case .refused(let error) = $0 { refusal.yield(error) } }
+                return try await facebook.run(store: MemoryTokenStore(), answers: answers)
+            }
+            #expect(await state.record.idToken?.subject == "7p-248289761001")
+            #expect(desk.double.count(.externalCallback) == 0)
+        }
+    }
+
+    @Test func `what the app says of Facebook's app by itself counts`() async throws {
+        try await withSevenPass { desk in
+            _ = try await signIn(desk) { facebook in
+                facebook.desktop = DesktopHandlers { _ in nil }
+                facebook.signIn.options.additionalParameters = [.init("fbapp_pres", "1")]
+            }
+            #expect(desk.double.log(.authorization).first?.query["fbapp_pres"] == "1")
+        }
+    }
+
+    @Test func `a configuration without an app at Facebook is refused`() {
+        let configuration = SevenPassConfiguration(issuer: "https://op.example", clientID: "app")
+        #expect(throws: AuthError.self) { try FacebookSignIn(configuration, appName: "Tests") }
+    }
+
+    /// Signs Alice in through Facebook: she chooses it, and its app or its dialog says yes.
+    private func signIn(
+        _ desk: SevenPassDesk, _ change: @escaping @Sendable (inout FacebookSignIn) -> Void
+    ) async throws -> AuthState {
+        let (answers, answer) = AsyncStream.makeStream(of: String.self)
+        return try await Person.scripted(
+            desk.environment.transport, entries: ["provider": "facebook"],
+            leave: { [base = desk.double.baseURL] url, open in
+                if url.hasPrefix("fbauth2:") {
+                    open(base + "/facebook/app" + url.drop { $0 != "?" })
+                } else {
+                    answer.yield(url)
+                }
+            }
+        ) { browser in
+            var facebook = try FacebookSignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+            facebook.signIn.browser = browser
+            change(&facebook)
+            return try await facebook.run(store: MemoryTokenStore(), answers: answers)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+
+/// A person's home folder, in which the built program `seven-pass` is started.
+struct SampleHome: Sendable {
+    let path: String
+
+    var session: String { path + "/session.json" }
+
+    /// How a start ended, and what it wrote.
+    struct Outcome: Sendable, CustomStringConvertible {
+        let status: CInt
+        let output: String
+        let errors: String
+
+        var description: String { "status \(status)\noutput: \(output)\nerrors: \(errors)" }
+        var outputLines: [String] { output.split(separator: "\n").map(String.init) }
+
+        /// Expects one line on standard error that says what was wrong.
+        func fails(_ expected: CInt, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
+            let lines = errors.split(separator: "\n")
+            #expect(status == expected && lines.count == 1, "\(self)", sourceLocation: sourceLocation)
+            let isOurs = errors.hasPrefix("seven-pass: ") && errors.contains(words)
+            #expect(isOurs, "\(self)", sourceLocation: sourceLocation)
+        }
+    }
+
+    /// A start that has not ended.
+    struct Start: Sendable {
+        let process: Process
+        /// What it writes to standard output, as it comes.
+        let lines: AsyncStream<String>
+        fileprivate let end: AsyncStream<CInt>
+        fileprivate let errors: String
+
+        /// Waits for its end. Lines that were read before are not in the outcome.
+        func outcome() async -> Outcome {
+            var (output, status) = ("", CInt(-1))
+            // A test that runs out of time leaves nothing behind.
+            defer { if process.isRunning { process.terminate() } }
+            for await line in lines { output += line + "\n" }
+            for await ended in end { status = ended }
+            let errors = FileManager.default.contents(atPath: errors) ?? Data()
+            return Outcome(status: status, output: output, errors: String(decoding: errors, as: UTF8.self))
+        }
+    }
+
+    func run(_ arguments: String..., with changes: [String: String] = [:]) async throws -> Outcome {
+        try await start(arguments, changes).outcome()
+    }
+
+    /// Starts it with nothing of the test's own environment. There is no display, and the scripted browser is Alice's.
+    func start(_ arguments: [String], _ changes: [String: String] = [:], input: Pipe? = nil) throws -> Start {
+        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: folder + "/seven-pass")
+        process.arguments = arguments
+        process.environment = [
+            "HOME": path, "PATH": "\(folder):/usr/bin:/bin", "LANG": "C.UTF-8", "BROWSER": "scripted-browser",
+            "SCRIPTED_BROWSER_FORM": "username=alice%40example.com&password=looking-glass",
+        ].merging(changes) { $1 }
+        process.standardInput = input ?? FileHandle.nullDevice
+        let (output, errors) = (Pipe(), "\(path)/errors-\(UUID().uuidString)")
+        process.standardOutput = output
+        process.standardError = try file(errors)
+        let (end, ended) = AsyncStream.makeStream(of: CInt.self)
+        process.terminationHandler = { process in
+            ended.yield(process.terminationStatus)
+            ended.finish()
+        }
+        try process.run()
+        return Start(process: process, lines: Self.lines(of: output), end: end, errors: errors)
+    }
+
+    private static func lines(of pipe: Pipe) -> AsyncStream<String> {
+        AsyncStream { continuation in
+            Thread.detachNewThread {
+                var rest = Data()
+                while case let data = pipe.fileHandleForReading.availableData, !data.isEmpty {
+                    rest += data
+                    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                        continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+                        rest = Data(rest[rest.index(after: end)...])
+                    }
+                }
+                continuation.finish()
+            }
+        }
+    }
+
+    private func file(_ path: String) throws -> FileHandle {
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    }
+}
+
+func withSampleHome(_ body: (SampleHome) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("seven-pass-" + UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await body(SampleHome(path: folder.path))
+}

@@ -1,0 +1,169 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import SampleSupport
+import SevenPass
+import Testing
+
+/// The built program `seven-pass`, as a person uses it.
+@Suite(.timeLimit(.minutes(2))) struct SampleTests {
+    @Test(arguments: [[], ["--facebook"], ["--facebook", "--facebook-app"]])
+    func `the tour goes through at the double, which ends with it`(options: [String]) async throws {
+        try await withSampleHome { home in
+            let outcome = try await home.start(options).outcome()
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+            let expected =
+                ["A double of 7Pass", "A scripted browser plays the person's part"]
+                + (options.isEmpty ? [] : ["Facebook has answered"])
+                + [
+                    "Signed in as Alice Liddell", "email: alice@example.com", "Added sms", "newsletter: accepted",
+                    "sms: accepted", "Removed sms", "refresh_token was revoked", "access_token was revoked",
+                    "session has ended", "Signed out",
+                ]
+            var rest = outcome.outputLines[...]
+            for words in expected {
+                let found = try #require(rest.firstIndex { $0.contains(words) }, "\(words) in \(outcome)")
+                rest = rest[found...].dropFirst()
+            }
+            let url = try #require(outcome.output.firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/)).0
+            let error = await #expect(throws: AuthError.self) {
+                try await Discovery(environment: .live).metadata(for: String(url))
+            }
+            #expect(error?.outcome == .notSent)
+        }
+    }
+
+    @Test func `at a real server each step is a start, and the session lasts`() async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                let server = home.server(desk)
+                let signedIn = try await home.start(["sign-in", "--param", "utm_campaign=a23_45"] + server).outcome()
+                #expect(signedIn.status == 0 && signedIn.output.contains("Signed in as Alice Liddell"), "\(signedIn)")
+                #expect(desk.double.log(.authorization).last?.query["utm_campaign"] == "a23_45")
+                let me = try await home.start(["me"] + server).outcome()
+                #expect(me.status == 0 && me.output.contains("sub: 7p-248289761001"), "\(me)")
+                let added = try await home.start(["optins", "--add", "sms"] + server).outcome()
+                #expect(added.outputLines.last == "  sms: accepted", "\(added)")
+                try await home.start(["optins", "--add", "sms"] + server).outcome().fails(1, "optin_exists")
+                let removed = try await home.start(["optins", "--remove", "sms"] + server).outcome()
+                #expect(removed.status == 0 && !removed.output.contains("sms:"), "\(removed)")
+                #expect(desk.double.count(.authorization) == 1)
+                let out = try await home.start(["logout"] + server).outcome()
+                #expect(out.status == 0 && out.output.contains("session has ended"), "\(out)")
+                #expect(desk.double.count(.revocation) == 2 && desk.double.count(.endSession) > 0)
+                #expect(!FileManager.default.fileExists(atPath: home.session))
+                let again = try await home.start(["logout"] + server).outcome()
+                #expect(again.outputLines == ["Nobody is signed in."], "\(again)")
+            }
+        }
+    }
+
+    @Test func `an older registration has its secret in a file, and a wrong one is one line`() async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                for secret in ["wrong-secret\n", "legacy-secret\n"] {
+                    let file = home.path + "/secret"
+                    try secret.write(toFile: file, atomically: true, encoding: .utf8)
+                    let outcome = try await home.start(
+                        ["me", "--client-secret-file", file] + home.server(desk, client: "seven-pass-legacy")
+                    ).outcome()
+                    if secret.hasPrefix("wrong") {
+                        outcome.fails(1, "invalid_client")
+                    } else {
+                        #expect(outcome.status == 0, "\(outcome)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `dead tokens, a page instead of an answer, and no server at all are one line each`() async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                let server = home.server(desk)
+                let outcome = try await home.start(["sign-in"] + server).outcome()
+                #expect(outcome.status == 0, "\(outcome)")
+                desk.double.fault(.htmlPage, at: .me)
+                try await home.start(["me"] + server).outcome().fails(1, "text/html")
+                let record = try #require(try await FileTokenStore(path: home.session).load())
+                desk.double.provider.revokeGrant(of: try #require(record.accessToken).value.reveal())
+                try await home.start(["me"] + server).outcome().fails(1, "sign in again")
+                await desk.double.stop()
+                try await home.run("sign-in", "--issuer", desk.double.issuer, "--client-id", "app")
+                    .fails(1, "refused")
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["--client-id", "app"], ["--issuer", "https://op.example"], ["--demo", "--issuer", "https://op.example"],
+            ["me", "--param", "novalue"], ["no-such-step"], ["--no-such-option"], ["optins", "--add"],
+        ])
+    func `wrong usage is one line and status 2`(arguments: [String]) async throws {
+        try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, " ") }
+    }
+
+    @Test func `at a real server Facebook's answers come from standard input`() async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                let options = ["--facebook", "--headless", "--external-callback", desk.double.externalCallback]
+                let input = Pipe()
+                let start = try home.start(["me"] + options + home.server(desk), input: input)
+                let answer: @Sendable (String) -> Void = { url in
+                    input.fileHandleForWriting.write(Data("no URL\n\(url)\n".utf8))
+                }
+                let outcome = try await Person.scripted(
+                    desk.environment.transport, entries: ["provider": "facebook"], leave: { url, _ in answer(url) }
+                ) { browser in
+                    for await line in start.lines {
+                        guard let url = line.firstMatch(of: /http:.*/) else { continue }
+                        try await browser.open(String(url.0))
+                        if line.contains("/externals/callback") { break }
+                    }
+                    return await start.outcome()
+                }
+                #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
+                #expect(desk.double.log(.externalCallback).map(\.status) == [303])
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `fbapp_pres is what the desktop says of fbauth2`(hasApp: Bool) async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                if hasApp { try home.installFacebookApp() }
+                let start = try home.start(["sign-in", "--facebook"] + home.server(desk))
+                try await desk.double.requests(1, at: .authorization)
+                start.process.terminate()
+                _ = await start.outcome()
+                let present = desk.double.log(.authorization).first?.query["fbapp_pres"]
+                #expect(present == (hasApp ? "1" : "0"))
+            }
+        }
+    }
+}
+
+extension SampleHome {
+    fileprivate func server(_ desk: SevenPassDesk, client: String = "seven-pass-app") -> [String] {
+        [
+            "--issuer", desk.double.issuer, "--client-id", client, "--api-base", desk.double.apiBase, "--session",
+            session,
+        ]
+    }
+
+    /// As a desktop entry and the list of defaults have it.
+    fileprivate func installFacebookApp() throws {
+        for (file, text) in [
+            (".local/share/applications/facebook.desktop", "[Desktop Entry]\nType=Application\nName=F\nExec=true %u\n"),
+            (".config/mimeapps.list", "[Default Applications]\nx-scheme-handler/fbauth2=facebook.desktop\n"),
+        ] {
+            let url = URL(fileURLWithPath: "\(path)/\(file)")
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try text.write(to: url, atomically: true, encoding: .utf8)
+        }
+    }
+}
