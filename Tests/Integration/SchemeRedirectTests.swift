@@ -63,7 +63,10 @@ private struct Session {
     }
 
     func signIn(at issuer: String, _ arguments: [String], browser: String) async throws -> Program.Outcome {
-        var program = Program(executable: try Places.program("sign-in"))
+        // xdg-open by itself starts no program whose path has a space, and this package may lie where it likes.
+        let copy = workspace.folder.appending(path: "sign-in")
+        try FileManager.default.copyItem(at: Places.program("sign-in"), to: copy)
+        var program = Program(executable: copy)
         program.environment.merge(variables) { $1 }
         program.environment["BROWSER"] = browser
         return try await program.run(arguments + ["--issuer", issuer, "--client-id", "demo", "--store", "memory"])

@@ -24,6 +24,10 @@ from urllib3.exceptions import HTTPError
 import lifeline
 
 PAGES_SECONDS = 60
+# A journey that has not ended by then is begun anew: Chromium hands nothing to the desktop without a click of a moment ago.
+JOURNEY_SECONDS = 12
+# A button that is still there was pressed before its page was ready.
+PRESS_AGAIN_SECONDS = 3
 
 # Opened for reading too, so that it never waits for a browser that is gone.
 OPENER = """#!/bin/sh
@@ -81,20 +85,27 @@ def start_chromium(state, provider, scheme):
 
 
 def sign_in(driver, url, user, password):
-    """Fills in what the pages ask for, and presses the first button of each, once."""
-    driver.get(url)
-    pressed, deadline = [], time.monotonic() + PAGES_SECONDS
+    """Fills in what the pages ask for, and presses the first button of each."""
+    end = time.monotonic() + PAGES_SECONDS
+    while time.monotonic() < end:
+        journey(driver, url, user, password, time.monotonic() + JOURNEY_SECONDS)
+
+
+def journey(driver, url, user, password, deadline):
+    with contextlib.suppress(WebDriverException):  # the provider may be gone already
+        driver.get(url)
+    pressed = {}
     while time.monotonic() < deadline:
         with contextlib.suppress(WebDriverException):  # no button yet, or the page changed under our hands
             button = driver.find_element(By.CSS_SELECTOR, "button")
             label = button.text
-            if label and label not in pressed:
+            if label and time.monotonic() - pressed.get(label, -PRESS_AGAIN_SECONDS) >= PRESS_AGAIN_SECONDS:
                 for name, value in (("username", user), ("password", password)):
                     for field in driver.find_elements(By.NAME, name):
                         field.clear()
                         field.send_keys(value)
                 button.click()
-                pressed.append(label)
+                pressed[label] = time.monotonic()
         time.sleep(0.1)
 
 

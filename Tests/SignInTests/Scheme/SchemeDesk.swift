@@ -17,7 +17,9 @@ struct SchemeDesk: Sendable {
         try await withDesk(configuration) { desk in
             try FileManager.default.createDirectory(
                 atPath: desk.home + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-            try await body(SchemeDesk(desk: desk))
+            let scheme = SchemeDesk(desk: desk)
+            try FileManager.default.copyItem(atPath: BuiltProducts.path("sign-in"), toPath: scheme.program)
+            try await body(scheme)
         }
     }
 
@@ -34,9 +36,13 @@ struct SchemeDesk: Sendable {
         -> ChildProcess
     {
         try desk.start(
-            desk.loginArguments(["--timeout", "30", "--redirect-uri", uri] + more, client: "7pass"),
+            [program], desk.loginArguments(["--timeout", "30", "--redirect-uri", uri] + more, client: "7pass"),
             session.merging(changes) { $1 })
     }
+
+    /// `sign-in` in the person's home, since xdg-open by itself starts no program whose path has a space, and this
+    /// package may lie where it likes.
+    var program: String { desk.home + "/sign-in" }
 
     /// Runs a program of the desktop's, as a person does in this session.
     func run(_ words: String...) async throws -> Outcome { try await desk.start(words, [], session).outcome() }

@@ -14,8 +14,9 @@ struct RefreshGrant {
                 let grant = records.grants[token.grantID], grant.clientID == client.id
             else { return .failure(OAuthFailure.invalidGrant("the refresh token is not valid for this client")) }
             // RFC 9700 §4.14.2: of two users of one token, one is a thief; nobody can say which, so both lose.
+            // The other may have come later than this one, and been the first here.
             if let rotatedAt = token.rotatedAt,
-                now.timeIntervalSince(rotatedAt) >= Double(configuration.refreshTokenGracePeriod)
+                max(0, now.timeIntervalSince(rotatedAt)) >= Double(configuration.refreshTokenGracePeriod)
             {
                 records.revoke(grant: grant.id)
                 return .failure(OAuthFailure.invalidGrant("the refresh token was used before"))
