@@ -19,7 +19,9 @@ struct Console: Sendable {
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
-        environment = Environment(transport: CurlTransport(configuration), logger: logger)
+        var environment = Environment.live
+        (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
+        self.environment = environment
     }
 
     init(json: Bool) {

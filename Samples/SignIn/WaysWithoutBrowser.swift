@@ -57,6 +57,7 @@ struct DeviceCommand {
         var words = ["sign-in", "device", "--issuer", login.issuer, "--client-id", login.clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         add("--client-secret-file", login.client.secretFile)
+        add("--client-key", login.client.keyFile)
         add("--client-auth", login.client.method?.rawValue)
         if login.scope != Login.standardScope { add("--scope", login.scope) }
         add("--store", login.store?.argument)

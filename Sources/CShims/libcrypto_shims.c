@@ -23,18 +23,73 @@ const EVP_MD *shims_sha2(int bits) {
     return bits == 256 ? sha256 : bits == 384 ? sha384 : bits == 512 ? sha512 : NULL;
 }
 
-static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
+static EVP_PKEY *key_from(const char *type, int selection, OSSL_PARAM_BLD *builder) {
     EVP_PKEY *key = NULL;
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
     if (params == NULL || context == NULL || EVP_PKEY_fromdata_init(context) != 1 ||
-        EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, params) != 1) {
+        EVP_PKEY_fromdata(context, &key, selection, params) != 1) {
         EVP_PKEY_free(key);
         key = NULL;
     }
     EVP_PKEY_CTX_free(context);
     OSSL_PARAM_free(params);
     return key;
+}
+
+static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
+    return key_from(type, EVP_PKEY_PUBLIC_KEY, builder);
+}
+
+// Whether the private part belongs to the public one.
+static EVP_PKEY *checked(EVP_PKEY *key) {
+    EVP_PKEY_CTX *context = key == NULL ? NULL : EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+    if (context == NULL || EVP_PKEY_pairwise_check(context) != 1) {
+        EVP_PKEY_free(key);
+        key = NULL;
+    }
+    EVP_PKEY_CTX_free(context);
+    return key;
+}
+
+EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t lengths[8]) {
+    static const char *const names[8] = {
+        OSSL_PKEY_PARAM_RSA_N,       OSSL_PKEY_PARAM_RSA_E,         OSSL_PKEY_PARAM_RSA_D,
+        OSSL_PKEY_PARAM_RSA_FACTOR1, OSSL_PKEY_PARAM_RSA_FACTOR2,   OSSL_PKEY_PARAM_RSA_EXPONENT1,
+        OSSL_PKEY_PARAM_RSA_EXPONENT2, OSSL_PKEY_PARAM_RSA_COEFFICIENT1,
+    };
+    BIGNUM *values[8] = {NULL};
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    int ok = builder != NULL;
+    for (int i = 0; i < 8 && ok; i++) {
+        // The private ones in memory of their own kind, which libcrypto wipes.
+        values[i] = lengths[i] > 2048 ? NULL : i < 2 ? BN_new() : BN_secure_new();
+        ok = values[i] != NULL && BN_bin2bn(numbers[i], (int)lengths[i], values[i]) != NULL &&
+             OSSL_PARAM_BLD_push_BN(builder, names[i], values[i]) == 1;
+    }
+    EVP_PKEY *key = ok ? key_from("RSA", EVP_PKEY_KEYPAIR, builder) : NULL;
+    OSSL_PARAM_BLD_free(builder);
+    for (int i = 0; i < 8; i++) BN_clear_free(values[i]);
+    return checked(key);
+}
+
+EVP_PKEY *shims_ec_private(
+    const char *group, const uint8_t *point, size_t point_length, const uint8_t *d, size_t d_length) {
+    BIGNUM *secret = BN_secure_new();
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    EVP_PKEY *key = NULL;
+    if (builder != NULL && secret != NULL && d_length <= 66 && BN_bin2bn(d, (int)d_length, secret) != NULL &&
+        OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, group, 0) == 1 &&
+        OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, point_length) == 1 &&
+        OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_PRIV_KEY, secret) == 1)
+        key = key_from("EC", EVP_PKEY_KEYPAIR, builder);
+    OSSL_PARAM_BLD_free(builder);
+    BN_clear_free(secret);
+    return checked(key);
+}
+
+EVP_PKEY *shims_ed25519_private(const uint8_t *d) {
+    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, d, 32);
 }
 
 EVP_PKEY *shims_rsa_public(const uint8_t *n, size_t n_length, const uint8_t *e, size_t e_length) {
@@ -95,14 +150,18 @@ size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out
     return ok ? 2 * half : 0;
 }
 
-static int no_password(char *buffer, int size, int writing, void *context) {
-    (void)buffer, (void)size, (void)writing, (void)context;
-    return -1;
+// Without a callback libcrypto would ask on the terminal.
+static int passphrase_of(char *buffer, int size, int writing, void *passphrase) {
+    (void)writing;
+    size_t length = passphrase == NULL ? 0 : strlen(passphrase);
+    if (passphrase == NULL || length > (size_t)size) return -1;
+    memcpy(buffer, passphrase, length);
+    return (int)length;
 }
 
-EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length) {
+EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length, const char *passphrase) {
     BIO *bio = length > INT_MAX ? NULL : BIO_new_mem_buf(pem, (int)length);
-    EVP_PKEY *key = bio == NULL ? NULL : PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    EVP_PKEY *key = bio == NULL ? NULL : PEM_read_bio_PrivateKey(bio, NULL, passphrase_of, (void *)passphrase);
     BIO_free(bio);
     return key;
 }

@@ -22,11 +22,27 @@ package final class SigningKey: @unchecked Sendable {
         return try SigningKey(owning: key, algorithm)
     }
 
-    /// Reads a PEM private key that is not encrypted (PKCS#8, PKCS#1 or SEC 1).
-    package convenience init(pem: String, algorithm: SignatureAlgorithm) throws(JOSEError) {
-        guard let key = shims_private_key_from_pem(pem, pem.utf8.count) else {
+    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
+    ///
+    /// - Parameter passphrase: For a key that is encrypted.
+    package convenience init(
+        pem: String, passphrase: String? = nil, algorithm: SignatureAlgorithm
+    ) throws(JOSEError) {
+        guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
             ERR_clear_error()
-            throw JOSEError("expected a private key in PEM that is not encrypted")
+            throw JOSEError(
+                passphrase == nil
+                    ? "expected a private key in PEM that is not encrypted"
+                    : "expected a private key in PEM, and its passphrase")
+        }
+        try self.init(owning: key, algorithm)
+    }
+
+    /// Reads a private JWK (RFC 7518 §6.2.2, §6.3.2, RFC 8037 §2).
+    package convenience init(jwk json: JSON, algorithm: SignatureAlgorithm) throws(JOSEError) {
+        guard let key = try PrivateJWK(json).libcryptoKey() else {
+            ERR_clear_error()
+            throw JOSEError("expected a private JWK whose private part belongs to its public one")
         }
         try self.init(owning: key, algorithm)
     }

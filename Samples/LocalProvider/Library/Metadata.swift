@@ -41,6 +41,8 @@ enum Metadata {
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
             "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),
             "token_endpoint_auth_methods_supported": authentication,
+            "token_endpoint_auth_signing_alg_values_supported": .array(
+                ClientAssertion.algorithms.map(JSON.string)),
             "code_challenge_methods_supported": ["S256"],
             "prompt_values_supported": .array(promptValues.map(JSON.string)),
             "display_values_supported": .array(displayValues.map(JSON.string)),
@@ -69,7 +71,9 @@ enum Metadata {
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
     ]
 
-    private static let authentication: JSON = ["none", "client_secret_basic", "client_secret_post"]
+    private static let authentication: JSON = [
+        "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+    ]
 
     private static let claims =
         ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash"]

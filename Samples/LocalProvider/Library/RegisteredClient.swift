@@ -6,11 +6,15 @@ package struct RegisteredClient: Sendable {
         case none
         case basic = "client_secret_basic"
         case post = "client_secret_post"
+        case secretJWT = "client_secret_jwt"
+        case privateKeyJWT = "private_key_jwt"
     }
 
     package var id: String
-    /// nil for a public client.
+    /// nil for a public client, and for one that has keys.
     package var secret: String?
+    /// The public keys of a client that signs (`jwks`).
+    package var keys: [JWK]
     /// What the consent page calls it.
     package var name: String
     package var redirectURIs: [RedirectURI]
@@ -26,15 +30,20 @@ package struct RegisteredClient: Sendable {
     package var userInfoAlgorithm: SignatureAlgorithm?
 
     package init(
-        id: String, secret: String? = nil, name: String? = nil, redirectURIs: [RedirectURI] = [],
+        id: String, secret: String? = nil, keys: [JWK] = [], name: String? = nil, redirectURIs: [RedirectURI] = [],
         postLogoutRedirectURIs: [RedirectURI]? = nil,
         grantTypes: Set<String> = ["authorization_code", "refresh_token"], authentication: Set<Authentication>? = nil
     ) {
-        (self.id, self.secret, self.name) = (id, secret, name ?? id)
+        (self.id, self.secret, self.keys, self.name) = (id, secret, keys, name ?? id)
         (self.redirectURIs, self.grantTypes) = (redirectURIs, grantTypes)
         self.postLogoutRedirectURIs = postLogoutRedirectURIs ?? redirectURIs
-        self.authentication = authentication ?? (secret == nil ? [.none] : [.basic, .post])
+        self.authentication = authentication ?? Self.authentication(secret, keys)
     }
 
-    var isPublic: Bool { secret == nil }
+    private static func authentication(_ secret: String?, _ keys: [JWK]) -> Set<Authentication> {
+        if !keys.isEmpty { return [.privateKeyJWT] }
+        return secret == nil ? [.none] : [.basic, .post, .secretJWT]
+    }
+
+    var isPublic: Bool { secret == nil && keys.isEmpty }
 }

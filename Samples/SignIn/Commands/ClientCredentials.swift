@@ -19,7 +19,6 @@ struct ClientCredentials: Command {
     var scope = ""
     @Option(parsing: .unconditionalSingleValue, help: "Where the access token is meant for (RFC 8707).")
     var resource: [String] = []
-    @OptionGroup var later: LaterOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -28,7 +27,9 @@ struct ClientCredentials: Command {
         }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
         // RFC 6749 §4.4: confidential clients alone.
-        if client.secretFile == nil { throw ValidationError("expected --client-secret-file") }
+        if client.secretFile == nil, client.keyFile == nil {
+            throw ValidationError("expected --client-secret-file or --client-key")
+        }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
@@ -44,14 +45,5 @@ struct ClientCredentials: Command {
     private func provider(_ environment: Environment) async throws -> ProviderMetadata {
         if let tokenEndpoint { return try ProviderMetadata(tokenEndpoint: tokenEndpoint) }
         return try await Discovery(environment: environment).metadata(for: issuer ?? "")
-    }
-}
-
-extension ClientOptions {
-    /// The client, authenticated as the options say, else as the provider supports it.
-    func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
-        let secret = try secret()
-        let authentication = authentication(secret) ?? secret.map { .secret($0, for: provider) } ?? .none
-        return Client(id: id, authentication: authentication, provider: provider)
     }
 }

@@ -23,11 +23,11 @@ struct Device: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let secret = try client.secret()
         var signIn = DeviceSignIn(
-            issuer: issuer, clientID: clientID, clientSecret: secret, scope: [Scope](spaceDelimited: scope),
+            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
+            scope: [Scope](spaceDelimited: scope),
             environment: console.environment)
-        signIn.authentication = client.authentication(secret)
+        signIn.authentication = try client.authentication()
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let record = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)

@@ -37,11 +37,10 @@ struct Login: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let secret = try client.secret()
         var signIn = SignIn(
-            issuer: issuer, clientID: clientID, clientSecret: secret,
+            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
-        signIn.authentication = client.authentication(secret)
+        signIn.authentication = try client.authentication()
         signIn.options = asked.options
         signIn.redirect = try redirect.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
@@ -121,42 +120,6 @@ struct Login: Command {
             record.refreshToken == nil ? "There is no refresh token." : "The session is refreshed when needed.")
         if let userinfo { lines += userinfo.lines }
         return lines.map(\.onOneLine).joined(separator: "\n")
-    }
-}
-
-/// How the client authenticates.
-struct ClientOptions: ParsableArguments, Sendable {
-    enum Method: String, ExpressibleByArgument, CaseIterable, Sendable {
-        case basic, post, none, client_secret_jwt, private_key_jwt
-
-        /// Without those that a later version brings.
-        static var allValueStrings: [String] { ["basic", "post", "none"] }
-    }
-
-    @Option(
-        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file that holds the client secret.")
-    var secretFile: String?
-    @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
-    var method: Method?
-
-    func validate() throws {
-        switch method {
-        case .basic, .post:
-            if secretFile == nil { throw ValidationError("--client-auth needs --client-secret-file") }
-        case .some(.none):
-            if secretFile != nil { throw ValidationError("--client-auth none takes no --client-secret-file") }
-        case .client_secret_jwt, .private_key_jwt:
-            throw ValidationError("--client-auth \(method?.rawValue ?? "") is not available in this version")
-        case nil: break
-        }
-    }
-
-    func secret() throws -> Secret? { try secretFile.map { try SecretFile.read($0) } }
-
-    /// nil leaves the choice to the provider's metadata.
-    func authentication(_ secret: Secret?) -> ClientAuthentication? {
-        guard let method, let secret else { return method == nil ? nil : ClientAuthentication.none }
-        return method == .post ? .clientSecretPost(secret) : .clientSecretBasic(secret)
     }
 }
 
@@ -275,10 +238,9 @@ struct RequestOptions: ParsableArguments, Sendable {
 struct LaterOptions: ParsableArguments, Sendable {
     @Flag(help: .hidden) var par = false
     @Flag(help: .hidden) var dpop = false
-    @Option(name: .customLong("client-key"), parsing: .unconditional, help: .hidden) var clientKey: String?
 
     func validate() throws {
-        let asked = [(par, "--par"), (dpop, "--dpop"), (clientKey != nil, "--client-key")].first { $0.0 }
+        let asked = [(par, "--par"), (dpop, "--dpop")].first { $0.0 }
         if let asked { throw ValidationError("\(asked.1) is not available in this version") }
     }
 }

@@ -23,7 +23,6 @@ struct Password: Command {
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
-    @OptionGroup var later: LaterOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {

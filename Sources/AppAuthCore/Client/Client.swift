@@ -1,5 +1,5 @@
 /// An app as one provider knows it: its id, how it authenticates, and the provider.
-public struct Client: Sendable, Hashable, Codable {
+public struct Client: Sendable, Hashable {
     /// The client id.
     public let id: String
     /// How the client authenticates at the token endpoint.

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-package import HTTPTypes
+internal import HTTPTypes
 
 /// How the client proves who it is at the token endpoint and its siblings (RFC 6749 §2.3, OpenID Connect Core §9).
 public enum ClientAuthentication: Sendable, Hashable {
@@ -11,64 +11,90 @@ public enum ClientAuthentication: Sendable, Hashable {
     /// Id and secret in the form body (RFC 6749 §2.3.1): for servers that do not know the other.
     case clientSecretPost(Secret)
 
+    /// A statement signed with the secret (OpenID Connect Core §9): the secret itself is not sent.
+    case clientSecretJWT(Secret, Assertion = .init())
+    /// A statement signed with a private key (OpenID Connect Core §9, RFC 7523 §2.2). ``Environment/clientKey`` finds the
+    /// key by its name, which stands in the stored session in its place.
+    case privateKeyJWT(keyNamed: String, Assertion = .init())
+
+    /// What a signed statement says beyond what it has to.
+    public struct Assertion: Sendable, Hashable {
+        /// Who it is meant for; nil for the provider's issuer. Some servers want the URL of their token endpoint.
+        public var audience: String?
+
+        /// Meant for the provider's issuer, or for somebody else.
+        public init(audience: String? = nil) { self.audience = audience }
+    }
+
     /// The method by its registered name (OpenID Connect Core §9).
     public var method: String {
         switch self {
         case .none: "none"
         case .clientSecretBasic: "client_secret_basic"
         case .clientSecretPost: "client_secret_post"
+        case .clientSecretJWT: "client_secret_jwt"
+        case .privateKeyJWT: "private_key_jwt"
         }
     }
 
     /// The client secret, if there is one.
     public var secret: Secret? {
         switch self {
-        case .none: nil
-        case .clientSecretBasic(let secret), .clientSecretPost(let secret): secret
+        case .none, .privateKeyJWT: nil
+        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _): secret
         }
     }
 
-    /// Authentication with a secret by the method that the provider supports: Basic, unless it lists the other alone.
+    /// The best method that the provider knows: by the key if there is one, then by the secret without sending it, then
+    /// Basic, then in the body. Where the provider names none it knows Basic (OpenID Connect Discovery §3).
+    public static func best(
+        for provider: ProviderMetadata, secret: Secret? = nil, keyNamed name: String? = nil
+    ) -> ClientAuthentication {
+        let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
+        if let name, secret == nil || methods.contains("private_key_jwt") { return .privateKeyJWT(keyNamed: name) }
+        guard let secret else { return .none }
+        if methods.contains("client_secret_jwt") { return .clientSecretJWT(secret) }
+        return Self.secret(secret, for: provider)
+    }
+
+    /// Authentication with a secret by the method that the provider supports: Basic, unless it lists others alone.
     public static func secret(_ secret: Secret, for provider: ProviderMetadata) -> ClientAuthentication {
         let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
-        return !methods.contains("client_secret_basic") && methods.contains("client_secret_post")
-            ? .clientSecretPost(secret) : .clientSecretBasic(secret)
-    }
-
-    /// Adds what the method needs to a request.
-    package func apply(clientID: String, to form: inout FormParameters, _ fields: inout HTTPFields) {
-        switch self {
-        case .none: form.append("client_id", clientID)
-        case .clientSecretBasic(let secret):
-            let pair = FormParameters.encode(clientID) + ":" + FormParameters.encode(secret.reveal())
-            fields[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
-        case .clientSecretPost(let secret):
-            form.append("client_id", clientID)
-            form.append("client_secret", secret.reveal())
-        }
+        if methods.contains("client_secret_basic") { return .clientSecretBasic(secret) }
+        if methods.contains("client_secret_post") { return .clientSecretPost(secret) }
+        return methods.contains("client_secret_jwt") ? .clientSecretJWT(secret) : .clientSecretBasic(secret)
     }
 }
 
-extension ClientAuthentication: Codable {
-    private enum CodingKeys: String, CodingKey { case method, secret }
-
-    /// Reads `{"method":"client_secret_basic","secret":"…"}`.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        switch try container.decode(String.self, forKey: .method) {
-        case "none": self = .none
-        case "client_secret_basic": self = .clientSecretBasic(try container.decode(Secret.self, forKey: .secret))
-        case "client_secret_post": self = .clientSecretPost(try container.decode(Secret.self, forKey: .secret))
-        default:
-            throw DecodingError.dataCorruptedError(
-                forKey: .method, in: container, debugDescription: "expected a known client authentication method")
+extension Client {
+    /// Adds to a request what the client's method needs.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the key is not there or does not fit.
+    func authenticate(
+        _ form: inout FormParameters, _ fields: inout HTTPFields, in environment: Environment
+    ) async throws {
+        let algorithms = provider.tokenEndpointAuthSigningAlgorithms
+        func assertion(_ assertion: ClientAuthentication.Assertion) -> ClientAssertion {
+            ClientAssertion(
+                clientID: id, audience: assertion.audience ?? provider.issuer.string, environment: environment)
         }
-    }
-
-    /// Writes method and secret.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(method, forKey: .method)
-        try container.encodeIfPresent(secret, forKey: .secret)
+        switch authentication {
+        case .none: form.append("client_id", id)
+        case .clientSecretBasic(let secret):
+            let pair = FormParameters.encode(id) + ":" + FormParameters.encode(secret.reveal())
+            fields[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+        case .clientSecretPost(let secret):
+            form.append("client_id", id)
+            form.append("client_secret", secret.reveal())
+        case .clientSecretJWT(let secret, let options):
+            form.append("client_id", id)
+            form.append("client_assertion_type", ClientAssertion.type)
+            form.append("client_assertion", try assertion(options).signed(by: secret, algorithms: algorithms))
+        case .privateKeyJWT(let name, let options):
+            let key = try await environment.clientKey(name)
+            form.append("client_id", id)
+            form.append("client_assertion_type", ClientAssertion.type)
+            form.append("client_assertion", try assertion(options).signed(by: key, algorithms: algorithms))
+        }
     }
 }

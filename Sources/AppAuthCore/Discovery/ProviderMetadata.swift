@@ -96,7 +96,8 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     private static let listNames = [
         "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
-        "token_endpoint_auth_methods_supported", "code_challenge_methods_supported", "scopes_supported",
+        "token_endpoint_auth_methods_supported", "token_endpoint_auth_signing_alg_values_supported",
+        "code_challenge_methods_supported", "scopes_supported",
         "response_types_supported",
     ]
 }
@@ -144,6 +145,11 @@ extension ProviderMetadata {
 
     /// The client authentication methods of its token endpoint; nil where it says nothing.
     public var tokenEndpointAuthMethods: [String]? { list("token_endpoint_auth_methods_supported") }
+
+    /// The algorithms of signed client authentication at its token endpoint; nil where it says nothing.
+    public var tokenEndpointAuthSigningAlgorithms: [String]? {
+        list("token_endpoint_auth_signing_alg_values_supported")
+    }
 
     /// The PKCE methods that it knows; nil where it says nothing.
     public var codeChallengeMethods: [String]? { list("code_challenge_methods_supported") }

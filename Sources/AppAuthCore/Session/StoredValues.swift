@@ -21,6 +21,13 @@ extension Client {
     var stored: JSON {
         var authentication: JSON.Object = ["method": .string(self.authentication.method)]
         authentication["secret"] = self.authentication.secret.map(JSON.init(storing:))
+        switch self.authentication {
+        case .privateKeyJWT(let name, let assertion):
+            authentication["key"] = .string(name)
+            authentication["audience"] = assertion.audience.map(JSON.string)
+        case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.map(JSON.string)
+        default: break
+        }
         return ["id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document)]
     }
 
@@ -30,17 +37,21 @@ extension Client {
             id: try json.string("id"),
             authentication: try ClientAuthentication(
                 method: authentication.string("method"),
-                secret: authentication.optional("secret") { try $0.secret($1) }),
+                secret: authentication.optional("secret") { try $0.secret($1) },
+                key: authentication.optional("key") { try $0.string($1) },
+                audience: authentication.optional("audience") { try $0.string($1) }),
             provider: try ProviderMetadata(document: json.value("provider")))
     }
 }
 
 extension ClientAuthentication {
-    fileprivate init(method: String, secret: Secret?) throws {
-        switch (method, secret) {
-        case ("none", nil): self = .none
-        case ("client_secret_basic", let secret?): self = .clientSecretBasic(secret)
-        case ("client_secret_post", let secret?): self = .clientSecretPost(secret)
+    fileprivate init(method: String, secret: Secret?, key: String?, audience: String?) throws {
+        switch (method, secret, key) {
+        case ("none", nil, nil): self = .none
+        case ("client_secret_basic", let secret?, nil): self = .clientSecretBasic(secret)
+        case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
+        case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
+        case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
         default: throw StoredObject.Damage()
         }
     }

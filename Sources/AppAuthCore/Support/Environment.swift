@@ -1,6 +1,6 @@
 public import Logging
 
-/// What the protocol takes from outside: HTTP, the clock, the server's ways, and where its log goes.
+/// What the protocol takes from outside: HTTP, the clock, the server's ways, keys, and where its log goes.
 public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
@@ -8,6 +8,14 @@ public struct Environment: Sendable {
     public var now: @Sendable () -> Moment
     /// What the server says otherwise than the RFCs.
     public var dialect = Dialect.standard
+    /// Finds the key of a client that authenticates by one (``ClientAuthentication/privateKeyJWT(keyNamed:_:)``). Asked for
+    /// each request to the token endpoint and its siblings.
+    public var clientKey: @Sendable (_ name: String) async throws -> ClientKey = { name in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.clientKey to find the key '\(name)', found none",
+            outcome: .notSent)
+    }
     /// Where each step is logged, without secrets; silent unless an app sets it.
     public var logger: Logger
 

@@ -27,7 +27,9 @@ package struct TokenEndpoint: Sendable {
 
     /// What of a form, and of the client, no error may repeat.
     package func secrets(in form: FormParameters) -> [Secret] {
-        let open = ["grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint"]
+        let open = [
+            "grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint", "client_assertion_type",
+        ]
         let values = form.items.filter { !open.contains($0.name) }.map { Secret($0.value) }
         return values + [client.authentication.secret].compactMap(\.self)
     }
@@ -40,7 +42,11 @@ package struct TokenEndpoint: Sendable {
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         request.headerFields[.accept] = "application/json"
-        client.authentication.apply(clientID: client.id, to: &form, &request.headerFields)
+        do { try await client.authenticate(&form, &request.headerFields, in: environment) } catch var error as AuthError
+        {
+            error.stage = stage
+            throw error
+        }
         dialect.tokenRequest(&form, &request.headerFields, client)
         return try await environment.send(HTTPExchange(request, body: Array(form.encoded.utf8)), stage: stage)
     }

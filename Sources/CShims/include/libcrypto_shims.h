@@ -25,8 +25,16 @@ size_t shims_rsa_exponent(const EVP_PKEY *key, uint8_t *out, size_t capacity);
 // x||y, each of `half` bytes, of a key on the curve that NIST calls `group`.
 size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out, size_t half);
 
-// A PEM private key. An encrypted one is refused: without a callback libcrypto would ask on the terminal.
-EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length);
+// Private keys by their numbers. NULL if libcrypto refuses them, or if the private part does not belong to the public one.
+// RSA: n, e, d, p, q, dp, dq, qi.
+EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t lengths[8]);
+EVP_PKEY *shims_ec_private(
+    const char *group, const uint8_t *point, size_t point_length, const uint8_t *d, size_t d_length);
+// 32 bytes.
+EVP_PKEY *shims_ed25519_private(const uint8_t *d);
+
+// A PEM private key (PKCS#8, PKCS#1 or SEC 1). An encrypted one needs its passphrase: nobody is asked.
+EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length, const char *passphrase);
 // PKCS#8 PEM, or 0. Call with NULL for the length.
 size_t shims_private_key_to_pem(const EVP_PKEY *key, char *out, size_t capacity);
 

@@ -77,19 +77,33 @@ struct ClientAuthenticationTests {
 
     @Test(arguments: [
         ClientAuthentication.none, .clientSecretBasic(Secret("s3cret-value")),
-        .clientSecretPost(Secret("s3cret-value")),
+        .clientSecretPost(Secret("s3cret-value")), .clientSecretJWT(Secret("s3cret-value")),
+        .clientSecretJWT(Secret("s3cret-value"), .init(audience: "https://op.example/token")),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem"),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: "https://op.example/token")),
     ])
     func `it survives being stored, and prints nothing`(authentication: ClientAuthentication) throws {
-        let stored = try JSONEncoder().encode(authentication)
-        #expect(try JSONDecoder().decode(ClientAuthentication.self, from: stored) == authentication)
+        let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
+        let client = Client(id: "app", authentication: authentication, provider: provider)
+        let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
+        let copy = try AuthStateRecord(decoding: record.encoded(), from: "test")
+        #expect(copy.client.authentication == authentication)
         #expect(!"\(authentication) \(String(reflecting: authentication))".contains("s3cret"))
     }
 
-    @Test(arguments: [#"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, "{}"])
-    func `a stored method that is not known, or has no secret, is refused`(stored: String) {
-        #expect(throws: DecodingError.self) {
-            try JSONDecoder().decode(ClientAuthentication.self, from: Data(stored.utf8))
-        }
+    @Test(arguments: [
+        #"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, #"{"method":"client_secret_jwt"}"#,
+        #"{"method":"private_key_jwt","key":"a","secret":"b"}"#, #"{"method":"none","secret":"b"}"#,
+        #"{"method":"tls_client_auth"}"#, "{}",
+    ])
+    func `a stored method that is not known, or lacks what it needs, is refused`(stored: String) throws {
+        let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
+        let record = try AuthStateRecord(
+            client: Client(id: "app", provider: provider), accessToken: nil, refreshToken: nil)
+        let text = String(decoding: try record.encoded(), as: UTF8.self)
+        let damaged = text.replacing(#"{"method":"none"}"#, with: stored)
+        #expect(damaged != text)
+        #expect(throws: AuthError.self) { try AuthStateRecord(decoding: Array(damaged.utf8), from: "test") }
     }
 
     private func refresh(

@@ -51,6 +51,44 @@ struct GrantCommandTests {
         }
     }
 
+    @Test func `a client proves itself by its key, and a session remembers where the key is`() async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients = [
+            RegisteredClient(
+                id: "signer", keys: [key.publicKey], redirectURIs: [.anyLoopback],
+                grantTypes: ["client_credentials", "authorization_code", "refresh_token"])
+        ]
+        try await withDesk(configuration) { desk in
+            let path = try file(desk, "key", key.pem)
+            let arguments = ["--issuer", desk.issuer, "--client-id", "signer", "--client-key", path, "--json"]
+            _ = try await desk.start(["client-credentials"] + arguments).outcome().result()
+            _ = try await desk.start(["login"] + arguments).outcome().result()
+            let session = String(decoding: try desk.session(), as: UTF8.self)
+            #expect(session.contains("private_key_jwt") && !session.contains("PRIVATE KEY"))
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            let forms = desk.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(forms.count == 3 && forms.allSatisfy { $0.contains("client_assertion=") })
+            // Without the key nothing is sent, and the session stays.
+            try FileManager.default.removeItem(atPath: path)
+            let without = try await desk.run("token", "--force-refresh", "--json")
+            #expect(try without.failure(1, "invalid_configuration").contains("\(path): cannot be read"))
+            #expect(desk.provider.count(.token) == 3)
+            _ = try file(desk, "key", key.pem)
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    @Test func `client_secret_jwt does not send the secret`() async throws {
+        try await withDesk { desk in
+            let arguments =
+                try service(desk) + ["--issuer", desk.issuer, "--client-auth", "client_secret_jwt", "--json"]
+            _ = try await desk.start(arguments).outcome().result()
+            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+            #expect(body.contains("client_assertion=") && !body.contains("service-secret"))
+        }
+    }
+
     @Test(arguments: [
         [], ["--issuer", "https://op.example", "--token-endpoint", "https://op.example/token"],
         ["--issuer", "https://op.example", "--client-auth", "none"],

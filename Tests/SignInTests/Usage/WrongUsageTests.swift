@@ -41,7 +41,7 @@ struct WrongUsageTests {
         try await withDesk { desk in
             let help = try await desk.run("login", "--help").output
             #expect(help.contains("(default: 127.0.0.1)"), "\(help)")
-            #expect(!help.contains("_jwt"), "\(help)")
+            #expect(help.contains("client_secret_jwt, private_key_jwt"), "\(help)")
         }
     }
 
@@ -51,6 +51,9 @@ struct WrongUsageTests {
         ["--max-age", "-1"], ["--max-age", "soon"],
         ["--timeout", "soon"], ["--timeout", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--timeout", "inf"],
         ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
+        ["--client-auth", "private_key_jwt"], ["--client-auth", "client_secret_jwt"],
+        ["--client-auth", "none", "--client-key", "/dev/null"],
+        ["--client-auth", "basic", "--client-secret-file", "/dev/null", "--client-key", "/dev/null"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
         ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
         ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
@@ -73,8 +76,6 @@ struct WrongUsageTests {
     }
 
     @Test(arguments: [
-        (["--client-auth", "client_secret_jwt"], "client_secret_jwt"),
-        (["--client-auth", "private_key_jwt"], "private_key_jwt"), (["--client-key", "/dev/null"], "--client-key"),
         (["--par"], "--par"), (["--dpop"], "--dpop"),
     ])
     func `what a later version brings is wrong usage that says so`(arguments: [String], name: String) async throws {
@@ -109,7 +110,7 @@ struct WrongUsageTests {
             let outcome = try await desk.start(arguments).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             #expect(outcome.output.contains("USAGE: sign-in"), "\(outcome)")
-            #expect(!outcome.output.contains("dpop") && !outcome.output.contains("client-key"))
+            #expect(!outcome.output.contains("dpop"))
         }
     }
 }

@@ -12,6 +12,8 @@ struct Records: Sendable {
     /// The device codes of those that nobody has decided on.
     var userCodes: [UserCode: String] = [:]
     var userCodeAttempts = UserCodeAttempts()
+    /// The `jti` of client assertions, until they expire: each is good once.
+    var assertions: [String: Date] = [:]
     var grants: [String: Grant] = [:]
     var accessTokens: [String: AccessToken] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
@@ -34,6 +36,7 @@ struct Records: Sendable {
         interactions = interactions.filter { $0.value.expiresAt > now }
         codes = codes.filter { $0.value.expiresAt > now }
         devices = devices.filter { $0.value.expiresAt > now }
+        assertions = assertions.filter { $0.value > now }
         userCodes = userCodes.filter { devices[$0.value] != nil }
         accessTokens = accessTokens.filter { $0.value.expiresAt > now }
         refreshTokens = refreshTokens.filter { $0.value.expiresAt > now }
@@ -44,7 +47,8 @@ struct Records: Sendable {
     }
 
     private var count: Int {
-        browsers.count + interactions.count + codes.count + devices.count + accessTokens.count + refreshTokens.count
+        browsers.count + interactions.count + codes.count + devices.count + assertions.count + accessTokens.count
+            + refreshTokens.count
     }
 }
 

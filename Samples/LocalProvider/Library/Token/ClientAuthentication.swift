@@ -14,6 +14,13 @@ struct ClientAuthentication {
 
     /// The client that sent the request.
     func client(_ request: Request, _ form: Parameters) throws(OAuthFailure) -> RegisteredClient {
+        if form["client_assertion"] != nil || form["client_assertion_type"] != nil {
+            // RFC 6749 §2.3: not more than one method in a request.
+            guard request.headers[.authorization] == nil, form["client_secret"] == nil else {
+                throw .invalidRequest("the client authenticates by two methods at once")
+            }
+            return try ClientAssertion(context: context).client(form)
+        }
         let credentials = try credentials(request, form)
         guard let client = context.client(credentials.id) else { throw .invalidClient("the client is not registered") }
         guard client.authentication.contains(credentials.method) else {

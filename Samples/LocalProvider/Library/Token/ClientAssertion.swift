@@ -1,0 +1,81 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// A client that signs who it is (RFC 7523 §3, OpenID Connect Core §9), by its secret or by its key.
+struct ClientAssertion {
+    let context: Context
+
+    static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    static let algorithms = SignatureAlgorithm.allCases.map(\.rawValue) + MACAlgorithm.allCases.map(\.rawValue)
+
+    /// How long an assertion may be good.
+    private static let longestLifetime = 300
+    private static let leeway = 60
+
+    func client(_ form: Parameters) throws(OAuthFailure) -> RegisteredClient {
+        guard form["client_assertion_type"] == Self.type, let text = form["client_assertion"] else {
+            throw .invalidClient("expected a client_assertion of the type \(Self.type)")
+        }
+        let (jws, claims) = try read(text)
+        guard let id = claims["sub"]?.string, let client = context.client(id) else {
+            throw .invalidClient("the client is not registered")
+        }
+        // RFC 7521 §4.2: a client_id, where there is one, is the assertion's.
+        guard form["client_id"] ?? id == id else { throw .invalidClient("the client_id is not the assertion's") }
+        try check(jws, of: client)
+        try check(claims, of: id)
+        return client
+    }
+
+    private func read(_ text: String) throws(OAuthFailure) -> (JWS, JSON) {
+        do {
+            let jws = try JWS(compact: text)
+            return (jws, try JSON(parsing: jws.payload))
+        } catch { throw .invalidClient("the assertion is no signed token") }
+    }
+
+    private func check(_ jws: JWS, of client: RegisteredClient) throws(OAuthFailure) {
+        let method: RegisteredClient.Authentication
+        let isSigned: Bool
+        if let algorithm = MACAlgorithm(rawValue: jws.header.alg) {
+            method = .secretJWT
+            isSigned = client.secret.map { jws.isSigned(bySecret: Array($0.utf8), algorithm: algorithm) } ?? false
+        } else if let algorithm = SignatureAlgorithm(rawValue: jws.header.alg) {
+            method = .privateKeyJWT
+            isSigned = client.keys.contains { key in
+                (jws.header.kid == nil || key.kid == nil || jws.header.kid == key.kid) && key.fits(algorithm)
+                    && (try? VerificationKey(key)).map { jws.isSigned(by: $0, algorithm: algorithm) } ?? false
+            }
+        } else {
+            throw .invalidClient("the assertion's algorithm is not known")
+        }
+        guard client.authentication.contains(method) else {
+            let expected = client.authentication.map(\.rawValue).sorted().joined(separator: " or ")
+            throw .invalidClient("expected the client to authenticate by \(expected)")
+        }
+        guard isSigned else { throw .invalidClient("the assertion is not signed by the client") }
+    }
+
+    /// RFC 7523 §3, strictly: one audience, and each assertion once.
+    private func check(_ claims: JSON, of id: String) throws(OAuthFailure) {
+        guard claims["iss"]?.string == id else { throw .invalidClient("expected iss and sub to be the client") }
+        let audiences = [context.issuer.identifier, context.issuer.url(.token)]
+        guard let audience = claims["aud"]?.string, audiences.contains(audience) else {
+            throw .invalidClient("expected aud to be the issuer or the token endpoint, and nothing else")
+        }
+        let now = context.now.seconds
+        guard let expiry = claims["exp"]?.int, expiry > now - Self.leeway, expiry <= now + Self.longestLifetime else {
+            throw .invalidClient("expected exp within the next \(Self.longestLifetime) s")
+        }
+        guard let issued = claims["iat"]?.int, issued <= now + Self.leeway else {
+            throw .invalidClient("expected iat not to be ahead")
+        }
+        guard let jti = claims["jti"]?.string, jti.utf8.count >= 16 else {
+            throw .invalidClient("expected a jti that nobody can guess")
+        }
+        let isNew = context.store.withLock { records in
+            records.assertions.updateValue(context.now.adding(Self.longestLifetime), forKey: "\(id) \(jti)") == nil
+        }
+        guard isNew else { throw .invalidClient("the assertion was used before") }
+    }
+}

@@ -1,0 +1,47 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// The signed statement by which a client proves who it is (RFC 7523 §3, OpenID Connect Core §9).
+struct ClientAssertion {
+    static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+    let clientID: String
+    /// The one audience: several would let one server use it at another (RFC 7523 §3 item 3, FAPI 2.0 §5.3.3.1).
+    let audience: String
+    let environment: Environment
+
+    /// Good for one request, and for a minute.
+    private func claims() throws -> JSON {
+        let now = Int(environment.now().wall.timeIntervalSince1970)
+        return [
+            "iss": .string(clientID), "sub": .string(clientID), "aud": .string(audience),
+            "jti": .string(try Secret(randomBytes: 16).reveal()), "iat": .number(.init(now)),
+            "exp": .number(.init(now + 60)),
+        ]
+    }
+
+    func signed(by key: ClientKey, algorithms: [String]?) throws -> String {
+        guard let signing = key.signingKey(algorithms) else {
+            throw Self.refusal(
+                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), found one of another kind")
+        }
+        var header: JSON.Object = ["typ": "JWT"]
+        header["kid"] = key.keyID.map(JSON.string)
+        do { return try JWS.sign(claims(), header: header, with: signing) } catch let error as JOSEError {
+            throw Self.refusal("\(error)")
+        }
+    }
+
+    func signed(by secret: Secret, algorithms: [String]?) throws -> String {
+        let known = MACAlgorithm.allCases.first { algorithms?.contains($0.rawValue) ?? true }
+        guard let algorithm = known else {
+            throw Self.refusal("expected the provider to know HS256, HS384 or HS512 for client_secret_jwt, found none")
+        }
+        return JWS.sign(
+            try claims(), header: ["typ": "JWT"], secret: Array(secret.reveal().utf8), algorithm: algorithm)
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+    }
+}

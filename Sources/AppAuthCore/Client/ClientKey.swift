@@ -1,0 +1,93 @@
+internal import JOSE
+
+/// A private key by which a client proves who it is (RFC 7523 §2.2, OpenID Connect Core §9 `private_key_jwt`).
+///
+/// ```swift
+/// var environment = Environment.live
+/// let key = try ClientKey(pem: text)
+/// environment.clientKey = { _ in key }
+/// ```
+/// It is not stored with the session: that has the key's name alone.
+public struct ClientKey: Sendable {
+    private let keys: [SigningKey]
+    /// The key's `kid`, if the provider is to find it by one.
+    public let keyID: String?
+
+    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or
+    /// Ed25519.
+    ///
+    /// - Parameters:
+    ///   - keyID: The `kid` by which the provider knows it.
+    ///   - passphrase: Asked for if the key is encrypted. Nobody is ever asked on a terminal.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the key.
+    public init(
+        pem: String, keyID: String? = nil, passphrase: @Sendable () async throws -> Secret
+    ) async throws {
+        let secret = pem.contains("ENCRYPTED") ? try await passphrase() : nil
+        try self.init(keyID: keyID) { algorithm throws(JOSEError) in
+            try SigningKey(pem: pem, passphrase: secret?.reveal(), algorithm: algorithm)
+        }
+    }
+
+    /// Reads a private key in PEM that is not encrypted.
+    ///
+    /// - Throws: As ``init(pem:keyID:passphrase:)``.
+    public init(pem: String, keyID: String? = nil) throws {
+        try self.init(keyID: keyID) { algorithm throws(JOSEError) in try SigningKey(pem: pem, algorithm: algorithm) }
+    }
+
+    /// Reads a private JWK (RFC 7517), whose `kid` and `alg` count where it has them.
+    ///
+    /// - Throws: As ``init(pem:keyID:passphrase:)``.
+    public init(jwk: JSON) throws {
+        let only = jwk["alg"]?.string
+        try self.init(keyID: jwk["kid"]?.string, only: only) { algorithm throws(JOSEError) in
+            try SigningKey(jwk: jwk, algorithm: algorithm)
+        }
+    }
+
+    private init(
+        keyID: String?, only: String? = nil, _ read: (SignatureAlgorithm) throws(JOSEError) -> SigningKey
+    ) throws {
+        var (keys, problem) = ([SigningKey](), nil as JOSEError?)
+        for algorithm in Self.preferred where only == nil || only == algorithm.rawValue {
+            do { keys.append(try read(algorithm)) } catch { problem = problem ?? error }
+        }
+        guard !keys.isEmpty else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the client's key is refused: \(problem.map { "\($0)" } ?? "its algorithm is not known")",
+                outcome: .notSent)
+        }
+        (self.keys, self.keyID) = (keys, keyID)
+    }
+
+    /// Where a provider names none. RS256 is what all providers know; the others follow the kind of the key.
+    private static let preferred: [SignatureAlgorithm] = [
+        .rs256, .ps256, .es256, .es384, .es512, .edDSA, .rs384, .rs512, .ps384, .ps512,
+    ]
+
+    /// The public key as a JWK, to register at the provider (RFC 7591 §2 `jwks`).
+    public var publicJWK: JSON {
+        var key = keys[0].publicKey
+        (key.kid, key.alg) = (keyID, keys.count == 1 ? key.alg : nil)
+        return key.json
+    }
+
+    /// The key for an algorithm that the provider knows, the first of ours where it names none.
+    package func signingKey(_ algorithms: [String]?) -> SigningKey? {
+        guard let algorithms else { return keys.first }
+        // RFC 9864 names EdDSA with this curve 'Ed25519'.
+        return keys.first { key in
+            algorithms.contains(key.algorithm.rawValue)
+                || (key.algorithm == .edDSA && algorithms.contains("Ed25519"))
+        }
+    }
+}
+
+extension ClientKey: CustomStringConvertible, CustomReflectable {
+    /// Says no more than its name.
+    public var description: String { "client key\(keyID.map { " '\($0)'" } ?? "")" }
+    /// Shows no children, so that `dump` prints no more.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,62 @@
+internal import CLibcrypto
+internal import CShims
+
+/// The private members of a JWK, on their way to libcrypto.
+struct PrivateJWK {
+    private let publicKey: JWK
+    private let members: JSON.Object
+
+    init(_ json: JSON) throws(JOSEError) {
+        guard let members = json.object else { throw JOSEError("expected a JWK, found no object") }
+        guard members["oth"] == nil else { throw JOSEError("RSA keys of more than two primes are not known here") }
+        var open = members
+        for name in ["d", "p", "q", "dp", "dq", "qi"] { open[name] = nil }
+        publicKey = try JWK(.object(open))
+        self.members = members
+    }
+
+    /// nil if libcrypto refuses it.
+    func libcryptoKey() throws(JOSEError) -> OpaquePointer? {
+        switch publicKey.material {
+        case .rsa(let n, let e):
+            var numbers = [n, e]
+            for name in ["d", "p", "q", "dp", "dq", "qi"] { numbers.append(try secret(name)) }
+            // One block of memory, since C wants pointers that stay.
+            let lengths = numbers.map(\.count)
+            let block = numbers.flatMap(\.self)
+            return block.withUnsafeBufferPointer { block in
+                var offset = 0
+                let pointers = lengths.map { length in
+                    defer { offset += length }
+                    return block.baseAddress.map { $0 + offset }
+                }
+                return shims_rsa_private(pointers, lengths)
+            }
+        case .ec(let curve, let x, let y):
+            let d = try secret("d")
+            // RFC 7518 §6.2.2.1: the length is that of the curve's order.
+            guard d.count == curve.byteCount else {
+                throw JOSEError("expected the JWK's 'd' to have \(curve.byteCount) bytes, found \(d.count)")
+            }
+            let point = [0x04] + x + y
+            return shims_ec_private(curve.rawValue, point, point.count, d, d.count)
+        case .ed25519(let x):
+            let d = try secret("d")
+            guard d.count == 32 else { throw JOSEError("expected the JWK's 'd' to have 32 bytes, found \(d.count)") }
+            guard let key = shims_ed25519_private(d) else { return nil }
+            var (found, length) = ([UInt8](repeating: 0, count: 32), 32)
+            guard EVP_PKEY_get_raw_public_key(key, &found, &length) == 1, found == x else {
+                EVP_PKEY_free(key)
+                return nil
+            }
+            return key
+        }
+    }
+
+    private func secret(_ name: String) throws(JOSEError) -> [UInt8] {
+        guard let bytes = members[name]?.string.flatMap(Base64URL.decode), !bytes.isEmpty else {
+            throw JOSEError("expected a private JWK with '\(name)' in base64url")
+        }
+        return bytes
+    }
+}
