@@ -99,7 +99,7 @@ struct StoredRecordTests {
             }
         }
         #expect(throws: Never.self) { try authentication(["method": "client_secret_post", "secret": "s"]) }
-        #expect(refusal { try authentication(["method": "client_secret_jwt", "secret": "s"]) }?.code == .store)
+        #expect(refusal { try authentication(["method": "tls_client_auth", "secret": "s"]) }?.code == .store)
         #expect(refusal { try authentication(["method": "client_secret_post"]) }?.code == .store)
         #expect(refusal { try authentication(["method": "none", "secret": "s"]) }?.code == .store)
     }
