@@ -216,7 +216,7 @@ extension SessionRules {
         _ record: inout AuthStateRecord, _ now: Moment
     ) -> Decision {
         switch verdict {
-        case .verified where response.token.isExpired(at: now):
+        case .verified where response.token.isExpired(at: response.received):
             // A server that gives out dead tokens must not be asked again at each call.
             record.mergeRefreshToken(response)
             let error = AuthError(
@@ -225,7 +225,12 @@ extension SessionRules {
             return failure(error, attempt.need, jitter, &record, now)
         case .verified(let idToken, let keys):
             record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-            return Decision(.handOut(response.token), .renewed(record))
+            guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
+            // That is no fault of the server's, and the next call asks it again at once.
+            let late = AuthError(
+                .store, .refresh, "the store has taken the new tokens only after the access token had expired",
+                isTemporary: true)
+            return Decision(.fail(late), .renewed(record))
         case .unverifiable(let error):
             // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
             record.mergeRefreshToken(response)

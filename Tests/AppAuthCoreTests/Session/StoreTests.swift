@@ -1,4 +1,5 @@
 import AppAuthCore
+import HTTPTypes
 import LocalProvider
 import Testing
 
@@ -28,6 +29,27 @@ struct StoreTests {
             #expect(try await state.freshAccessToken() == kept.accessToken)
             #expect(await store.record == kept)
             #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `tokens that the store takes when they have expired are no fault of the server's`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            // A second failure in a row would hold the next call back.
+            world.provider.fault(.status(.internalServerError), at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.isTemporary == true)
+            world.clock.advance(by: 1)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            let kept = await state.record
+            world.clock.advance(by: 2 * 3600)
+            await store.refuse(with: nil)
+            let token = try await state.freshAccessToken()
+            #expect(token != kept.accessToken && !token.isExpired(at: world.clock.moment))
+            #expect(await state.record.trouble == nil)
+            #expect(await store.record?.trouble == nil)
+            #expect(world.provider.count(.token) == 4)
         }
     }
 

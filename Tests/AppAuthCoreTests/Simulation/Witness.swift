@@ -128,6 +128,8 @@ final class Witness {
         case (_, .fail(let told)) where told.code == .signInRequired: break
         case (.failed, .lookAgain): break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
+        // The store took it late.
+        case (.answered(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
         case (.answered(_, _, .unverifiable(let error), _), _), (.answered(_, _, .verified, _), .fail(let error)):
             fail(error, id, now)
         case (.answered(_, _, .verified, _), _): failures[id] = nil
