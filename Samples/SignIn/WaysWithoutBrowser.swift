@@ -62,6 +62,7 @@ struct DeviceCommand {
         if login.scope != Login.standardScope { add("--scope", login.scope) }
         add("--store", login.store?.argument)
         add("--ca-file", login.common.caFile)
+        if login.dpop { words.append("--dpop") }
         if login.common.json { words.append("--json") }
         line = words.map(Self.quoted).joined(separator: " ")
     }

@@ -3,7 +3,8 @@ public import FoundationNetworking
 internal import HTTPTypes
 
 extension AuthState {
-    /// Puts a valid access token on a request, refreshed if needed (RFC 6750 §2.1).
+    /// Puts a valid access token on a request, refreshed if needed (RFC 6750 §2.1). If the tokens are bound to a key, its
+    /// proof comes with it, which is good for this request alone (RFC 9449 §7.1).
     ///
     /// Mind what `URLSession` on Linux does with it: it follows redirects, and sends the `Authorization` field to whatever
     /// host they lead to. ``AuthenticatedURLSession`` does not.
@@ -14,7 +15,9 @@ extension AuthState {
     ///   loopback; `CancellationError`.
     public nonisolated func authenticate(_ request: URLRequest) async throws -> URLRequest {
         try request.refuseUnsafeURL()
-        return request.authenticated(by: try await freshAccessToken(), environment.dialect)
+        let token = try await freshAccessToken()
+        var unsent = request.unsent
+        return try request.authenticated(by: token, of: self, &unsent)
     }
 }
 
@@ -27,10 +30,22 @@ extension URLRequest {
         }
     }
 
-    func authenticated(by token: AccessToken, _ dialect: Dialect) -> URLRequest {
-        var (request, fields) = (self, HTTPFields())
-        dialect.authorize(token, &fields)
-        for field in fields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
+    /// Method and URL, for those who know nothing of Foundation.
+    var unsent: HTTPRequest {
+        let url = try? SecureURL(url?.absoluteURL.absoluteString ?? "")
+        return HTTPRequest(
+            method: httpMethod.flatMap { HTTPRequest.Method($0) } ?? .get, scheme: url?.scheme,
+            authority: url?.authority, path: url?.pathAndQuery)
+    }
+
+    /// - Parameter unsent: The same request, which gets the fields too.
+    func authenticated(
+        by token: AccessToken, of state: AuthState, _ unsent: inout HTTPRequest
+    ) throws -> URLRequest {
+        state.environment.dialect.authorize(token, &unsent.headerFields)
+        try state.proof?.prove(&unsent, with: token, at: state.environment.now())
+        var request = self
+        for field in unsent.headerFields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
         return request
     }
 }

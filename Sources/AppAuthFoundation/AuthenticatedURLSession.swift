@@ -46,17 +46,29 @@ public final class AuthenticatedURLSession: Sendable {
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try request.refuseUnsafeURL()
         let token = try await state.freshAccessToken()
-        let first = try await transfer(request, token)
+        let first = try await send(request, token)
         guard state.environment.dialect.refusesToken(first.answer), request.httpBodyStream == nil,
             await state.record.renewsItself
         else { return (first.data, first.response) }
         state.reject(token)
-        let second = try await transfer(request, state.freshAccessToken())
+        let second = try await send(request, state.freshAccessToken())
         return (second.data, second.response)
     }
 
-    private func transfer(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Answer {
-        let task = session.dataTask(with: request.authenticated(by: token, state.environment.dialect))
+    /// Sends a request with a token, and with a proof if the token is bound to a key; once more if the server refuses no
+    /// more than the proof (RFC 9449 §9).
+    private func send(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Answer {
+        var unsent = request.unsent
+        let first = try await transfer(request.authenticated(by: token, of: state, &unsent))
+        let now = state.environment.now()
+        guard let proof = state.proof, proof.mustProveAgain(first.answer, to: unsent, at: now),
+            request.httpBodyStream == nil
+        else { return first }
+        return try await transfer(request.authenticated(by: token, of: state, &unsent))
+    }
+
+    private func transfer(_ request: URLRequest) async throws -> URLTransfers.Answer {
+        let task = session.dataTask(with: request)
         // URLSession's own timeoutIntervalForResource does nothing here.
         let clock = Task { [transfers, limits] in
             try await Task.sleep(for: limits.total)

@@ -17,6 +17,8 @@ struct Device: Command {
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
+    @Flag(help: "Bind the tokens to a key of the session's own (RFC 9449).")
+    var dpop = false
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }
@@ -28,6 +30,7 @@ struct Device: Command {
             scope: [Scope](spaceDelimited: scope),
             environment: console.environment)
         signIn.authentication = try client.authentication()
+        signIn.dpop = dpop ? .es256 : nil
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let record = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)

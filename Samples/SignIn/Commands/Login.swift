@@ -25,7 +25,10 @@ struct Login: Command {
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
-    @OptionGroup var later: LaterOptions
+    @Flag(help: "Push the request to the provider, so that the browser carries a reference to it alone (RFC 9126).")
+    var par = false
+    @Flag(help: "Bind the tokens to a key of the session's own (RFC 9449).")
+    var dpop = false
     @OptionGroup var common: CommonOptions
 
     static let standardScope = "openid profile offline_access"
@@ -42,6 +45,8 @@ struct Login: Command {
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
         signIn.authentication = try client.authentication()
         signIn.options = asked.options
+        signIn.options.isPushed = par
+        signIn.dpop = dpop ? .es256 : nil
         signIn.redirect = try redirect.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
@@ -81,6 +86,7 @@ struct Login: Command {
             issuer: issuer, clientID: clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
             environment: console.environment)
         device.authentication = signIn.authentication
+        device.dpop = signIn.dpop
         device.confirm = signIn.confirm
         return device
     }
@@ -205,7 +211,7 @@ struct RequestOptions: ParsableArguments, Sendable {
     }
 
     /// Whether the browser posts the answer, so that no address holds it.
-    var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode == .formPost }
+    var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode?.isPosted == true }
 
     private var pairs: [(name: String, value: String)] {
         parameters.map { text in
@@ -231,16 +237,5 @@ struct RequestOptions: ParsableArguments, Sendable {
                 throw ValidationError("--param: '\(name)' is given twice")
             }
         }
-    }
-}
-
-/// Options of the contract that come later: known, and refused.
-struct LaterOptions: ParsableArguments, Sendable {
-    @Flag(help: .hidden) var par = false
-    @Flag(help: .hidden) var dpop = false
-
-    func validate() throws {
-        let asked = [(par, "--par"), (dpop, "--dpop")].first { $0.0 }
-        if let asked { throw ValidationError("\(asked.1) is not available in this version") }
     }
 }

@@ -22,6 +22,8 @@ public struct DeviceSignIn: Sendable {
     public var authentication: ClientAuthentication?
     /// The secret of a client that has one.
     public var clientSecret: Secret?
+    /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
+    public var dpop: DPoPAlgorithm?
     /// What is asked for.
     public var scope: [Scope]
     /// What this provider wants beyond the RFC, for example `audience`.
@@ -84,7 +86,8 @@ public struct DeviceSignIn: Sendable {
         try await confirm(new)
         let record = await new.record
         try await store.replace(with: record)
-        let state = AuthState(record: record, store: store, environment: environment, wasStored: true)
+        let state = AuthState(
+            record: record, store: store, environment: environment, wasStored: true, proof: new.proof)
         observe(.signedIn(record))
         return state
     }
@@ -100,7 +103,7 @@ public struct DeviceSignIn: Sendable {
         for endpoint in needed { _ = try found.require(endpoint) }
         observe(.provider(found))
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
-        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: found)
+        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: found, dpop: dpop)
     }
 }
 

@@ -17,10 +17,10 @@ enum RedirectListener: Sendable {
             return
         }
         // OAuth 2.0 Form Post Response Mode §2: an HTML form, which cannot be posted to a scheme that is not HTTP's.
-        guard responseMode == .query else {
+        guard !responseMode.isPosted else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "expected the response mode query for a redirect to a private-use scheme, found \(responseMode.rawValue)",
+                "expected a response mode that is not posted for a redirect to a private-use scheme, found \(responseMode.rawValue)",
                 outcome: .notSent)
         }
         self = .privateUse(try await PrivateUseRedirectListener(privateUse))

@@ -20,6 +20,8 @@ public struct SignIn: Sendable {
     public var authentication: ClientAuthentication?
     /// The secret of a client that has one.
     public var clientSecret: Secret?
+    /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
+    public var dpop: DPoPAlgorithm?
     /// What is asked for.
     public var scope: [Scope]
     /// What else is asked.
@@ -36,8 +38,8 @@ public struct SignIn: Sendable {
     /// The browser is waited for at the same time, and whichever brings the answer first wins. A text that is not the
     /// answer is told by ``Event/wrongPaste(_:)``, an empty one is passed over, and the wait goes on; so it does when the
     /// texts end. If their source throws, the sign-in ends with its error: the person has chosen another way. The stream
-    /// is terminated as soon as nothing more is read. With ``AuthorizationRequest/ResponseMode/formPost`` no address holds
-    /// the answer: do not offer it then.
+    /// is terminated as soon as nothing more is read. With a response mode that is posted no address holds the answer: do not
+    /// offer it then.
     ///
     /// Where nothing can listen, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
     public var pasted: (@Sendable () -> AsyncThrowingStream<String, any Error>)?
@@ -131,8 +133,9 @@ public struct SignIn: Sendable {
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
-        let request = try AuthorizationRequest(
-            client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
+        let request = try await AuthorizationRequest(
+            client: client, redirectURI: listener.redirectURI, scope: scope, options: options
+        ).prepared(in: environment)
         observe(.authorization(url: request.url))
         try await openBrowser(for: request)
         let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
@@ -143,7 +146,8 @@ public struct SignIn: Sendable {
             try await confirm(new)
             let record = await new.record
             try await store.replace(with: record)
-            let state = AuthState(record: record, store: store, environment: environment, wasStored: true)
+            let state = AuthState(
+                record: record, store: store, environment: environment, wasStored: true, proof: new.proof)
             observe(.signedIn(record))
             await listener.finish(with: pages.signedIn)
             return state
@@ -169,13 +173,11 @@ public struct SignIn: Sendable {
             if let provider { provider } else { try await discovery.metadata(for: issuer) }
         var needed: [ProviderMetadata.Endpoint] = [.authorization, .token]
         if scope.contains(.openID) { needed.append(.keys) }
+        if options.isPushed || found.requiresPushedAuthorizationRequests { needed.append(.pushedAuthorizationRequest) }
         for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
         // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that names its methods has S256 among them; there is no fallback.
         if let methods = found.codeChallengeMethods, !methods.contains("S256") {
             throw Self.unusable("expected the provider to support the PKCE method S256")
-        }
-        if found.requiresPushedAuthorizationRequests {
-            throw Self.unusable("the provider requires pushed authorization requests, which are not supported yet")
         }
         observe(.provider(found))
         return client(of: found)
@@ -183,11 +185,13 @@ public struct SignIn: Sendable {
 
     private func client(of provider: ProviderMetadata) -> Client {
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
-        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider)
+        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider, dpop: dpop)
     }
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {
         guard record.end == nil else { return false }
+        // A session of bearer tokens is not what an app asks for that wants them bound.
+        guard dpop == nil || record.proofKey != nil else { return false }
         return record.renewsItself || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
     }
 

@@ -55,10 +55,9 @@ public final class LoopbackRedirectListener: Sendable {
     ///   - path: The path of the redirect URI, from its slash on, as RFC 3986 writes it. Compared byte for byte.
     ///   - addsRandomComponent: Whether a component of 128 random bits ends the path, so that no other program can tell
     ///     the address before the browser is sent there. Few providers let a redirect URI differ in its path.
-    ///   - responseMode: What the authorization request asks for. With
-    ///     ``AuthorizationRequest/ResponseMode/formPost`` a POST to the path is taken too: a form
-    ///     (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since providers
-    ///     that do not know the mode answer by it.
+    ///   - responseMode: What the authorization request asks for. With one that is posted, a POST to the path is taken too: a
+    ///     form (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since
+    ///     providers that do not know the mode answer by it.
     ///   - requiresSameUser: Whether a redirect is ignored that a program of another user of this machine brings, though
     ///     its state is right: the URL that a browser is started with, and so the state, can be read by everybody here.
     ///     Not for browsers that come from elsewhere: from Windows into WSL, or through a forwarded port. Where the
@@ -97,7 +96,7 @@ public final class LoopbackRedirectListener: Sendable {
             let path = addsRandomComponent ? path + (path.hasSuffix("/") ? "" : "/") + pathSecret : path
             let routes = RedirectRoutes(
                 hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret,
-                formLimit: responseMode == .formPost ? limits.formBytes : nil, pages: pages)
+                formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
             let state = try ListenerState(routes)
             self.state = state
             do {

@@ -4,14 +4,31 @@ internal import JOSE
 public struct AuthorizationResponse: Sendable {
     /// The request that it answers.
     public let request: AuthorizationRequest
-    /// The authorization code: good for one exchange, soon.
+    package let content: Content
+
+    package enum Content: Sendable {
+        /// What the answer brings.
+        case open(AuthorizationGrant)
+        /// A token that holds the answer: that it is this request's is known, and no more. It is verified before anything
+        /// of it is used.
+        case signed(Secret)
+    }
+}
+
+/// What an authorization response brings.
+package struct AuthorizationGrant: Sendable {
+    /// Good for one exchange, soon.
     package let code: Secret
+    /// Vouches for the code, with the response type `code id_token`. Not verified yet.
+    package let idToken: Secret?
 }
 
 extension AuthorizationRequest {
     /// Checks what the browser came back with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
     ///
-    /// Nothing of it is looked at before the state has matched, in constant time: not `error`, not `iss`, not `code`.
+    /// Nothing of it is looked at before the state has matched, in constant time: not `error`, not `iss`, not `code`. What
+    /// the provider has signed (JARM, or an ID token beside the code) is verified by
+    /// ``AuthState/init(exchanging:store:environment:)``, before the code is sent.
     ///
     /// - Parameter query: The query as it came, without `?`, still encoded; or the body of a form post, which is written
     ///   the same way (OAuth 2.0 Form Post Response Mode §2).
@@ -26,8 +43,19 @@ extension AuthorizationRequest {
             guard pieces.contains(where: isAnswered) else { return nil }
             throw refusal("expected parameters in UTF-8 with complete escapes")
         }
+        if options.responseMode?.isSigned == true, let token = signedAnswer(in: parameters) {
+            return AuthorizationResponse(request: self, content: .signed(token))
+        }
         guard isAnswered(by: parameters) else { return nil }
+        // JARM §2.3: where a signed answer was asked for, nothing else is one.
+        guard options.responseMode?.isSigned != true else {
+            throw refusal("expected a signed answer in 'response', found an open one")
+        }
+        return AuthorizationResponse(request: self, content: .open(try grant(in: parameters)))
+    }
 
+    /// What the parameters of an answer to this request bring.
+    func grant(in parameters: FormParameters) throws -> AuthorizationGrant {
         // RFC 6749 §3.1: parameters are not repeated.
         if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
         try checkIssuer(parameters.values("iss").first)
@@ -43,7 +71,11 @@ extension AuthorizationRequest {
         guard let code = parameters.values("code").first, !code.isEmpty else {
             throw refusal("expected a 'code', found none")
         }
-        return AuthorizationResponse(request: self, code: Secret(code))
+        guard options.responseType == .codeIDToken else { return AuthorizationGrant(code: Secret(code), idToken: nil) }
+        guard let idToken = parameters.values("id_token").first, !idToken.isEmpty else {
+            throw refusal("expected an 'id_token', found none")
+        }
+        return AuthorizationGrant(code: Secret(code), idToken: Secret(idToken))
     }
 
     private func isAnswered(by parameters: FormParameters) -> Bool {
@@ -63,7 +95,7 @@ extension AuthorizationRequest {
         }
     }
 
-    private func refusal(_ message: String) -> AuthError {
+    func refusal(_ message: String) -> AuthError {
         AuthError(.invalidRedirect, .redirect, "the redirect is refused: \(message)")
     }
 }

@@ -6,9 +6,21 @@ public struct Client: Sendable, Hashable {
     public let authentication: ClientAuthentication
     /// The provider.
     public var provider: ProviderMetadata
+    /// With what kind of key tokens are bound to the session (RFC 9449); nil for bearer tokens.
+    public let dpop: DPoPAlgorithm?
 
     /// Puts a client together.
-    public init(id: String, authentication: ClientAuthentication = .none, provider: ProviderMetadata) {
-        (self.id, self.authentication, self.provider) = (id, authentication, provider)
+    public init(
+        id: String, authentication: ClientAuthentication = .none, provider: ProviderMetadata,
+        dpop: DPoPAlgorithm? = nil
+    ) {
+        (self.id, self.authentication, self.provider, self.dpop) = (id, authentication, provider, dpop)
+    }
+
+    /// The URL of an endpoint that is needed.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member.
+    package func require(_ endpoint: ProviderMetadata.Endpoint) throws -> SecureURL {
+        try provider.require(endpoint)
     }
 }

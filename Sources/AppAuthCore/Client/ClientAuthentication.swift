@@ -79,20 +79,20 @@ extension Client {
                 clientID: id, audience: assertion.audience ?? provider.issuer.string, environment: environment)
         }
         switch authentication {
-        case .none: form.append("client_id", id)
+        case .none: form.set("client_id", id)
         case .clientSecretBasic(let secret):
             let pair = FormParameters.encode(id) + ":" + FormParameters.encode(secret.reveal())
             fields[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
         case .clientSecretPost(let secret):
-            form.append("client_id", id)
+            form.set("client_id", id)
             form.append("client_secret", secret.reveal())
         case .clientSecretJWT(let secret, let options):
-            form.append("client_id", id)
+            form.set("client_id", id)
             form.append("client_assertion_type", ClientAssertion.type)
             form.append("client_assertion", try assertion(options).signed(by: secret, algorithms: algorithms))
         case .privateKeyJWT(let name, let options):
             let key = try await environment.clientKey(name)
-            form.append("client_id", id)
+            form.set("client_id", id)
             form.append("client_assertion_type", ClientAssertion.type)
             form.append("client_assertion", try assertion(options).signed(by: key, algorithms: algorithms))
         }

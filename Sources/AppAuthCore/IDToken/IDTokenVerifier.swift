@@ -177,10 +177,16 @@ public struct IDTokenVerifier: Sendable {
     // Core §3.1.3.8: at_hash, where it is there, is the left half of the access token's hash.
     private func checkAccessTokenHash(_ claims: Claims, _ expected: Expectations, algorithm: String) throws {
         guard let accessToken = expected.accessToken, let found = claims["at_hash"] else { return }
-        let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
-        guard let hash = digest?.hash(accessToken.bytes), let text = found.string,
-            constantTimeEqual(text, Base64URL.encode(Array(hash.prefix(hash.count / 2))))
+        guard let hash = Self.leftHalfOfHash(of: accessToken, algorithm: algorithm), let text = found.string,
+            constantTimeEqual(text, hash)
         else { throw refusal("expected 'at_hash' to fit the access token") }
+    }
+
+    /// Core §3.1.3.6: of the digest that the signature's algorithm uses.
+    static func leftHalfOfHash(of value: Secret, algorithm: String) -> String? {
+        let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
+        guard let hash = digest?.hash(value.bytes) else { return nil }
+        return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
     }
 
     // Core §12.2: iss, sub, aud and azp of a refreshed token are those of the first one; the nonce too, if it has one.

@@ -61,7 +61,7 @@ public struct AccessToken: Sendable, Hashable {
     /// When it expires, as a date to show. Whether it *has* expired is for ``isExpired(at:)`` to say.
     public var expiresAt: Date? { lifetime.map { issuedAt + $0.seconds } }
 
-    /// The value of the `Authorization` header field (RFC 6750 §2.1).
+    /// The value of the `Authorization` header field (RFC 6750 §2.1, RFC 9449 §7.1).
     public var authorization: String { "\(type.rawValue) \(value.reveal())" }
 
     /// Whether it is past its end. One without an end never is, nor one of which nobody can tell.

@@ -18,15 +18,15 @@ extension AuthState {
         wait: DeviceWait = DeviceWait()
     ) async throws {
         let request = authorization.request
-        let tokens = try await wait.tokens(for: authorization, environment)
+        let proof = try DPoP(for: request.client)
+        let tokens = try await wait.tokens(for: authorization, environment, proof)
         let verification = IDTokenVerification(client: request.client, environment: environment)
         // Without a nonce, since none was sent: a token that has one is not for this sign-in.
         let idToken = try await verification.idToken(
             of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
-        var record = try AuthStateRecord(
-            client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
+        var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
         record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
         try await store.replace(with: record)
-        self.init(record: record, store: store, environment: environment, wasStored: true)
+        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

@@ -16,7 +16,8 @@ extension AuthState {
     public init(
         presenting grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws {
-        let tokens = try await TokenEndpoint(client: client, environment: environment)
+        let proof = try DPoP(for: client)
+        let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
             .send(.present(grant), stage: .token)
         let verification = IDTokenVerification(client: client, environment: environment)
         var idToken: IDToken?
@@ -25,9 +26,9 @@ extension AuthState {
             expected.accessToken = tokens.accessToken
             idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
         }
-        var record = try AuthStateRecord(client: client, grant: grant)
+        var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
         record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
         try await store.replace(with: record)
-        self.init(record: record, store: store, environment: environment, wasStored: true)
+        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

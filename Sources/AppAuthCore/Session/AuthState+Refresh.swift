@@ -62,7 +62,7 @@ extension AuthState {
         environment.logger.info("refresh: the access token is being refreshed")
         let response: TokenResponse
         do {
-            response = try await TokenEndpoint(client: record.client, environment: environment)
+            response = try await TokenEndpoint(client: record.client, environment: environment, proof: proof)
                 .send(.renew(attempt), stage: .refresh)
         } catch {
             return .failed(attempt, Self.authError(error), jitter: .random(in: 0...1))

@@ -20,6 +20,8 @@ public actor AuthState {
     public internal(set) var record: AuthStateRecord { didSet { showTokens() } }
 
     package nonisolated let environment: Environment
+    /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
+    package nonisolated let proof: DPoP?
     let store: any TokenStore
     let verification: IDTokenVerification
     let feed = ChangeFeed()
@@ -65,7 +67,11 @@ public actor AuthState {
         self.init(record: record, store: store, environment: environment, wasStored: false)
     }
 
-    package init(record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool) {
+    /// - Parameter proof: What has been in use with the record's key already, and knows its servers.
+    package init(
+        record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
+    ) {
+        self.proof = proof ?? record.proofKey.map(DPoP.init(key:))
         (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
         counter = TokenCounter(record)
         verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
@@ -73,8 +79,9 @@ public actor AuthState {
 
     /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
     ///
-    /// Sends one POST to the token endpoint, never a second one, since a code is good once; then fetches the provider's
-    /// keys. RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    /// What the provider has signed of the response is verified first. One POST goes to the token endpoint, never a second
+    /// one, since a code is good once (but for a server that wants another proof of the key, RFC 9449 §8, which has not
+    /// looked at the code yet). RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
     ///
     /// - Parameters:
     ///   - response: What ``AuthorizationRequest/response(fromQuery:)`` returned.
@@ -86,15 +93,18 @@ public actor AuthState {
         exchanging response: AuthorizationResponse, store: any TokenStore, environment: Environment
     ) async throws {
         let request = response.request
-        let tokens = try await TokenEndpoint(client: request.client, environment: environment)
-            .send(.exchange(response), stage: .token)
         let verification = IDTokenVerification(client: request.client, environment: environment)
+        let grant = try await response.grant(verifiedBy: verification)
+        let early = try await grant.verifiedIDToken(for: request, by: verification)
+        let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
+            .send(.exchange(grant, request), stage: .token)
         let idToken = try await verification.idToken(
             of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
+        try idToken?.requireSamePerson(as: early)
         let record = try AuthStateRecord(
             request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
         try await store.replace(with: record)
-        self.init(record: record, store: store, environment: environment, wasStored: true)
+        self.init(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
     }
 
     /// Whether there are tokens that the store has refused to take so far. They are lost if the process ends now.

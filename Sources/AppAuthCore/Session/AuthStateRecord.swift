@@ -17,6 +17,10 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var refreshToken: Secret?
     /// The grant by which the session renews itself without a refresh token.
     package private(set) var grant: TokenGrant?
+    /// What was granted in detail (RFC 9396 §7); empty where the provider did not say.
+    public private(set) var authorizationDetails: [AuthorizationDetail] = []
+    /// The key that the tokens are bound to (RFC 9449).
+    package private(set) var proofKey: DPoPKey?
     /// The latest ID token, as it came; see ``idToken``.
     private var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
@@ -60,16 +64,21 @@ public struct AuthStateRecord: Sendable, Hashable {
         (self.accessToken, self.refreshToken) = (accessToken, refreshToken)
     }
 
+    /// A session that begins: its tokens are bound to the key, if there is one.
+    init(client: Client, scope: [Scope], proof: DPoP?) throws {
+        try self.init(client: client, scope: scope, accessToken: nil, refreshToken: nil)
+        proofKey = proof?.key
+    }
+
     /// The session that a grant without a browser begins.
-    init(client: Client, grant: TokenGrant) throws {
-        try self.init(client: client, scope: grant.scope, accessToken: nil, refreshToken: nil)
+    init(client: Client, grant: TokenGrant, proof: DPoP?) throws {
+        try self.init(client: client, scope: grant.scope, proof: proof)
         if grant.isRepeatable { self.grant = grant }
     }
 
     /// The session that a sign-in begins.
     init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
-        try self.init(
-            client: request.client, scope: request.scope, accessToken: nil, refreshToken: nil)
+        try self.init(client: request.client, scope: request.scope, proof: request.proof)
         (nonce, redirectURI) = (request.nonce, request.redirectURI)
         merge(response, idToken: idToken, keys: keys)
     }
@@ -107,6 +116,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         if parameters == .session {
             accessToken = response.token
             scope = response.scope ?? scope
+            authorizationDetails = response.authorizationDetails ?? authorizationDetails
         } else {
             keep(response.token, for: parameters)
         }
@@ -146,7 +156,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, presented, trouble) = (nil, nil, nil, nil, nil, nil)
-        otherTokens = [:]
+        (otherTokens, proofKey) = ([:], nil)
         end = End(reason: reason, date: date)
     }
 }
@@ -166,6 +176,8 @@ extension AuthStateRecord {
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
         json["grant"] = grant?.stored
+        if !authorizationDetails.isEmpty { json["authorizationDetails"] = authorizationDetails.json }
+        json["proofKey"] = proofKey?.stored
         json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
         json["nonce"] = nonce.map(JSON.init(storing:))
         json["redirectURI"] = redirectURI.map(JSON.string)
@@ -207,6 +219,10 @@ extension AuthStateRecord {
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }
         grant = try json.optional("grant") { try TokenGrant(stored: $0.object($1)) }
+        authorizationDetails =
+            try json.optional("authorizationDetails") { try $0.value($1).array?.map(AuthorizationDetail.init) ?? [] }
+            ?? []
+        proofKey = try json.optional("proofKey") { try DPoPKey(stored: $0.object($1)) }
         verifiedIDToken = try json.optional("verifiedIDToken") { try $0.secret($1) }
         nonce = try json.optional("nonce") { try $0.secret($1) }
         redirectURI = try json.optional("redirectURI") { try $0.string($1) }

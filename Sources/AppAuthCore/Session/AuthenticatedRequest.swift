@@ -24,23 +24,22 @@ extension AuthState {
                 .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
         }
         let token = try await freshAccessToken()
-        let answer = try await environment.send(exchange, with: token, stage: stage)
+        let answer = try await send(exchange, with: token, stage: stage)
         guard environment.dialect.refusesToken(answer) else { return answer }
         // Another caller may have had the same answer and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return answer }
         reject(token)
         let fresh = try await freshAccessToken()
-        return try await environment.send(exchange, with: fresh, stage: stage)
+        return try await send(exchange, with: fresh, stage: stage)
     }
-}
 
-extension Environment {
-    fileprivate func send(
+    private nonisolated func send(
         _ exchange: HTTPExchange, with token: AccessToken, stage: AuthError.Stage
     ) async throws -> HTTPAnswer {
         var exchange = exchange
-        dialect.authorize(token, &exchange.request.headerFields)
-        return try await send(exchange, stage: stage)
+        environment.dialect.authorize(token, &exchange.request.headerFields)
+        guard let proof else { return try await environment.send(exchange, stage: stage) }
+        return try await environment.send(exchange, provenBy: proof, with: token, stage: stage)
     }
 }

@@ -28,7 +28,11 @@ extension Client {
         case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.map(JSON.string)
         default: break
         }
-        return ["id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document)]
+        var json: JSON.Object = [
+            "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
+        ]
+        json["dpop"] = dpop.map { .string($0.rawValue) }
+        return .object(json)
     }
 
     init(stored json: StoredObject) throws {
@@ -40,7 +44,11 @@ extension Client {
                 secret: authentication.optional("secret") { try $0.secret($1) },
                 key: authentication.optional("key") { try $0.string($1) },
                 audience: authentication.optional("audience") { try $0.string($1) }),
-            provider: try ProviderMetadata(document: json.value("provider")))
+            provider: try ProviderMetadata(document: json.value("provider")),
+            dpop: try json.optional("dpop") {
+                guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
+                return algorithm
+            })
     }
 }
 

@@ -43,12 +43,12 @@ extension AuthState {
 
     /// Core §5.3.2: a signed answer is verified; its iss and aud, where it has them, are the provider and this client.
     private func verifiedClaims(in token: String) async throws -> Claims {
-        let jws = try read(token, keys: try await verification.keys?.keys())
-        if !jws.isSigned {
-            guard let fetched = try await verification.keys?.refetch(), try read(token, keys: fetched).isSigned else {
-                throw Self.refusal("expected a signature by a key of the provider, found none that fits")
-            }
-        }
+        let jws: JWS
+        do { jws = try JWS(compact: token) } catch { throw Self.refusal("\(error)") }
+        let provider = record.client.provider
+        try await verification.checkSignature(
+            of: jws, listed: provider.userInfoSigningAlgorithms ?? provider.idTokenSigningAlgorithms,
+            refusal: Self.refusal)
         let (claims, client) = (try Self.claims(in: jws.payload), record.client)
         if let issuer = claims["iss"], issuer != .string(client.provider.issuer.string) {
             throw Self.refusal("expected 'iss' to be the provider, found another")
@@ -57,18 +57,6 @@ extension AuthState {
             throw Self.refusal("expected 'aud' to contain the client, found another")
         }
         return claims
-    }
-
-    private func read(_ token: String, keys: KeySet?) throws -> (payload: [UInt8], isSigned: Bool) {
-        let provider = record.client.provider
-        do throws(JOSEError) {
-            let jws = try JWS(compact: token)
-            let isSigned = try IDTokenVerifier(client: record.client).checkSignature(
-                jws, keys: keys, listed: provider.userInfoSigningAlgorithms ?? provider.idTokenSigningAlgorithms)
-            return (jws.payload, isSigned)
-        } catch {
-            throw Self.refusal("\(error)")
-        }
     }
 
     private static func refusal(_ message: String) -> AuthError {

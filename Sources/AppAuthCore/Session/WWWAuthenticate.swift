@@ -79,11 +79,11 @@ package struct Challenge: Sendable, Hashable {
 }
 
 extension HTTPAnswer {
-    /// Whether this is the answer of a resource that takes the token for dead (RFC 6750 §3.1).
+    /// Whether this is the answer of a resource that takes the token for dead (RFC 6750 §3.1, RFC 9449 §7.1).
     package var saysInvalidToken: Bool {
         response.status == .unauthorized
             && response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in
-                challenge.scheme == "bearer" && challenge.parameters["error"] == "invalid_token"
+                ["bearer", "dpop"].contains(challenge.scheme) && challenge.parameters["error"] == "invalid_token"
             }
     }
 }

@@ -57,12 +57,14 @@ extension HTTPAnswer {
 
     /// An error for a status that is not the expected one. Redirects are among them: none is ever followed, since it
     /// would take credentials, or trust, to another place.
-    package func unexpectedStatus(from url: SecureURL, stage: AuthError.Stage) -> AuthError {
+    package func unexpectedStatus(
+        from url: SecureURL, stage: AuthError.Stage, expected: HTTPResponse.Status = .ok
+    ) -> AuthError {
         let code = response.status.code
         let place = "\(url.scheme)://\(url.authority)\(url.path)"
         let what = (300..<400).contains(code) ? "a redirect, which is never followed" : "no usable answer"
         return AuthError(
-            .invalidResponse, stage, "expected status 200 from \(place), found \(code): \(what)",
+            .invalidResponse, stage, "expected status \(expected.code) from \(place), found \(code): \(what)",
             outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
             httpStatus: code, retryAfter: retryAfter)
     }

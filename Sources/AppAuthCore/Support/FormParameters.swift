@@ -32,6 +32,12 @@ public struct FormParameters: Sendable, Hashable {
         if let value { items.append(Item(name: name, value: value)) }
     }
 
+    /// Sets a parameter that stands here once; it stays where it was.
+    mutating func set(_ name: String, _ value: String) {
+        let item = Item(name: name, value: value)
+        if let index = items.firstIndex(where: { $0.name == name }) { items[index] = item } else { items.append(item) }
+    }
+
     /// All values of a parameter, in order.
     public func values(_ name: String) -> [String] { items.lazy.filter { $0.name == name }.map(\.value) }
 

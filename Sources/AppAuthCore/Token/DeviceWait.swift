@@ -9,8 +9,11 @@ public struct DeviceWait: Sendable {
     public init() {}
 
     /// Asks the token endpoint until the person has decided, until the code has expired, or until the task is cancelled.
-    func tokens(for authorization: DeviceAuthorization, _ environment: Environment) async throws -> TokenResponse {
-        let endpoint = TokenEndpoint(client: authorization.request.client, environment: environment)
+    func tokens(
+        for authorization: DeviceAuthorization, _ environment: Environment, _ proof: DPoP?
+    ) async throws -> TokenResponse {
+        let endpoint = TokenEndpoint(
+            client: authorization.request.client, environment: environment, proof: proof)
         var polling = DevicePolling(interval: authorization.interval)
         var pause = polling.interval
         while true {

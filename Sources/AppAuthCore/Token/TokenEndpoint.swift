@@ -1,13 +1,17 @@
 internal import FoundationEssentials
-internal import HTTPTypes
+package import HTTPTypes
 
 /// The one way in which a client posts to its provider: token requests, and the endpoints that authenticate the same
 /// way (revocation, introspection, pushed authorization requests).
 package struct TokenEndpoint: Sendable {
     package let client: Client
     package let environment: Environment
+    /// The key that tokens are bound to; nil for bearer tokens.
+    package let proof: DPoP?
 
-    package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
+    package init(client: Client, environment: Environment, proof: DPoP? = nil) {
+        (self.client, self.environment, self.proof) = (client, environment, proof)
+    }
 
     /// Sends a token request and reads the answer strictly (RFC 6749 §5.1, §5.2).
     ///
@@ -16,13 +20,14 @@ package struct TokenEndpoint: Sendable {
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
-        let url = try client.provider.require(.token)
+        let url = try client.require(.token)
         let answer = environment.dialect.tokenAnswer(
             try await post(request.form, to: url, stage: stage, by: environment.dialect))
         guard answer.response.status == .ok else {
             throw answer.oauthError(from: url, stage: stage, hiding: secrets(in: request.form))
         }
-        return try TokenResponse(answer, received: environment.now(), stage: stage)
+        return try TokenResponse(
+            answer, expecting: proof == nil ? .bearer : .dpop, received: environment.now(), stage: stage)
     }
 
     /// What of a form, and of the client, no error may repeat.
@@ -48,19 +53,25 @@ package struct TokenEndpoint: Sendable {
             throw error
         }
         dialect.tokenRequest(&form, &request.headerFields, client)
-        return try await environment.send(HTTPExchange(request, body: Array(form.encoded.utf8)), stage: stage)
+        let exchange = HTTPExchange(request, body: Array(form.encoded.utf8))
+        guard let proof else { return try await environment.send(exchange, stage: stage) }
+        return try await environment.send(exchange, provenBy: proof, stage: stage)
     }
 }
 
 extension HTTPAnswer {
     /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
     ///
-    /// - Parameter secrets: What the request held, and what the error may not repeat.
-    package func oauthError(from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret]) -> AuthError {
+    /// - Parameters:
+    ///   - secrets: What the request held, and what the error may not repeat.
+    ///   - expected: The status of a success.
+    package func oauthError(
+        from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret], expected: HTTPResponse.Status = .ok
+    ) -> AuthError {
         let status = response.status.code
         guard (400..<600).contains(status),
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
-        else { return unexpectedStatus(from: url, stage: stage) }
+        else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
         let isTemporary =
             status >= 500 || status == 429
             || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)

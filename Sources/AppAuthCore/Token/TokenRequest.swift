@@ -10,13 +10,13 @@ package struct TokenRequest: Sendable {
     }
 
     /// RFC 6749 §4.1.3 with the verifier of RFC 7636 §4.5.
-    package static func exchange(_ response: AuthorizationResponse) -> TokenRequest {
+    package static func exchange(_ grant: AuthorizationGrant, _ request: AuthorizationRequest) -> TokenRequest {
         TokenRequest(
             .authorizationCode,
             [
-                ("code", response.code.reveal()), ("redirect_uri", response.request.redirectURI),
-                ("code_verifier", response.request.pkce.codeVerifier.reveal()),
-            ] + response.request.options.resources.map { ("resource", $0) })
+                ("code", grant.code.reveal()), ("redirect_uri", request.redirectURI),
+                ("code_verifier", request.pkce.codeVerifier.reveal()),
+            ] + request.options.resources.map { ("resource", $0) })
     }
 
     /// RFC 6749 §6. No scope is sent unless the caller wants fewer: the answer is for what was granted, and

@@ -9,6 +9,8 @@ package struct TokenResponse: Sendable {
     package let refreshToken: Secret?
     /// What was granted, if the answer says.
     package let scope: [Scope]?
+    /// What was granted in detail (RFC 9396 §7), if the answer says.
+    package let authorizationDetails: [AuthorizationDetail]?
     /// Not verified yet.
     package let idToken: Secret?
     package let received: Moment
@@ -24,10 +26,13 @@ package struct TokenResponse: Sendable {
     ) {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
+        authorizationDetails = nil
         (self.received, self.serverClock) = (received, serverClock)
     }
 
-    package init(_ answer: HTTPAnswer, received: Moment, stage: AuthError.Stage) throws {
+    package init(
+        _ answer: HTTPAnswer, expecting expectedType: TokenType = .bearer, received: Moment, stage: AuthError.Stage
+    ) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(
                 .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
@@ -54,15 +59,23 @@ package struct TokenResponse: Sendable {
         }
         guard let accessToken = try token("access_token") else { throw refusal("expected 'access_token', found none") }
         guard let tokenType = try text("token_type") else { throw refusal("expected 'token_type', found none") }
-        // RFC 6749 §7.1: a token of a type that is not understood must not be used.
-        guard let type = TokenType(wire: tokenType) else {
-            throw refusal("expected the token type Bearer, found '\(tokenType.prefix(64))'")
+        // RFC 6749 §7.1: a token of a type that is not understood must not be used. RFC 9449 §5: nor one that is not bound
+        // to the key, where that was asked for.
+        guard let type = TokenType(wire: tokenType), type == expectedType else {
+            throw refusal("expected the token type \(expectedType.rawValue), found '\(tokenType.prefix(64))'")
         }
         self.accessToken = accessToken
         self.tokenType = type
         refreshToken = try token("refresh_token")
         idToken = try token("id_token")
         scope = try text("scope").map([Scope].init(spaceDelimited:))
+        authorizationDetails = try members["authorization_details"].flatMap { value in
+            guard value != .null else { return nil }
+            guard let array = value.array else { throw refusal("expected 'authorization_details' to be an array") }
+            do { return try array.map(AuthorizationDetail.init) } catch let error as AuthError {
+                throw refusal(error.message)
+            }
+        }
         lifetime = try members["expires_in"].flatMap { value in
             guard value != .null else { return nil }
             guard let seconds = Self.seconds(value) else {
@@ -93,10 +106,13 @@ package struct TokenResponse: Sendable {
 public enum TokenType: String, Sendable, Hashable {
     /// Whoever has it may use it (RFC 6750).
     case bearer = "Bearer"
+    /// Good in the hands of whoever has the key that it is bound to (RFC 9449).
+    case dpop = "DPoP"
 
     /// The type by its name in any case (RFC 6749 §5.1).
     init?(wire: String) {
-        guard wire.lowercased() == "bearer" else { return nil }
-        self = .bearer
+        let types: [TokenType] = [.bearer, .dpop]
+        guard let type = types.first(where: { $0.rawValue.lowercased() == wire.lowercased() }) else { return nil }
+        self = type
     }
 }

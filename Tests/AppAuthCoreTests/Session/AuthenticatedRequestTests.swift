@@ -53,7 +53,7 @@ struct AuthenticatedRequestTests {
     @Test(arguments: [
         Fault.status(.unauthorized), .status(.unauthorized, [.wwwAuthenticate: "Bearer"]),
         .status(.unauthorized, [.wwwAuthenticate: #"Bearer error="insufficient_scope""#]),
-        .status(.unauthorized, [.wwwAuthenticate: #"DPoP error="invalid_token""#]),
+        .status(.unauthorized, [.wwwAuthenticate: #"Basic error="invalid_token""#]),
         .status(.forbidden, [.wwwAuthenticate: #"Bearer error="invalid_token""#]),
         .status(.unauthorized, json: ["error": "invalid_token"]), .status(.internalServerError),
         .redirect(to: "https://evil.example/"),

@@ -1,0 +1,51 @@
+internal import JOSE
+
+// OpenID Connect Core §3.3: the response type `code id_token`.
+
+extension AuthorizationGrant {
+    /// Verifies the ID token that came beside the code, and that it vouches for this code and this state.
+    ///
+    /// - Throws: ``AuthError``, as the verification of any ID token.
+    func verifiedIDToken(
+        for request: AuthorizationRequest, by verification: IDTokenVerification
+    ) async throws -> IDToken? {
+        guard let idToken else { return nil }
+        let verified = try await verification.verify(
+            idToken, IDTokenVerifier.Expectations(request: request), serverClock: nil)
+        let verifier = IDTokenVerifier(client: request.client)
+        // Core §3.3.2.10: c_hash is there. FAPI 1.0 Advanced §5.1: and s_hash.
+        try verifier.checkHash("c_hash", of: verified, is: code)
+        if request.options.requiresStateHash || verified.claims["s_hash"] != nil {
+            try verifier.checkHash("s_hash", of: verified, is: request.state)
+        }
+        return verified
+    }
+}
+
+extension IDTokenVerifier {
+    /// Core §3.3.2.11, FAPI 1.0 Advanced §5.1: the left half of the hash, by the digest of the token's own algorithm.
+    fileprivate func checkHash(_ name: String, of idToken: IDToken, is value: Secret) throws {
+        guard let found = idToken.claims[name]?.string else { throw refusal("expected '\(name)', found none") }
+        guard let expected = leftHalfOfHash(of: value, in: idToken), constantTimeEqual(found, expected) else {
+            throw refusal("expected '\(name)' to fit what came with it")
+        }
+    }
+
+    private func leftHalfOfHash(of value: Secret, in idToken: IDToken) -> String? {
+        let algorithm = try? JWS(compact: idToken.rawValue.reveal()).header.alg
+        return algorithm.flatMap { Self.leftHalfOfHash(of: value, algorithm: $0) }
+    }
+}
+
+extension IDToken {
+    /// Core §3.3.3.6: the two tokens of one sign-in are of the same issuer and about the same person.
+    func requireSamePerson(as other: IDToken?) throws {
+        guard let other else { return }
+        guard issuer.isExactly(other.issuer), subject.isExactly(other.subject) else {
+            throw AuthError(
+                .invalidIDToken, .idToken,
+                "the ID token is refused: expected the 'iss' and 'sub' of the one that came with the code, found others"
+            )
+        }
+    }
+}

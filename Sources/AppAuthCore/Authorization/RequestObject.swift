@@ -1,0 +1,75 @@
+internal import FoundationEssentials
+internal import JOSE
+
+extension AuthorizationRequest {
+    /// Signs the request (RFC 9101, OpenID Connect Core §6.1): what the browser carries is one token that nobody can
+    /// change on the way.
+    ///
+    /// Sends nothing. The token is good for five minutes. ``prepared(in:)`` does this where it is due.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no key for it, or none of a kind that
+    ///   the provider knows, and whatever ``Environment/clientKey`` throws.
+    public func signed(in environment: Environment) async throws -> AuthorizationRequest {
+        let key = try await environment.clientKey(try signingKeyName)
+        let algorithms = client.provider.requestObjectSigningAlgorithms
+        guard let signingKey = key.signingKey(algorithms) else {
+            throw Self.refusal(
+                "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request with, found another"
+            )
+        }
+        // RFC 9101 §10.8: so that it is taken for nothing else.
+        var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]
+        header["kid"] = key.keyID.map(JSON.string)
+        let token: String
+        do { token = try JWS.sign(claims(at: environment.now()), header: header, with: signingKey) } catch let error
+            as JOSEError
+        { throw Self.refusal("\(error)") }
+        // Core §6.1: OpenID Connect wants these to be seen outside too. They say nothing that is not inside.
+        var carried = FormParameters()
+        for item in parameters.items where ["client_id", "response_type", "scope"].contains(item.name) {
+            carried.append(item.name, item.value)
+        }
+        carried.append("request", token)
+        return carrying(carried)
+    }
+
+    private var signingKeyName: String {
+        get throws {
+            if let name = options.signingKeyName { return name }
+            if case .privateKeyJWT(let name, _) = client.authentication { return name }
+            throw Self.refusal("the provider requires signed requests: expected Options.signingKeyName, found none")
+        }
+    }
+
+    /// RFC 9101 §4: every parameter as a member; those that are JSON or numbers as what they are.
+    private func claims(at now: Moment) throws -> JSON {
+        let seconds = Int(now.wall.timeIntervalSince1970)
+        var claims: JSON.Object = [
+            "iss": .string(client.id), "aud": .string(client.provider.issuer.string),
+            "jti": .string(try Secret(randomBytes: 16).reveal()), "iat": .number(.init(seconds)),
+            "nbf": .number(.init(seconds)), "exp": .number(.init(seconds + 300)),
+        ]
+        for name in parameters.items.map(\.name) where claims[name] == nil {
+            let values = parameters.values(name)
+            claims[name] = values.count == 1 ? .string(values[0]) : .array(values.map(JSON.string))
+        }
+        claims["max_age"] = options.maxAge.map { .number(.init($0)) }
+        claims["claims"] = options.claims
+        if !options.authorizationDetails.isEmpty { claims["authorization_details"] = options.authorizationDetails.json }
+        return .object(claims)
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+    }
+}
+
+extension ProviderMetadata {
+    /// Whether it takes signed requests alone (RFC 9101 §10.5).
+    public var requiresSignedRequestObject: Bool { document["require_signed_request_object"]?.bool ?? false }
+
+    /// The algorithms of signed requests; nil where it says nothing (OpenID Connect Discovery §3).
+    public var requestObjectSigningAlgorithms: [String]? {
+        document["request_object_signing_alg_values_supported"]?.strings
+    }
+}

@@ -1,0 +1,72 @@
+internal import FoundationEssentials
+internal import JOSE
+
+// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM).
+
+extension AuthorizationRequest {
+    /// The token of a signed answer, if its state is this request's. Nothing else of it is looked at before its signature.
+    func signedAnswer(in parameters: FormParameters) -> Secret? {
+        parameters.values("response").lazy.filter { token in
+            guard let payload = try? JWS(compact: token).payload,
+                let found = try? JSON(parsing: payload)["state"]?.string
+            else { return false }
+            return constantTimeEqual(found, state.reveal())
+        }.first.map { Secret($0) }
+    }
+}
+
+extension AuthorizationResponse {
+    /// What the answer brings, verified if the provider has signed it.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it said no, and whatever
+    ///   fetching the provider's keys throws.
+    func grant(verifiedBy verification: IDTokenVerification) async throws -> AuthorizationGrant {
+        guard case .signed(let token) = content else {
+            if case .open(let grant) = content { return grant }
+            throw request.refusal("expected an answer")
+        }
+        let claims = try await claims(of: token, verification)
+        var parameters = FormParameters()
+        for member in claims.members where !["aud", "exp", "iat", "nbf", "jti"].contains(member.name) {
+            parameters.append(member.name, member.value.string)
+        }
+        return try request.grant(in: parameters)
+    }
+
+    /// JARM §2.4: the issuer, the audience, the end, the signature, with an algorithm that the provider names.
+    private func claims(
+        of token: Secret, _ verification: IDTokenVerification
+    ) async throws -> JSON.Object {
+        let jws: JWS
+        do { jws = try JWS(compact: token.reveal()) } catch { throw request.refusal("\(error)") }
+        guard let claims = try? JSON(parsing: jws.payload).object else {
+            throw request.refusal("expected the signed answer to hold a JSON object")
+        }
+        let (client, provider) = (request.client, request.client.provider)
+        guard let issuer = claims["iss"]?.string, issuer.isExactly(provider.issuer.string) else {
+            throw request.refusal(
+                "expected 'iss' of the signed answer to be '\(provider.issuer)', found another or none")
+        }
+        guard IDToken.audience(of: Claims(claims))?.contains(where: client.id.isExactly) == true else {
+            throw request.refusal(
+                "expected 'aud' of the signed answer to contain '\(client.id)', found another or none")
+        }
+        let algorithms = provider.authorizationSigningAlgorithms ?? provider.idTokenSigningAlgorithms
+        try await verification.checkSignature(of: jws, listed: algorithms) { request.refusal($0) }
+        let leeway = IDTokenVerifier(client: client).leeway.seconds
+        guard let end = claims["exp"]?.double else {
+            throw request.refusal("expected 'exp' in the signed answer, found none")
+        }
+        guard verification.environment.now().wall.timeIntervalSince1970 < end + leeway else {
+            throw request.refusal("the signed answer has expired by this machine's clock")
+        }
+        return claims
+    }
+}
+
+extension ProviderMetadata {
+    /// The algorithms of its signed authorization responses (JARM §4); nil where it says nothing.
+    public var authorizationSigningAlgorithms: [String]? {
+        document["authorization_signing_alg_values_supported"]?.strings
+    }
+}

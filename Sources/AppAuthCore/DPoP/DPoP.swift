@@ -1,0 +1,146 @@
+internal import FoundationEssentials
+package import HTTPTypes
+internal import JOSE
+internal import Logging
+
+/// The possession of a session's key, proven with each request (RFC 9449), and what each server wants to find in a proof.
+///
+/// Safe to share. What it has learnt of a server is forgotten with it.
+package final class DPoP: Sendable {
+    package let key: DPoPKey
+    private let state = Guarded(State())
+
+    private struct State {
+        /// Read when it is first needed.
+        var signingKey: SigningKey?
+        var servers: [String: Server] = [:]
+    }
+
+    /// What is known of a server, by its origin.
+    private struct Server {
+        /// What it wants to find in the next proof (§8.1).
+        var nonce: String?
+        /// Its clock, which judges when a proof was made.
+        var clock: ServerClock?
+    }
+
+    private static let mostServers = 64
+
+    package init(key: DPoPKey) { self.key = key }
+
+    /// A new key for a session of the client's; nil if it uses bearer tokens.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider names the algorithms that it knows,
+    ///   and not this one (RFC 9449 §5.1).
+    package convenience init?(for client: Client) throws {
+        guard let algorithm = client.dpop else { return nil }
+        if let known = client.provider.dpopSigningAlgorithms, !known.contains(algorithm.rawValue) {
+            throw AuthError(
+                .invalidMetadata, .configuration,
+                "expected the provider to know DPoP with \(algorithm.rawValue), found \(known.joined(separator: ", "))",
+                outcome: .notSent)
+        }
+        self.init(key: try DPoPKey(algorithm))
+    }
+
+    /// Puts a proof on a request that is ready but for it.
+    ///
+    /// - Parameter token: The access token that the request carries; nil at the authorization server.
+    package func prove(_ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Moment) throws {
+        let server = state.withLock { $0.servers[request.origin] }
+        let proof = DPoPProof(
+            request, issuedAt: server?.clock?.date(at: now) ?? now.wall, nonce: server?.nonce,
+            accessToken: token?.value)
+        request.headerFields[.dpop] = try proof.signed(by: signingKey())
+    }
+
+    /// Takes in what an answer says of its server.
+    ///
+    /// - Returns: Whether the server refused the proof alone, and the same request with another one may go through: it
+    ///   wants a nonce (§8, §9), or to it the proof was made at another time than now (§11.1).
+    package func mustProveAgain(_ answer: HTTPAnswer, to request: HTTPRequest, at now: Moment) -> Bool {
+        let nonce = answer.response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
+        let clock = ServerClock(answer, received: now).flatMap { $0.isPlausible ? $0 : nil }
+        let known = state.withLock { state in
+            let known = state.servers[request.origin]
+            if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
+            // §8.2: a server sends a new nonce with any answer, and the latest counts.
+            state.servers[request.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
+            return known
+        }
+        switch answer.dpopError {
+        case "use_dpop_nonce": return nonce != nil && nonce != known?.nonce
+        case "invalid_dpop_proof":
+            let believed = known?.clock?.date(at: now) ?? now.wall
+            return clock.map { abs($0.date.timeIntervalSince(believed)) > 10 } ?? false
+        default: return false
+        }
+    }
+
+    private func signingKey() throws -> SigningKey {
+        if let key = state.withLock({ $0.signingKey }) { return key }
+        let key = try key.signingKey()
+        state.withLock { $0.signingKey = key }
+        return key
+    }
+}
+
+extension Environment {
+    /// Sends a request with a proof; once more if its server refuses no more than the proof.
+    package func send(
+        _ exchange: HTTPExchange, provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage
+    ) async throws -> HTTPAnswer {
+        var exchange = exchange
+        try proof.prove(&exchange.request, with: token, at: now())
+        let answer = try await send(exchange, stage: stage)
+        guard proof.mustProveAgain(answer, to: exchange.request, at: now()) else { return answer }
+        logger.debug("\(stage.rawValue): sent once more with another proof")
+        try proof.prove(&exchange.request, with: token, at: now())
+        let second = try await send(exchange, stage: stage)
+        _ = proof.mustProveAgain(second, to: exchange.request, at: now())
+        return second
+    }
+}
+
+extension HTTPAnswer {
+    /// The error in a proof's refusal: in the body of an authorization server's answer (§8), in the challenge of a
+    /// resource's (§9), whose scheme may be written in any case.
+    fileprivate var dpopError: String? {
+        switch response.status {
+        case .badRequest: (try? JSON(parsing: body))?["error"]?.string
+        case .unauthorized:
+            response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+                .first { $0.scheme == "dpop" }?.parameters["error"] ?? (try? JSON(parsing: body))?["error"]?.string
+        default: nil
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Scheme, host and port: what a nonce counts for.
+    fileprivate var origin: String { "\(scheme ?? "")://\(authority?.lowercased() ?? "")" }
+}
+
+extension HTTPField.Name {
+    /// RFC 9449 §4.1.
+    package static let dpop = named("DPoP")
+    /// RFC 9449 §8.1.
+    package static let dpopNonce = named("DPoP-Nonce")
+
+    private static func named(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else { preconditionFailure("expected a token of RFC 9110 §5.6.2") }
+        return name
+    }
+}
+
+extension String {
+    /// RFC 9449 §8.1: NQCHAR, visible ASCII without quote and backslash.
+    fileprivate var isNonce: Bool {
+        !isEmpty && utf8.count <= 4096 && utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
+}
+
+extension ProviderMetadata {
+    /// The algorithms of DPoP proofs that it knows (RFC 9449 §5.1); nil where it says nothing.
+    public var dpopSigningAlgorithms: [String]? { document["dpop_signing_alg_values_supported"]?.strings }
+}

@@ -1,0 +1,65 @@
+internal import JOSE
+
+/// The kinds of key that tokens can be bound to (RFC 9449 §4.2).
+public enum DPoPAlgorithm: String, Sendable, Hashable, CaseIterable {
+    /// ECDSA on P-256: known by every server that knows DPoP.
+    case es256 = "ES256"
+    /// Ed25519.
+    case edDSA = "EdDSA"
+    /// RSA of 2048 bits.
+    case rs256 = "RS256"
+    /// RSA of 2048 bits with the padding PSS.
+    case ps256 = "PS256"
+}
+
+/// The private key of one session. It is stored with the session's tokens, which are worth nothing without it.
+package struct DPoPKey: Sendable, Hashable {
+    package let algorithm: DPoPAlgorithm
+    /// PKCS#8 in PEM.
+    package let pem: Secret
+    /// What a token that is bound to it names (RFC 9449 §6.1, RFC 7638).
+    package let thumbprint: String
+
+    package init(_ algorithm: DPoPAlgorithm) throws {
+        let key = try Self.attempt { () throws(JOSEError) in try SigningKey.generate(algorithm.signature) }
+        (self.algorithm, pem, thumbprint) = (algorithm, Secret(key.pem), key.publicKey.thumbprint)
+    }
+
+    init(algorithm: DPoPAlgorithm, pem: Secret, thumbprint: String) {
+        (self.algorithm, self.pem, self.thumbprint) = (algorithm, pem, thumbprint)
+    }
+
+    func signingKey() throws -> SigningKey {
+        try Self.attempt { () throws(JOSEError) in
+            try SigningKey(pem: pem.reveal(), algorithm: algorithm.signature)
+        }
+    }
+
+    private static func attempt(_ work: () throws(JOSEError) -> SigningKey) throws -> SigningKey {
+        do { return try work() } catch {
+            throw AuthError(.unavailable, .configuration, "the session's key: \(error)", outcome: .notSent)
+        }
+    }
+}
+
+extension DPoPAlgorithm {
+    var signature: SignatureAlgorithm {
+        switch self {
+        case .es256: .es256
+        case .edDSA: .edDSA
+        case .rs256: .rs256
+        case .ps256: .ps256
+        }
+    }
+}
+
+extension DPoPKey {
+    var stored: JSON {
+        ["algorithm": .string(algorithm.rawValue), "pem": JSON(storing: pem), "thumbprint": .string(thumbprint)]
+    }
+
+    init(stored json: StoredObject) throws {
+        guard let algorithm = DPoPAlgorithm(rawValue: try json.string("algorithm")) else { throw StoredObject.Damage() }
+        self.init(algorithm: algorithm, pem: try json.secret("pem"), thumbprint: try json.string("thumbprint"))
+    }
+}

@@ -1,0 +1,144 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import Testing
+
+/// RFC 9449 §4.2: what a proof holds.
+struct DPoPProofTests {
+    private let now = Moment(wall: Date(timeIntervalSince1970: 1_750_000_000))
+
+    @Test(arguments: DPoPAlgorithm.allCases)
+    func `a proof is signed by the session's key, and names it`(algorithm: DPoPAlgorithm) throws {
+        let proof = DPoP(key: try DPoPKey(algorithm))
+        var request = Self.request
+        try proof.prove(&request, at: now)
+        let token = try #require(request.headerFields[.dpop])
+        let header = try Self.part(0, token)
+        #expect(header["typ"]?.string == "dpop+jwt")
+        #expect(header["alg"]?.string == algorithm.rawValue)
+        let jwk = try JWK(header["jwk"] ?? .null)
+        #expect(jwk.thumbprint == proof.key.thumbprint)
+        // The public key alone, and nothing that is not needed for its thumbprint.
+        #expect((jwk.kid, jwk.use, jwk.alg) == (nil, nil, nil))
+        let signature = try JWS(compact: token)
+        let known = try #require(SignatureAlgorithm(rawValue: algorithm.rawValue))
+        #expect(try signature.isSigned(by: VerificationKey(jwk), algorithm: known))
+        #expect(try !signature.isSigned(by: VerificationKey(SigningKey.generate(known).publicKey), algorithm: known))
+    }
+
+    @Test func `it holds for one method, URL and time, and is never the same twice`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        try proof.prove(&request, at: now)
+        let first = try Self.part(1, request.headerFields[.dpop] ?? "")
+        #expect(first["htm"]?.string == "POST")
+        #expect(first["htu"]?.string == "https://op.example:8443/token")
+        #expect(first["iat"]?.int == 1_750_000_000)
+        #expect(first["ath"] == nil)
+        #expect(first["nonce"] == nil)
+        try proof.prove(&request, at: now)
+        #expect(request.headerFields[values: .dpop].count == 1)
+        let second = try Self.part(1, request.headerFields[.dpop] ?? "")
+        #expect(first["jti"]?.string?.count == 22)
+        #expect(first["jti"] != second["jti"])
+    }
+
+    @Test func `with an access token it holds the token's hash (§4.2, §7)`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        // RFC 9449 §7.1.
+        let token = AccessToken(
+            value: Secret("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"), type: .dpop, received: now, lifetime: nil)
+        try proof.prove(&request, with: token, at: now)
+        let claims = try Self.part(1, request.headerFields[.dpop] ?? "")
+        #expect(claims["ath"]?.string == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
+        #expect(token.authorization == "DPoP Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU")
+    }
+
+    @Test(arguments: [
+        (400, "", true), (401, #"DPoP error="use_dpop_nonce""#, true), (401, #"dPoP error="use_dpop_nonce""#, true),
+        (401, #"Bearer error="use_dpop_nonce""#, false), (403, #"DPoP error="use_dpop_nonce""#, false),
+        (401, #"DPoP error="invalid_token""#, false),
+    ])
+    // fapi2-…-rs-dpop-auth-scheme-case-insensitivity
+    func `a server that wants a nonce gets it in the next proof`(status: Int, challenge: String, isDue: Bool) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        try proof.prove(&request, at: now)
+        let answer = Self.answer(status, nonce: "n-1", challenge: challenge, error: "use_dpop_nonce")
+        #expect(proof.mustProveAgain(answer, to: request, at: now) == isDue)
+        try proof.prove(&request, at: now)
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == "n-1")
+        // A server that is not content with its own nonce is not asked for ever.
+        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+    }
+
+    @Test func `a nonce is its server's own, and the latest counts`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var (here, there) = (Self.request, Self.request)
+        there.authority = "api.example"
+        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: here, at: now)
+        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-2"), to: here, at: now)
+        _ = proof.mustProveAgain(Self.answer(200), to: here, at: now)
+        try proof.prove(&here, at: now)
+        try proof.prove(&there, at: now)
+        #expect(try Self.part(1, here.headerFields[.dpop] ?? "")["nonce"]?.string == "n-2")
+        #expect(try Self.part(1, there.headerFields[.dpop] ?? "")["nonce"] == nil)
+    }
+
+    @Test(arguments: ["", "a b", "a\u{22}b", "a\\b", String(repeating: "n", count: 4097)])
+    func `what is no nonce is not sent back`(nonce: String) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        #expect(
+            !proof.mustProveAgain(Self.answer(400, nonce: nonce, error: "use_dpop_nonce"), to: request, at: now))
+        try proof.prove(&request, at: now)
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"] == nil)
+    }
+
+    @Test func `a machine whose clock is wrong proves by the server's time`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let answer = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
+        #expect(proof.mustProveAgain(answer, to: request, at: now))
+        try proof.prove(&request, at: now)
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_600)
+        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        // Where the clocks agree, the time is not what is wrong.
+        let other = DPoP(key: try DPoPKey(.es256))
+        let near = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
+        #expect(!other.mustProveAgain(near, to: request, at: now))
+    }
+
+    @Test func `a provider that does not know the algorithm is not asked`() throws {
+        func client(_ known: [JSON]?) throws -> Client {
+            var more = JSON.Object()
+            more["dpop_signing_alg_values_supported"] = known.map(JSON.array)
+            let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:], more: more)
+            return Client(id: "c", provider: provider, dpop: .edDSA)
+        }
+        #expect(refusal { try DPoP(for: client(["ES256"])) }?.code == .invalidMetadata)
+        #expect(try DPoP(for: client(["ES256", "EdDSA"]))?.key.algorithm == .edDSA)
+        #expect(try DPoP(for: client(nil)) != nil)
+    }
+
+    private static let request = HTTPRequest(
+        method: .post, scheme: "https", authority: "op.example:8443", path: "/token?x=1")
+
+    private static func answer(
+        _ status: Int, nonce: String? = nil, challenge: String = "", error: String? = nil, date: String? = nil
+    ) -> HTTPAnswer {
+        var response = HTTPResponse(status: .init(code: status))
+        if let nonce { response.headerFields[.dpopNonce] = nonce }
+        if let date { response.headerFields[.date] = date }
+        if !challenge.isEmpty { response.headerFields[.wwwAuthenticate] = challenge }
+        let body = challenge.isEmpty ? error.map { #"{"error":"\#($0)"}"# } ?? "" : ""
+        return HTTPAnswer(response, body: Array(body.utf8))
+    }
+
+    static func part(_ index: Int, _ token: String) throws -> JSON {
+        let part = try #require(token.split(separator: ".").dropFirst(index).first)
+        return try JSON(parsing: #require(Base64URL.decode(String(part))))
+    }
+}

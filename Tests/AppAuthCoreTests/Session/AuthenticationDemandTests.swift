@@ -1,0 +1,50 @@
+import AppAuthCore
+import HTTPTypes
+import Testing
+
+/// RFC 9470 §3.
+struct AuthenticationDemandTests {
+    @Test(
+        arguments: [
+            (#"Bearer error="insufficient_user_authentication", acr_values="a b", max_age="5""#, ["a", "b"], 5),
+            (#"bearer error="insufficient_user_authentication", error_description="x", acr_values="a""#, ["a"], nil),
+            (#"DPoP algs="ES256", error="insufficient_user_authentication", max_age=0"#, [], 0),
+            (#"Basic realm="x", Bearer error="insufficient_user_authentication""#, [], nil),
+            (#"Bearer error="insufficient_user_authentication", max_age="-1""#, [], nil),
+            (#"Bearer error="insufficient_user_authentication", max_age="soon""#, [], nil),
+        ] as [(String, [String], Int?)])
+    func `what a resource demands is read from its challenge`(field: String, acr: [String], age: Int?) throws {
+        let demand = try #require(answer(401, field).authenticationDemand)
+        #expect(demand.acrValues == acr)
+        #expect(demand.maxAge == age)
+    }
+
+    @Test(arguments: [
+        (401, #"Bearer error="invalid_token", acr_values="a""#),
+        (403, #"Bearer error="insufficient_user_authentication""#),
+        (401, #"Basic error="insufficient_user_authentication""#), (401, ""),
+        (200, #"Bearer error="insufficient_user_authentication""#),
+    ])
+    func `no other answer demands anything`(status: Int, field: String) {
+        #expect(answer(status, field).authenticationDemand == nil)
+    }
+
+    @Test func `a new sign-in asks for what was demanded, and keeps what was not`() throws {
+        var options = AuthorizationRequest.Options()
+        (options.acrValues, options.maxAge) = (["old"], 900)
+        let age = try #require(
+            answer(401, #"Bearer error="insufficient_user_authentication", max_age="5""#).authenticationDemand)
+        options.meet(age)
+        #expect((options.acrValues, options.maxAge) == (["old"], 5))
+        let context = try #require(
+            answer(401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#).authenticationDemand)
+        options.meet(context)
+        #expect((options.acrValues, options.maxAge) == (["mfa"], 5))
+    }
+
+    private func answer(_ status: Int, _ field: String) -> HTTPAnswer {
+        HTTPAnswer(
+            HTTPResponse(status: .init(code: status), headerFields: field.isEmpty ? [:] : [.wwwAuthenticate: field]),
+            body: [])
+    }
+}

@@ -1,0 +1,9 @@
+import AppAuthCore
+
+extension AuthorizationResponse {
+    /// The code of an answer that is not signed; empty otherwise.
+    var code: Secret {
+        guard case .open(let grant) = content else { return Secret("") }
+        return grant.code
+    }
+}
