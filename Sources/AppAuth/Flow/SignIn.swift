@@ -22,6 +22,8 @@ public struct SignIn: Sendable {
     public var clientSecret: Secret?
     /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
+    /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3).
+    public var bindsTokensToCertificate = false
     /// What is asked for.
     public var scope: [Scope]
     /// What else is asked.
@@ -185,7 +187,9 @@ public struct SignIn: Sendable {
 
     private func client(of provider: ProviderMetadata) -> Client {
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
-        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider, dpop: dpop)
+        return Client(
+            id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider, dpop: dpop,
+            bindsTokensToCertificate: bindsTokensToCertificate)
     }
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {

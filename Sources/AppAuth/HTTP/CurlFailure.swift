@@ -40,6 +40,8 @@ struct CurlFailure: Sendable {
             return timeout(target, limits)
         case (nil, SHIMS_CURLE_SSL_CACERT_BADFILE):
             return configuration("the trusted certificates could not be loaded: \(words)")
+        case (nil, SHIMS_CURLE_SSL_CERTPROBLEM):
+            return configuration("the client certificate could not be used: \(words)")
         case (nil, SHIMS_CURLE_URL_MALFORMAT):
             return configuration("the URL for \(host) is not well formed")
         case (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL), (nil, SHIMS_CURLE_NOT_BUILT_IN),

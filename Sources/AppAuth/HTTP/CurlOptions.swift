@@ -43,6 +43,12 @@ struct CurlOptions: Sendable {
         for option in [SHIMS_CURLOPT_SSLVERSION, SHIMS_CURLOPT_PROXY_SSLVERSION] {
             handle.set(option, Int(SHIMS_CURL_SSLVERSION_TLSv1_2.rawValue))
         }
+        if let certificate = configuration.clientCertificate {
+            handle.set(SHIMS_CURLOPT_SSLCERT, certificate.file)
+            handle.set(SHIMS_CURLOPT_SSLKEY, certificate.keyFile ?? certificate.file)
+            // Without one libcrypto would ask on the terminal.
+            handle.set(SHIMS_CURLOPT_KEYPASSWD, certificate.passphrase?.reveal() ?? "")
+        }
         guard case .chosen(let file, let bundle, let directory) = roots else { return }
         for option in [SHIMS_CURLOPT_CAPATH, SHIMS_CURLOPT_PROXY_CAPATH] { handle.set(option, directory) }
         for option in [SHIMS_CURLOPT_CAINFO, SHIMS_CURLOPT_PROXY_CAINFO] { handle.set(option, file) }

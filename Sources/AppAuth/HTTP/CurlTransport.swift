@@ -24,6 +24,8 @@ public final class CurlTransport: HTTPTransport {
         public var roots: Roots
         /// Paths of PEM files whose certificates are trusted beside ``roots``.
         public var additionalRoots: [String]
+        /// What the client shows to servers that ask for a certificate (RFC 8705); nothing unless set.
+        public var clientCertificate: ClientCertificate?
         /// The value of `User-Agent`; no such field unless set. A request's own field goes first.
         public var userAgent: String?
         /// Where connections go through; from the environment unless set.
@@ -31,9 +33,10 @@ public final class CurlTransport: HTTPTransport {
 
         /// Puts a configuration together.
         public init(
-            roots: Roots = .system, additionalRoots: [String] = [], userAgent: String? = nil,
-            proxy: Proxy = .environment
+            roots: Roots = .system, additionalRoots: [String] = [], clientCertificate: ClientCertificate? = nil,
+            userAgent: String? = nil, proxy: Proxy = .environment
         ) {
+            self.clientCertificate = clientCertificate
             (self.roots, self.additionalRoots, self.userAgent, self.proxy) = (roots, additionalRoots, userAgent, proxy)
         }
     }
@@ -83,8 +86,8 @@ public final class CurlTransport: HTTPTransport {
     /// (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Expect`) are libcurl's to write.
     ///
     /// - Throws: ``AuthError`` `.transport` or `.timeout`, whose `outcome` is `notSent` only if no byte of the request
-    ///   left; `.invalidResponse` for what is too large or not HTTP; `.invalidConfiguration` for a URL or a file of
-    ///   certificates that cannot be used; `.unavailable` without a libcurl of 7.80 or newer. `CancellationError`.
+    ///   left; `.invalidResponse` for what is too large or not HTTP; `.invalidConfiguration` for a URL, a file of
+    ///   certificates or a key that cannot be used; `.unavailable` without a libcurl of 7.80 or newer. `CancellationError`.
     public func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         try await startedWorker().perform(exchange)
     }

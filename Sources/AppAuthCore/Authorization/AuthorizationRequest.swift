@@ -63,7 +63,7 @@ public struct AuthorizationRequest: Sendable {
         try options.checkResponseType(scope)
         (self.client, self.redirectURI, self.scope, self.options) = (client, redirectURI, scope, options)
         (self.state, self.nonce, self.pkce, self.proof) = (state, nonce, pkce, proof)
-        endpoint = try client.require(.authorization)
+        endpoint = try client.provider.require(.authorization)
         if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
             throw AuthError(
                 .invalidMetadata, .authorization, "expected the provider to support the response mode \(mode)",

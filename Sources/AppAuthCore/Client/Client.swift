@@ -8,19 +8,16 @@ public struct Client: Sendable, Hashable {
     public var provider: ProviderMetadata
     /// With what kind of key tokens are bound to the session (RFC 9449); nil for bearer tokens.
     public let dpop: DPoPAlgorithm?
+    /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3), however the client
+    /// authenticates.
+    public let bindsTokensToCertificate: Bool
 
     /// Puts a client together.
     public init(
         id: String, authentication: ClientAuthentication = .none, provider: ProviderMetadata,
-        dpop: DPoPAlgorithm? = nil
+        dpop: DPoPAlgorithm? = nil, bindsTokensToCertificate: Bool = false
     ) {
+        self.bindsTokensToCertificate = bindsTokensToCertificate
         (self.id, self.authentication, self.provider, self.dpop) = (id, authentication, provider, dpop)
-    }
-
-    /// The URL of an endpoint that is needed.
-    ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member.
-    package func require(_ endpoint: ProviderMetadata.Endpoint) throws -> SecureURL {
-        try provider.require(endpoint)
     }
 }

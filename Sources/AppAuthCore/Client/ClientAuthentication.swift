@@ -17,6 +17,12 @@ public enum ClientAuthentication: Sendable, Hashable {
     /// key by its name, which stands in the stored session in its place.
     case privateKeyJWT(keyNamed: String, Assertion = .init())
 
+    /// A certificate on the connection itself, which an authority vouches for (RFC 8705 §2.1). The transport shows it; it
+    /// is used with the provider's endpoints for that (§5).
+    case tlsClientAuth
+    /// As ``tlsClientAuth``, with a certificate of the client's own making that is registered for it (RFC 8705 §2.2).
+    case selfSignedTLSClientAuth
+
     /// What a signed statement says beyond what it has to.
     public struct Assertion: Sendable, Hashable {
         /// Who it is meant for; nil for the provider's issuer. Some servers want the URL of their token endpoint.
@@ -34,13 +40,15 @@ public enum ClientAuthentication: Sendable, Hashable {
         case .clientSecretPost: "client_secret_post"
         case .clientSecretJWT: "client_secret_jwt"
         case .privateKeyJWT: "private_key_jwt"
+        case .tlsClientAuth: "tls_client_auth"
+        case .selfSignedTLSClientAuth: "self_signed_tls_client_auth"
         }
     }
 
     /// The client secret, if there is one.
     public var secret: Secret? {
         switch self {
-        case .none, .privateKeyJWT: nil
+        case .none, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: nil
         case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _): secret
         }
     }
@@ -79,7 +87,8 @@ extension Client {
                 clientID: id, audience: assertion.audience ?? provider.issuer.string, environment: environment)
         }
         switch authentication {
-        case .none: form.set("client_id", id)
+        // RFC 8705 §2: the certificate says who it is only together with the id.
+        case .none, .tlsClientAuth, .selfSignedTLSClientAuth: form.set("client_id", id)
         case .clientSecretBasic(let secret):
             let pair = FormParameters.encode(id) + ":" + FormParameters.encode(secret.reveal())
             fields[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()

@@ -27,7 +27,10 @@ public struct ProviderMetadata: Sendable, Hashable {
         do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
         self.document = members
         for endpoint in Endpoint.known where members[endpoint.rawValue] ?? .null != .null {
-            try checkURL(of: endpoint)
+            try checkURL(members[endpoint.rawValue], of: endpoint.rawValue)
+        }
+        for alias in members["mtls_endpoint_aliases"]?.object?.members ?? [] where alias.value != .null {
+            try checkURL(alias.value, of: alias.name)
         }
         for name in Self.listNames where members[name] ?? .null != .null {
             guard members[name]?.strings != nil else {
@@ -83,12 +86,10 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
-    private func checkURL(of endpoint: Endpoint) throws {
-        guard let text = document[endpoint.rawValue]?.string else {
-            throw Self.invalid("expected '\(endpoint.rawValue)' to be a string")
-        }
+    private func checkURL(_ value: JSON?, of name: String) throws {
+        guard let text = value?.string else { throw Self.invalid("expected '\(name)' to be a string") }
         do { _ = try SecureURL(text) } catch let error as AuthError {
-            throw Self.invalid("'\(endpoint.rawValue)': \(error.message)")
+            throw Self.invalid("'\(name)': \(error.message)")
         }
     }
 

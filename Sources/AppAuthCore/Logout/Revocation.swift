@@ -43,7 +43,10 @@ extension AuthState {
 
     /// Several providers name their revocation endpoint in the RFC 8414 document alone.
     private func revocationEndpoint() async -> SecureURL? {
-        try? await Discovery(environment: environment).complete(record.client.provider, with: .revocation)[.revocation]
+        var client = record.client
+        let discovery = Discovery(environment: environment)
+        if let found = try? await discovery.complete(client.provider, with: .revocation) { client.provider = found }
+        return client[.revocation]
     }
 
     private func revoke(_ token: Secret, _ hint: String, _ client: Client, _ url: SecureURL) async -> AuthError? {

@@ -31,6 +31,7 @@ extension Client {
         var json: JSON.Object = [
             "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
         ]
+        if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         return .object(json)
     }
@@ -48,7 +49,8 @@ extension Client {
             dpop: try json.optional("dpop") {
                 guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
                 return algorithm
-            })
+            },
+            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false)
     }
 }
 
@@ -56,6 +58,8 @@ extension ClientAuthentication {
     fileprivate init(method: String, secret: Secret?, key: String?, audience: String?) throws {
         switch (method, secret, key) {
         case ("none", nil, nil): self = .none
+        case ("tls_client_auth", nil, nil): self = .tlsClientAuth
+        case ("self_signed_tls_client_auth", nil, nil): self = .selfSignedTLSClientAuth
         case ("client_secret_basic", let secret?, nil): self = .clientSecretBasic(secret)
         case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
         case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))

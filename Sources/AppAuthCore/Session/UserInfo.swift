@@ -10,7 +10,7 @@ extension AuthState {
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
     ///   ``AuthError/Code/invalidResponse``, and whatever ``send(_:)`` throws.
     public func userInfo() async throws -> Claims {
-        let url = try record.client.provider.require(.userInfo)
+        let url = try record.client.require(.userInfo)
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
         let answer = try await send(HTTPExchange(request), stage: .userInfo)

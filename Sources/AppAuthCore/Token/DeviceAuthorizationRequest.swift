@@ -33,7 +33,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
         additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     ) throws {
-        endpoint = try client.provider.require(.deviceAuthorization)
+        endpoint = try client.require(.deviceAuthorization)
         // RFC 6749 §2.2, §3.3.
         guard !client.id.isEmpty else { throw Self.refusal("expected a client id, found an empty one") }
         if let value = scope.first(where: { !$0.isWellFormed }) {
