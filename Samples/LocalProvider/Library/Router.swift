@@ -45,6 +45,7 @@ struct Router: Sendable {
         case .revocation: try RevocationEndpoint(context: context).answer(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
         case .endSession: EndSessionEndpoint(context: context).answer(to: request)
+        case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         default:
