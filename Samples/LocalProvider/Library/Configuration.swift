@@ -43,6 +43,9 @@ extension LocalProvider {
         package var requiresPushedRequests = false
         /// `iss` in authorization answers (RFC 9207).
         package var sendsIssuerParameter = true
+        /// What DPoP proofs may be signed with.
+        package var dpopAlgorithms = SignatureAlgorithm.allCases
+        package var dpopNonce = DPoPNonce.off
         /// The OpenID document leaves out revocation and introspection, and the RFC 8414 document has them.
         package var namesRevocationInOAuthMetadataOnly = false
         /// What `resource` may name beside the demo resource (RFC 8707).

@@ -70,7 +70,7 @@ enum Metadata {
     }
 
     /// What each extension adds.
-    private static let extensions = [PushedRequests.describe]
+    private static let extensions = [PushedRequests.describe, DPoP.describe]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,

@@ -9,6 +9,8 @@ struct AuthorizationRequest: Sendable {
     /// What is asked for and can be granted to this client.
     let scopes: [String]
     let codeChallenge: String?
+    /// The key that the exchange of the code has to prove.
+    var confirmation: Confirmation?
     let prompts: Set<String>
     let maxAge: Int?
     let loginHint: String?
@@ -60,6 +62,7 @@ extension AuthorizationRequest {
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)
             codeChallenge = try checks.codeChallenge()
+            confirmation = try checks.dpopKey()
             maxAge = try checks.maxAge()
             loginHint = parameters["login_hint"]
             language = Language(uiLocales: parameters["ui_locales"])

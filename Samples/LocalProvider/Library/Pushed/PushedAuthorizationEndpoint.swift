@@ -10,7 +10,9 @@ struct PushedAuthorizationEndpoint {
         try FormEndpoint(context: context).answer(to: request) { form, client in
             // RFC 9126 §2.1: the request_uri parameter MUST NOT be provided.
             guard form["request_uri"] == nil else { throw OAuthFailure.invalidRequest("expected no request_uri") }
-            let uri = try PushedRequests(context: context).add(authorization(form, client))
+            var authorization = try authorization(form, client)
+            try DPoP(context: context).bind(&authorization, by: request)
+            let uri = try PushedRequests(context: context).add(authorization)
             let document: JSON = [
                 "request_uri": .string(uri),
                 "expires_in": .number(.init(context.configuration.pushedRequestLifetime)),

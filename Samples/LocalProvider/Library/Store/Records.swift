@@ -16,6 +16,9 @@ struct Records: Sendable {
     var userCodeAttempts = UserCodeAttempts()
     /// The `jti` of client assertions, until they expire: each is good once.
     var assertions: [String: Date] = [:]
+    /// The same of DPoP proofs.
+    var proofs: [String: Date] = [:]
+    var dpopNonces = DPoPNonces()
     var grants: [String: Grant] = [:]
     var accessTokens: [String: AccessToken] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
@@ -40,6 +43,7 @@ struct Records: Sendable {
         pushedRequests = pushedRequests.filter { $0.value.expiresAt > now }
         devices = devices.filter { $0.value.expiresAt > now }
         assertions = assertions.filter { $0.value > now }
+        proofs = proofs.filter { $0.value > now }
         userCodes = userCodes.filter { devices[$0.value] != nil }
         accessTokens = accessTokens.filter { $0.value.expiresAt > now }
         refreshTokens = refreshTokens.filter { $0.value.expiresAt > now }
@@ -51,7 +55,7 @@ struct Records: Sendable {
 
     private var count: Int {
         browsers.count + interactions.count + codes.count + pushedRequests.count + devices.count + assertions.count
-            + accessTokens.count + refreshTokens.count
+            + proofs.count + accessTokens.count + refreshTokens.count
     }
 }
 
