@@ -14,6 +14,7 @@ extension LocalProvider {
         package var refreshTokenLifetime = 90 * 86_400
         package var idTokenLifetime = 600
         package var codeLifetime = 60
+        package var pushedRequestLifetime = 60
         package var deviceCodeLifetime = 600
         /// What a device has to leave between two questions.
         package var devicePollingInterval = 5
@@ -38,8 +39,13 @@ extension LocalProvider {
         /// Asks the person once for each client and scope. Off, only `prompt=consent` asks.
         package var requiresConsent = true
         package var requiresState = true
+        /// Authorization requests come pushed or not at all (RFC 9126 §5).
+        package var requiresPushedRequests = false
         /// `iss` in authorization answers (RFC 9207).
         package var sendsIssuerParameter = true
+        /// What DPoP proofs may be signed with.
+        package var dpopAlgorithms = SignatureAlgorithm.allCases
+        package var dpopNonce = DPoPNonce.off
         /// The OpenID document leaves out revocation and introspection, and the RFC 8414 document has them.
         package var namesRevocationInOAuthMetadataOnly = false
         /// What `resource` may name beside the demo resource (RFC 8707).

@@ -13,6 +13,8 @@ struct Context: Sendable {
     let formSecret: [UInt8]
     /// The faults of this request.
     var faults: [Fault] = []
+    /// The key that this request proves: the tokens that it gets are bound to it.
+    var confirmation: Confirmation?
 
     var now: Date { configuration.clock() }
 

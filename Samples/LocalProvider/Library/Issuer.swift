@@ -25,6 +25,7 @@ struct Issuer: Sendable {
             .revocation: path + "/revoke",
             .introspection: path + "/introspect",
             .endSession: path + "/end_session",
+            .pushedAuthorization: path + "/par",
             .deviceAuthorization: path + "/device_authorization",
             // RFC 8628 §3.3: short, since people type it.
             .deviceVerification: path + "/device",

@@ -56,7 +56,9 @@ enum Metadata {
             "request_uri_parameter_supported": false,
             "authorization_response_iss_parameter_supported": .bool(context.configuration.sendsIssuerParameter),
         ]
-        return document.object ?? .init()
+        var members = document.object ?? .init()
+        for describe in extensions { describe(&members, context) }
+        return members
     }
 
     private static func addRevocation(to document: inout JSON.Object, _ context: Context) {
@@ -66,6 +68,9 @@ enum Metadata {
         // RFC 7662 §2.1: a client has to be authorized to ask.
         document["introspection_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
     }
+
+    /// What each extension adds.
+    private static let extensions = [PushedRequests.describe, DPoP.describe]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,

@@ -9,11 +9,13 @@ extension LocalProvider {
     ///   - userName: Who has signed in; nil for the first user.
     ///   - scope: Names with spaces between. With `offline_access` there is a refresh token.
     ///   - nonce: Stands in the ID token.
+    ///   - thumbprint: Of the DPoP key that the tokens are bound to; nil for bearer tokens.
     package func mintSession(
         client clientID: String = "demo", user userName: String? = nil,
-        scope: String = "openid profile email offline_access", nonce: String? = nil
+        scope: String = "openid profile email offline_access", nonce: String? = nil, boundTo thumbprint: String? = nil
     ) throws -> TokenAnswer {
-        let context = context
+        var context = context
+        context.confirmation = thumbprint.map(Confirmation.init)
         guard let client = context.client(clientID) else {
             throw ProviderError("no client is registered as '\(clientID)'")
         }

@@ -21,7 +21,8 @@ struct Router: Sendable {
         // A page on another host name that points at this address (DNS rebinding) gets nothing.
         guard request.isMeant(for: context.issuer.origin) else { return .misdirected(from: context.issuer.origin) }
         do {
-            return try Self.answer(to: request, endpoint, context)
+            let reply = try Self.answer(to: request, endpoint, context)
+            return try DPoP(context: context).accompany(reply, at: endpoint)
         } catch {
             return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
         }
@@ -45,6 +46,7 @@ struct Router: Sendable {
         case .revocation: try RevocationEndpoint(context: context).answer(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
         case .endSession: EndSessionEndpoint(context: context).answer(to: request)
+        case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         default:

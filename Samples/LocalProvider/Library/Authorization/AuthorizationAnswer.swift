@@ -15,7 +15,7 @@ struct AuthorizationAnswer {
             records.prune(now)
             records.codes[code] = AuthorizationCode(
                 grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,
-                expiresAt: now.adding(context.configuration.codeLifetime))
+                confirmation: request.confirmation, expiresAt: now.adding(context.configuration.codeLifetime))
         }
         return back(request.wayBack, [("code", code)], request.language)
     }

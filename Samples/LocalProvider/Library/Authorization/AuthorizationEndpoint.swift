@@ -18,13 +18,11 @@ struct AuthorizationEndpoint {
         default: return .notAllowed("GET, POST")
         }
         do {
-            return try begin(AuthorizationRequest(parameters, context), request)
+            return try begin(PushedRequests(context: context).request(parameters), request)
         } catch let refusal as AuthorizationRefusal {
-            switch refusal {
-            case .page(let reason): return Pages(context: context).refusal(reason)
-            case .redirect(let wayBack, let error, let description):
-                return AuthorizationAnswer(context: context).refuse(wayBack, error, description)
-            }
+            let failure = refusal.failure
+            guard let wayBack = refusal.wayBack else { return Pages(context: context).refusal(failure.description) }
+            return AuthorizationAnswer(context: context).refuse(wayBack, failure.code, failure.description)
         }
     }
 

@@ -9,6 +9,8 @@ struct AuthorizationRequest: Sendable {
     /// What is asked for and can be granted to this client.
     let scopes: [String]
     let codeChallenge: String?
+    /// The key that the exchange of the code has to prove.
+    var confirmation: Confirmation?
     let prompts: Set<String>
     let maxAge: Int?
     let loginHint: String?
@@ -22,11 +24,14 @@ struct AuthorizationRequest: Sendable {
 }
 
 /// Why an authorization request is refused, and where the refusal is shown.
-enum AuthorizationRefusal: Error {
-    /// On a page of the provider: the redirect URI cannot be trusted (RFC 6749 §4.1.2.1).
-    case page(String)
-    /// At the client.
-    case redirect(AuthorizationReturn, error: String, description: String)
+struct AuthorizationRefusal: Error {
+    let failure: OAuthFailure
+    /// nil where the redirect URI cannot be trusted: the refusal stays on a page of the provider (RFC 6749 §4.1.2.1).
+    let wayBack: AuthorizationReturn?
+
+    init(_ failure: OAuthFailure, wayBack: AuthorizationReturn? = nil) {
+        (self.failure, self.wayBack) = (failure, wayBack)
+    }
 }
 
 /// The way back to the client.
@@ -57,6 +62,7 @@ extension AuthorizationRequest {
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)
             codeChallenge = try checks.codeChallenge()
+            confirmation = try checks.dpopKey()
             maxAge = try checks.maxAge()
             loginHint = parameters["login_hint"]
             language = Language(uiLocales: parameters["ui_locales"])
@@ -64,7 +70,7 @@ extension AuthorizationRequest {
             resources = try checks.resources()
             hintedSubject = try checks.hintedSubject()
         } catch {
-            throw .redirect(wayBack, error: error.code, description: error.description)
+            throw AuthorizationRefusal(error, wayBack: wayBack)
         }
     }
 
@@ -73,9 +79,11 @@ extension AuthorizationRequest {
     {
         let ids = parameters.values("client_id")
         guard ids.count == 1, let id = parameters["client_id"] else {
-            throw .page("expected one client_id, found \(ids.count)")
+            throw AuthorizationRefusal(.invalidRequest("expected one client_id, found \(ids.count)"))
         }
-        guard let client = context.client(id) else { throw .page("no client is registered under this client_id") }
+        guard let client = context.client(id) else {
+            throw AuthorizationRefusal(.invalidRequest("no client is registered under this client_id"))
+        }
         return client
     }
 
@@ -84,10 +92,11 @@ extension AuthorizationRequest {
     {
         let uris = parameters.values("redirect_uri")
         guard uris.count == 1, let uri = parameters["redirect_uri"] else {
-            throw .page("expected one redirect_uri, found \(uris.count)")
+            throw AuthorizationRefusal(.invalidRequest("expected one redirect_uri, found \(uris.count)"))
         }
         guard client.redirectURIs.contains(where: { $0.matches(uri) }) else {
-            throw .page("the redirect_uri is none that the client \(client.id) has registered")
+            throw AuthorizationRefusal(
+                .invalidRequest("the redirect_uri is none that the client \(client.id) has registered"))
         }
         return uri
     }

@@ -19,6 +19,9 @@ package struct Parameters: Sendable, Hashable {
         entries.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
     }
 
+    /// The parameters without those of these names.
+    func without(_ names: Set<String>) -> Parameters { Parameters(entries.filter { !names.contains($0.name) }) }
+
     /// The first name that stands more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for `resource`.
     package var repeated: String? {
         var seen: Set<String> = ["resource"]

@@ -40,6 +40,8 @@ extension HTTPField.Name {
     }
 
     static let referrerPolicy = known("Referrer-Policy")
+    static let dpop = known("DPoP")
+    static let dpopNonce = known("DPoP-Nonce")
     static let pragma = known("Pragma")
     static let frameOptions = known("X-Frame-Options")
 }

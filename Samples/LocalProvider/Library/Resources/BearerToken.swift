@@ -5,17 +5,30 @@ internal import HTTPTypes
 struct BearerToken {
     let context: Context
 
+    /// How the Authorization field says who may use the token.
+    enum Scheme: String, CaseIterable {
+        /// Whoever has it (RFC 6750).
+        case bearer = "Bearer"
+        /// Whoever proves its key (RFC 9449 §7.1).
+        case dpop = "DPoP"
+    }
+
     /// A refusal in the words of RFC 6750 §3.
     struct Refusal: Error {
         let reply: Reply
 
-        /// - Parameter error: nil where the request has no token at all (RFC 6750 §3.1).
-        init(_ status: HTTPResponse.Status, _ error: String? = nil, _ description: String = "", scope: String? = nil) {
-            var challenge = #"Bearer realm="local-provider""#
+        /// - Parameters:
+        ///   - error: nil where the request has no token at all (RFC 6750 §3.1).
+        ///   - attributes: What else the challenge says.
+        init(
+            _ status: HTTPResponse.Status, _ error: String? = nil, _ description: String = "",
+            scheme: Scheme = .bearer, _ attributes: [(name: String, value: String)] = []
+        ) {
+            var challenge = #"\#(scheme.rawValue) realm="local-provider""#
             var document: Reply = .init(status)
             if let error {
                 challenge += #", error="\#(error)", error_description="\#(description)""#
-                if let scope { challenge += #", scope="\#(scope)""# }
+                for (name, value) in attributes { challenge += #", \#(name)="\#(value)""# }
                 document = .json(["error": .string(error), "error_description": .string(description)], status)
             }
             document.headers[.wwwAuthenticate] = challenge
@@ -34,17 +47,23 @@ struct BearerToken {
         else { throw Refusal(.badRequest, "invalid_request", "expected one token, in the Authorization field") }
         guard let field = fields.first else { throw Refusal(.unauthorized) }
         let parts = field.split(separator: " ", maxSplits: 1)
-        guard parts.first?.lowercased() == "bearer" else { throw Refusal(.unauthorized) }
+        guard let scheme = Scheme.allCases.first(where: { $0.rawValue.lowercased() == parts.first?.lowercased() })
+        else { throw Refusal(.unauthorized) }
         guard parts.count == 2, !parts[1].contains(" ") else {
-            throw Refusal(.badRequest, "invalid_request", "expected Bearer and one token")
+            throw Refusal(
+                .badRequest, "invalid_request", "expected \(scheme.rawValue) and one token", scheme: scheme)
         }
-        let now = context.now
-        guard let found = context.store.withLock({ $0.access(String(parts[1]), now) }) else {
-            throw Refusal(.unauthorized, "invalid_token", "the access token has expired or was revoked, or never was")
+        let (value, now) = (String(parts[1]), context.now)
+        func invalidToken(_ description: String) -> Refusal {
+            Refusal(.unauthorized, "invalid_token", description, scheme: scheme)
+        }
+        guard let found = context.store.withLock({ $0.access(value, now) }) else {
+            throw invalidToken("the access token has expired or was revoked, or never was")
         }
         guard found.token.resources.isEmpty || found.token.resources.contains(resource) else {
-            throw Refusal(.unauthorized, "invalid_token", "the access token is for another resource")
+            throw invalidToken("the access token is for another resource")
         }
+        try checkBinding(of: found.token, value, scheme, request)
         return found
     }
 }

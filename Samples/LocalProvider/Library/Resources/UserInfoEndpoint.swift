@@ -18,7 +18,7 @@ struct UserInfoEndpoint {
         let (token, grant) = try BearerToken(context: context).access(request, resource: context.issuer.url(.userInfo))
         guard token.scopes.contains("openid"), let user = grant.subject.flatMap(context.user) else {
             throw BearerToken.Refusal(
-                .forbidden, "insufficient_scope", "expected a token for the scope openid", scope: "openid")
+                .forbidden, "insufficient_scope", "expected a token for the scope openid", [("scope", "openid")])
         }
         var claims = user.claims(for: token.scopes)
         for name in grant.claims.userInfo where claims[name] == nil { claims[name] = user.claims[name] }

@@ -19,7 +19,8 @@ struct IntrospectionEndpoint {
         return context.store.withLock { records in
             if let (access, grant) = records.access(token, now) {
                 var document = members(grant, access.scopes, issuedAt: access.issuedAt, expiresAt: access.expiresAt)
-                document["token_type"] = "Bearer"
+                document["token_type"] = access.confirmation == nil ? "Bearer" : "DPoP"
+                document["cnf"] = access.confirmation?.json
                 if !access.resources.isEmpty { document["aud"] = .array(access.resources.map(JSON.string)) }
                 return .object(document)
             }

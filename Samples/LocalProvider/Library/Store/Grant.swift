@@ -19,6 +19,8 @@ struct AuthorizationCode: Sendable {
     let grant: Grant
     let redirectURI: String
     let codeChallenge: String?
+    /// The key that the exchange has to prove.
+    let confirmation: Confirmation?
     let expiresAt: Date
     var isUsed = false
 }
@@ -27,12 +29,16 @@ struct AccessToken: Sendable {
     let grantID: String
     let scopes: [String]
     let resources: [String]
+    /// The key that whoever uses it has to prove; nil for a bearer token.
+    let confirmation: Confirmation?
     let issuedAt: Date
     let expiresAt: Date
 }
 
 struct RefreshToken: Sendable {
     let grantID: String
+    /// The key of the public client that it was given to.
+    let confirmation: Confirmation?
     let issuedAt: Date
     var expiresAt: Date
     /// When its successor was given out.

@@ -7,6 +7,8 @@ struct Records: Sendable {
     var browsers: [String: Browser] = [:]
     var interactions: [String: Interaction] = [:]
     var codes: [String: AuthorizationCode] = [:]
+    /// By their `request_uri`.
+    var pushedRequests: [String: PushedRequest] = [:]
     /// The devices that wait, by their device codes.
     var devices: [String: DeviceRequest] = [:]
     /// The device codes of those that nobody has decided on.
@@ -14,6 +16,9 @@ struct Records: Sendable {
     var userCodeAttempts = UserCodeAttempts()
     /// The `jti` of client assertions, until they expire: each is good once.
     var assertions: [String: Date] = [:]
+    /// The same of DPoP proofs.
+    var proofs: [String: Date] = [:]
+    var dpopNonces = DPoPNonces()
     var grants: [String: Grant] = [:]
     var accessTokens: [String: AccessToken] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
@@ -35,8 +40,10 @@ struct Records: Sendable {
         browsers = browsers.filter { $0.value.expiresAt > now }
         interactions = interactions.filter { $0.value.expiresAt > now }
         codes = codes.filter { $0.value.expiresAt > now }
+        pushedRequests = pushedRequests.filter { $0.value.expiresAt > now }
         devices = devices.filter { $0.value.expiresAt > now }
         assertions = assertions.filter { $0.value > now }
+        proofs = proofs.filter { $0.value > now }
         userCodes = userCodes.filter { devices[$0.value] != nil }
         accessTokens = accessTokens.filter { $0.value.expiresAt > now }
         refreshTokens = refreshTokens.filter { $0.value.expiresAt > now }
@@ -47,8 +54,8 @@ struct Records: Sendable {
     }
 
     private var count: Int {
-        browsers.count + interactions.count + codes.count + devices.count + assertions.count + accessTokens.count
-            + refreshTokens.count
+        browsers.count + interactions.count + codes.count + pushedRequests.count + devices.count + assertions.count
+            + proofs.count + accessTokens.count + refreshTokens.count
     }
 }
 

@@ -59,9 +59,10 @@ struct ClientAssertion {
     /// RFC 7523 §3, strictly: one audience, and each assertion once.
     private func check(_ claims: JSON, of id: String) throws(OAuthFailure) {
         guard claims["iss"]?.string == id else { throw .invalidClient("expected iss and sub to be the client") }
-        let audiences = [context.issuer.identifier, context.issuer.url(.token)]
+        // The last one by RFC 9126 §2.
+        let audiences = [context.issuer.identifier] + [.token, .pushedAuthorization].map(context.issuer.url)
         guard let audience = claims["aud"]?.string, audiences.contains(audience) else {
-            throw .invalidClient("expected aud to be the issuer or the token endpoint, and nothing else")
+            throw .invalidClient("expected one aud: the issuer, the token endpoint or that for pushed requests")
         }
         let now = context.now.seconds
         guard let expiry = claims["exp"]?.int, expiry > now - Self.leeway, expiry <= now + Self.longestLifetime else {

@@ -2,9 +2,12 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3).
+/// Client authentication at the endpoints that clients call themselves (RFC 6749 §2.3).
 struct ClientAuthentication {
     let context: Context
+
+    /// Those of the body; the client_id has a meaning beside them.
+    static let parameters: Set = ["client_secret", "client_assertion", "client_assertion_type"]
 
     private struct Credentials {
         let id: String

@@ -24,6 +24,7 @@ struct CodeGrant {
             return Result {
                 guard code.expiresAt > now else { throw OAuthFailure.invalidGrant("the code has expired") }
                 try Self.check(form, against: code)
+                try context.check(code.confirmation, of: "the code")
                 var grant = code.grant
                 grant.resources = try Self.limited(resources, to: grant.resources)
                 return try TokenIssuer(context: context).issue(grant, to: client, in: &records)

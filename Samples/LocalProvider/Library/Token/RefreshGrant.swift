@@ -13,6 +13,8 @@ struct RefreshGrant {
             guard var token = records.refreshTokens[value], token.expiresAt > now,
                 let grant = records.grants[token.grantID], grant.clientID == client.id
             else { return .failure(OAuthFailure.invalidGrant("the refresh token is not valid for this client")) }
+            // First, so that nobody without the key can end a session with an old token.
+            do { try context.check(token.confirmation, of: "the refresh token") } catch { return .failure(error) }
             // RFC 9700 §4.14.2: of two users of one token, one is a thief; nobody can say which, so both lose.
             // The other may have come later than this one, and been the first here.
             if let rotatedAt = token.rotatedAt,

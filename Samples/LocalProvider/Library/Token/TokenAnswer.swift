@@ -3,6 +3,7 @@ internal import JOSE
 /// What the token endpoint gives out (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 package struct TokenAnswer: Sendable, Hashable {
     package let accessToken: String
+    package let tokenType: String
     /// In seconds.
     package let expiresIn: Int
     package let scopes: [String]
@@ -12,7 +13,7 @@ package struct TokenAnswer: Sendable, Hashable {
     var json: JSON {
         var members = JSON.Object()
         members["access_token"] = .string(accessToken)
-        members["token_type"] = "Bearer"
+        members["token_type"] = .string(tokenType)
         members["expires_in"] = .number(.init(expiresIn))
         members["scope"] = .string(scopes.joined(separator: " "))
         members["refresh_token"] = refreshToken.map(JSON.string)

@@ -35,15 +35,18 @@ struct TokenIssuer {
         let (token, now) = (try OpaqueToken.make(), context.now)
         let lifetime = context.client(grant.clientID).map(context.accessTokenLifetime(of:))
         records.accessTokens[token] = AccessToken(
-            grantID: grant.id, scopes: scopes, resources: resources, issuedAt: now,
-            expiresAt: now.adding(lifetime ?? context.configuration.accessTokenLifetime))
+            grantID: grant.id, scopes: scopes, resources: resources, confirmation: context.confirmation,
+            issuedAt: now, expiresAt: now.adding(lifetime ?? context.configuration.accessTokenLifetime))
         return token
     }
 
     func refreshToken(for grant: Grant, in records: inout Records) throws -> String {
         let (token, now) = (try OpaqueToken.make(), context.now)
+        // RFC 9449 §5: those of a confidential client are bound by its authentication.
+        let isPublic = context.client(grant.clientID)?.isPublic ?? true
         records.refreshTokens[token] = RefreshToken(
-            grantID: grant.id, issuedAt: now, expiresAt: now.adding(context.configuration.refreshTokenLifetime))
+            grantID: grant.id, confirmation: isPublic ? context.confirmation : nil, issuedAt: now,
+            expiresAt: now.adding(context.configuration.refreshTokenLifetime))
         return token
     }
 
@@ -52,7 +55,8 @@ struct TokenIssuer {
     func answer(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenAnswer {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
         return TokenAnswer(
-            accessToken: issued.accessToken, expiresIn: context.accessTokenLifetime(of: client),
+            accessToken: issued.accessToken, tokenType: context.confirmation == nil ? "Bearer" : "DPoP",
+            expiresIn: context.accessTokenLifetime(of: client),
             scopes: issued.scopes, refreshToken: issued.refreshToken,
             idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
     }

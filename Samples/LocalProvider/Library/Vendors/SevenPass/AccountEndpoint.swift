@@ -17,9 +17,9 @@ struct AccountEndpoint {
     func answer(to request: Request) throws -> Reply {
         guard [.get, .put, .patch].contains(request.method) else { return .notAllowed("GET, PUT, PATCH") }
         return try api.answer {
-            let (user, scopes) = try api.person(request)
-            guard request.method != .get else { return claims(of: user, scopes) }
-            _ = try api.person(request, scope: "profile")
+            let isRead = request.method == .get
+            let (user, scopes) = try api.person(request, scopes: isRead ? ["openid"] : ["openid", "profile"])
+            guard !isRead else { return claims(of: user, scopes) }
             let changed = try change(user, try api.object(request), replacing: request.method == .put)
             return claims(of: changed, scopes)
         }

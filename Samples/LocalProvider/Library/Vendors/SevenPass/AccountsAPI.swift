@@ -28,12 +28,15 @@ struct AccountsAPI {
 
     /// The person that the request's token belongs to, and its scopes.
     ///
-    /// - Parameter scope: What the token must be good for.
-    func person(_ request: Request, scope: String = "openid") throws -> (user: User, scopes: [String]) {
+    /// - Parameter needed: What the token must be good for.
+    func person(_ request: Request, scopes needed: [String] = ["openid"]) throws -> (user: User, scopes: [String]) {
         let (token, grant) = try access(request)
-        guard token.scopes.contains(scope), let user = grant.subject.flatMap(context.user(subject:)) else {
+        let missing = needed.first { !token.scopes.contains($0) }
+        guard missing == nil, let user = grant.subject.flatMap(context.user(subject:)) else {
+            let scope = missing ?? "openid"
             let refusal = BearerToken.Refusal(
-                .forbidden, "insufficient_scope", "expected the token of a person for the scope \(scope)", scope: scope)
+                .forbidden, "insufficient_scope", "expected the token of a person for the scope \(scope)",
+                [("scope", scope)])
             throw Refusal(refusal.reply)
         }
         return (user, token.scopes)
@@ -43,7 +46,7 @@ struct AccountsAPI {
     func client(_ request: Request) throws {
         guard try access(request).grant.subject == nil else {
             let refusal = BearerToken.Refusal(
-                .forbidden, "insufficient_scope", "expected a token of client credentials", scope: "")
+                .forbidden, "insufficient_scope", "expected a token of client credentials", [("scope", "")])
             throw Refusal(refusal.reply)
         }
     }

@@ -1,0 +1,36 @@
+internal import HTTPTypes
+internal import JOSE
+
+extension BearerToken {
+    /// Refuses a token whose sender has not proved the key that it is bound to (RFC 9449 §7).
+    ///
+    /// - Parameter value: The token itself.
+    func checkBinding(
+        of token: AccessToken, _ value: String, _ scheme: Scheme, _ request: Request
+    ) throws(Refusal) {
+        switch scheme {
+        case .bearer:
+            // §7.2: or a stolen token would be good without its key.
+            guard token.confirmation == nil else {
+                throw refusal("invalid_token", "the access token is bound to a key: expected the scheme DPoP")
+            }
+        case .dpop:
+            let proof: Confirmation?
+            do throws(OAuthFailure) {
+                proof = try DPoP(context: context).proof(in: request, for: value)
+            } catch {
+                throw refusal(error.code, error.description)
+            }
+            guard let proof else { throw refusal("invalid_dpop_proof", "expected a DPoP field beside the token") }
+            guard proof == token.confirmation else {
+                throw refusal("invalid_token", "the access token is not bound to the key of the proof")
+            }
+        }
+    }
+
+    /// RFC 9449 §7.1: the challenge names the algorithms, too.
+    private func refusal(_ error: String, _ description: String) -> Refusal {
+        let algorithms = context.configuration.dpopAlgorithms.map(\.rawValue).joined(separator: " ")
+        return Refusal(.unauthorized, error, description, scheme: .dpop, [("algs", algorithms)])
+    }
+}

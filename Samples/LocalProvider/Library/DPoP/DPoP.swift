@@ -1,0 +1,82 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// Demonstrating proof of possession (RFC 9449): what a request proves about the key of its sender.
+struct DPoP {
+    let context: Context
+
+    /// How far a proof's time may lie from the provider's, in seconds (RFC 9449 §11.1).
+    private static let leeway = 60.0
+
+    /// The key that a request proves; nil where it has no proof.
+    ///
+    /// - Parameter accessToken: The token that the proof has to belong to, at a resource.
+    func proof(in request: Request, for accessToken: String? = nil) throws(OAuthFailure) -> Confirmation? {
+        guard let proof = try DPoPProof(request, context.configuration.dpopAlgorithms) else { return nil }
+        let now = context.now
+        // RFC 9449 §4.3 step 11.
+        guard abs(proof.issuedAt - now.timeIntervalSince1970) <= Self.leeway else {
+            throw .invalidProof("expected an iat within \(Int(Self.leeway)) s of now")
+        }
+        // Step 12.
+        if let accessToken, proof.ath != Base64URL.encode(Digest.sha256.hash(accessToken)) {
+            throw .invalidProof("expected ath to be the hash of the access token")
+        }
+        try context.store.withLock { records throws(OAuthFailure) in
+            records.prune(now)
+            // §11.1. A proof that lacks the nonce is used up too: the next one needs a jti of its own.
+            let expiry = Date(timeIntervalSince1970: proof.issuedAt + Self.leeway)
+            guard records.proofs.updateValue(expiry, forKey: proof.key.jkt + " " + proof.id) == nil else {
+                throw .invalidProof("the proof was used before")
+            }
+            // Step 10, §8, §9.
+            guard let lifetime = context.configuration.dpopNonce.lifetime else { return }
+            guard let nonce = proof.nonce, records.dpopNonces.accepts(nonce, now, lifetime: lifetime) else {
+                throw OAuthFailure("use_dpop_nonce", "expected the nonce of the DPoP-Nonce field in the proof")
+            }
+        }
+        return proof.key
+    }
+
+    /// What the tokens of a token request are bound to.
+    func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
+        let key = try proof(in: request)
+        // RFC 9449 §5.2: dpop_bound_access_tokens.
+        guard key != nil || !client.requiresDPoP else { throw .invalidProof("expected a DPoP proof of this client") }
+        return key
+    }
+
+    /// RFC 9449 §10.1: a proof beside a pushed request is as good as a `dpop_jkt` in it, and has to agree with one.
+    func bind(_ authorization: inout AuthorizationRequest, by request: Request) throws(OAuthFailure) {
+        guard let key = try proof(in: request) else { return }
+        guard authorization.confirmation ?? key == key else {
+            throw .invalidProof("the dpop_jkt is not the key of the proof")
+        }
+        authorization.confirmation = key
+    }
+
+    /// RFC 9449 §8.2: any answer may bring the nonce for the next request.
+    func accompany(_ reply: Reply, at endpoint: Endpoint) throws -> Reply {
+        guard let lifetime = context.configuration.dpopNonce.lifetime, Self.endpoints.contains(endpoint) else {
+            return reply
+        }
+        let now = context.now
+        var reply = reply
+        reply.headers[.dpopNonce] = try context.store.withLock { try $0.dpopNonces.current(now, lifetime: lifetime) }
+        return reply
+    }
+
+    private static let endpoints: Set<Endpoint> = [.token, .pushedAuthorization, .userInfo, .api]
+
+    /// RFC 9449 §5.1.
+    static func describe(_ document: inout JSON.Object, _ context: Context) {
+        document["dpop_signing_alg_values_supported"] = .array(
+            context.configuration.dpopAlgorithms.map { .string($0.rawValue) })
+    }
+}
+
+extension OAuthFailure {
+    /// RFC 9449 §5, §7.1.
+    static func invalidProof(_ description: String) -> OAuthFailure { OAuthFailure("invalid_dpop_proof", description) }
+}

@@ -1,0 +1,63 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// A DPoP proof whose form, key, signature and target are right (RFC 9449 §4.2). Whether it is fresh, is for
+/// ``DPoP`` to say.
+struct DPoPProof: Sendable {
+    let key: Confirmation
+    let issuedAt: Double
+    let id: String
+    let nonce: String?
+    /// The hash of the access token that it stands beside.
+    let ath: String?
+
+    /// The proof of a request; nil where there is none. RFC 9449 §4.3, in the order of its steps.
+    init?(_ request: Request, _ algorithms: [SignatureAlgorithm]) throws(OAuthFailure) {
+        let fields = request.headers[values: .dpop]
+        // Step 1.
+        guard fields.count <= 1 else { throw .invalidProof("expected one DPoP field, found \(fields.count)") }
+        guard let text = fields.first else { return nil }
+        // Step 2.
+        guard let jws = try? JWS(compact: text), let claims = try? JSON(parsing: jws.payload) else {
+            throw .invalidProof("expected one signed token in the DPoP field")
+        }
+        // Step 4.
+        guard jws.header.typ == "dpop+jwt" else { throw .invalidProof("expected the typ dpop+jwt") }
+        key = try Self.key(of: jws, text, algorithms)
+        // Steps 8 and 9; §4.2: htu has neither query nor fragment.
+        guard claims["htm"]?.string == request.method.rawValue else {
+            throw .invalidProof("expected htm to be \(request.method.rawValue.forDescription)")
+        }
+        let target = "http://" + request.host + request.path
+        guard claims["htu"]?.string == target else {
+            throw .invalidProof("expected htu to be \(target.forDescription)")
+        }
+        // Step 3.
+        guard let issuedAt = claims["iat"]?.double else { throw .invalidProof("expected an iat") }
+        guard let id = claims["jti"]?.string, !id.isEmpty else { throw .invalidProof("expected a jti") }
+        (self.issuedAt, self.id) = (issuedAt, id)
+        (nonce, ath) = (claims["nonce"]?.string, claims["ath"]?.string)
+    }
+
+    /// Steps 5 to 7: an asymmetric algorithm that is taken here, a public key, and its signature.
+    private static func key(
+        of jws: JWS, _ text: String, _ algorithms: [SignatureAlgorithm]
+    ) throws(OAuthFailure) -> Confirmation {
+        guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), algorithms.contains(algorithm) else {
+            throw .invalidProof("expected an alg of \(algorithms.map(\.rawValue).joined(separator: ", "))")
+        }
+        // The one place where a token brings its own key, which JWS does not read for that reason.
+        guard let header = Base64URL.decode(String(text.prefix { $0 != "." })), let json = try? JSON(parsing: header),
+            let member = json["jwk"]
+        else { throw .invalidProof("expected a jwk in the header") }
+        // A private key is none of a kind that can be read.
+        guard let jwk = try? JWK(member), let key = try? VerificationKey(jwk) else {
+            throw .invalidProof("expected a good public key in jwk")
+        }
+        guard jwk.fits(algorithm), jws.isSigned(by: key, algorithm: algorithm) else {
+            throw .invalidProof("the proof is not signed by its key")
+        }
+        return Confirmation(jkt: jwk.thumbprint)
+    }
+}

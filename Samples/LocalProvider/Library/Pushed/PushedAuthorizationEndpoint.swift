@@ -1,0 +1,39 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// Where clients leave an authorization request and get a reference to it (RFC 9126 §2).
+struct PushedAuthorizationEndpoint {
+    let context: Context
+
+    func answer(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).answer(to: request) { form, client in
+            // RFC 9126 §2.1: the request_uri parameter MUST NOT be provided.
+            guard form["request_uri"] == nil else { throw OAuthFailure.invalidRequest("expected no request_uri") }
+            var authorization = try authorization(form, client)
+            try DPoP(context: context).bind(&authorization, by: request)
+            let uri = try PushedRequests(context: context).add(authorization)
+            let document: JSON = [
+                "request_uri": .string(uri),
+                "expires_in": .number(.init(context.configuration.pushedRequestLifetime)),
+            ]
+            return .json(context.edited(document), .created)
+        }
+    }
+
+    /// RFC 9126 §2.1 step 3: checked as a request at the authorization endpoint is, with all errors to the client.
+    private func authorization(
+        _ form: Parameters, _ client: RegisteredClient
+    ) throws(OAuthFailure) -> AuthorizationRequest {
+        do throws(AuthorizationRefusal) {
+            return try AuthorizationRequest(form.without(ClientAuthentication.parameters), context)
+        } catch {
+            throw error.failure
+        }
+    }
+}
+
+extension Endpoint {
+    /// Where clients push authorization requests (RFC 9126 §2).
+    package static let pushedAuthorization = Endpoint(rawValue: "pushedAuthorization")
+}
