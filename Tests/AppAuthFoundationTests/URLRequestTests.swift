@@ -15,13 +15,14 @@ struct URLRequestTests {
 
     /// A session without a browser, and a request to the provider's demo resource.
     private func withSession(
+        _ configuration: LocalProvider.Configuration = .demo, dpop: DPoPAlgorithm? = nil,
         _ test: (LocalProvider, AuthState, URLRequest) async throws -> Void
     ) async throws {
-        let provider = try await LocalProvider.start(.demo)
+        let provider = try await LocalProvider.start(configuration)
         do {
             let client = Client(
                 id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret")),
-                provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)))
+                provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)), dpop: dpop)
             let state = try await AuthState(
                 presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: .live)
             var request = URLRequest(url: try #require(URL(string: provider.url(.api))))
@@ -53,6 +54,24 @@ struct URLRequestTests {
             #expect(ready.value(forHTTPHeaderField: "Authorization") == token.authorization)
             #expect(ready.url == request.url && ready.httpMethod == "POST" && ready.httpBody == request.httpBody)
             #expect(ready.value(forHTTPHeaderField: "Content-Type") == "text/plain")
+        }
+    }
+
+    @Test func `a token that is bound to a key goes with a proof, and a nonce is learnt on the way`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.dpopNonce = .required()
+        try await withSession(configuration, dpop: .es256) { provider, state, request in
+            let session = AuthenticatedURLSession(state)
+            try await expect(200, session, request)
+            provider.forgetDPoPNonces()
+            try await expect(200, session, request)
+            #expect(provider.count(.api) == 3)
+            let sent = try #require(provider.log(.api).last)
+            #expect(sent.headers[.authorization]?.hasPrefix("DPoP ") == true)
+            #expect(sent.headers[values: .dpop].count == 1)
+            // By hand, for an HTTP client of the app's own.
+            let ready = try await state.authenticate(request)
+            #expect(ready.value(forHTTPHeaderField: "DPoP") != nil)
         }
     }
 

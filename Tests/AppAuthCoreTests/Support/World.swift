@@ -48,10 +48,11 @@ extension World {
         _ client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: AuthorizationRequest.Options = .init()
     ) async throws -> AuthorizationResponse {
-        let listener = try LoopbackRedirectListener()
+        let listener = try LoopbackRedirectListener(responseMode: options.responseMode ?? .query)
         defer { listener.close() }
-        let request = try AuthorizationRequest(
-            client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
+        let request = try await AuthorizationRequest(
+            client: client, redirectURI: listener.redirectURI, scope: scope, options: options
+        ).prepared(in: environment)
         async let lastPage = browser.visit(request.url)
         let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             do { return try request.response(fromQuery: query).map(Result.success) } catch {

@@ -1,0 +1,164 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// RFC 9449, at a real server that checks every proof.
+@Suite(.timeLimit(.minutes(1)))
+struct DPoPSessionTests {
+    @Test(arguments: DPoPAlgorithm.allCases)
+    func `a session's tokens are bound to its key, from the code on`(algorithm: DPoPAlgorithm) async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound(algorithm))
+            let token = try await state.freshAccessToken()
+            #expect(token.type == .dpop)
+            let first = try #require(world.provider.log(.authorization).first?.query["dpop_jkt"])
+            #expect(first == state.proof?.key.thumbprint)
+            #expect(try await state.userInfo().subject == "248289761001")
+            let sent = try #require(world.provider.log(.userInfo).last)
+            #expect(sent.headers[.authorization]?.hasPrefix("DPoP ") == true)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(try await state.userInfo().subject == "248289761001")
+        }
+    }
+
+    // fapi2-…-happy-path
+    @Test func `a server that wants a nonce gets it, and the code and the token are sent again once`() async throws {
+        var configuration = Self.strict
+        configuration.dpopNonce = .required()
+        try await World.run(configuration) { world in
+            let state = try await world.signIn(world.bound())
+            // The challenge and the answer; the resource of the same server then knows the nonce.
+            #expect(world.provider.count(.token) == 2)
+            _ = try await state.userInfo()
+            #expect(world.provider.count(.userInfo) == 1)
+            // A nonce that the server has forgotten is replaced in the same call.
+            world.provider.forgetDPoPNonces()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 4)
+            world.provider.forgetDPoPNonces()
+            #expect(try await state.userInfo().subject == "248289761001")
+            #expect(world.provider.count(.userInfo) == 3)
+        }
+    }
+
+    @Test func `the key is kept with the session, in whatever process it goes on`() async throws {
+        try await World.run(Self.strict) { world in
+            let store = MemoryTokenStore()
+            let state = try await world.signIn(world.bound(), store: store)
+            let again = try #require(try await AuthState(restoring: store, environment: world.environment))
+            #expect(again.proof?.key == state.proof?.key)
+            _ = try await again.freshAccessToken(forceRefresh: true)
+            #expect(try await again.userInfo().subject == "248289761001")
+            let bytes = try await again.record.encoded()
+            #expect(try AuthStateRecord(decoding: bytes, from: "here").proofKey == state.proof?.key)
+        }
+    }
+
+    @Test func `a pushed request and the code that follows are bound too`() async throws {
+        var configuration = Self.strict
+        (configuration.requiresPushedRequests, configuration.dpopNonce) = (true, .required())
+        try await World.run(configuration) { world in
+            let state = try await world.signIn(world.bound())
+            #expect(try await state.userInfo().subject == "248289761001")
+            let pushed = try #require(world.provider.log(.pushedAuthorization).last)
+            #expect(pushed.headers[.dpop] != nil)
+            #expect(pushed.form["dpop_jkt"] == state.proof?.key.thumbprint)
+        }
+    }
+
+    @Test func `each sign-in has a key of its own`() async throws {
+        try await World.run(Self.strict) { world in
+            let (first, second) = (try await world.signIn(world.bound()), try await world.signIn(world.bound()))
+            #expect(first.proof?.key.thumbprint != second.proof?.key.thumbprint)
+        }
+    }
+
+    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)
+            let unbound = await authError { try await world.signIn(world.bound()) }
+            #expect(unbound?.code == .invalidResponse)
+            #expect(unbound?.message.contains("expected the token type DPoP, found 'Bearer'") == true)
+            world.provider.fault(.editDocument { $0["token_type"] = "dpop" }, at: .token)
+            let bound = await authError { try await world.signIn() }
+            #expect(bound?.message.contains("expected the token type Bearer, found 'dpop'") == true)
+            // fapi2-…-token-type-case-insensitivity
+            world.provider.fault(.editDocument { $0["token_type"] = "dPOP" }, at: .token)
+            _ = try await world.signIn(world.bound())
+        }
+    }
+
+    @Test func `a resource that takes the token for dead by the scheme DPoP gets a new one`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            world.provider.fault(
+                .status(.unauthorized, [.wwwAuthenticate: #"dPoP algs="ES256", error="invalid_token""#]), at: .userInfo)
+            #expect(try await state.userInfo().subject == "248289761001")
+            #expect(world.provider.count(.userInfo) == 2)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a server that is never content is asked twice`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            let name = try #require(HTTPField.Name("DPoP-Nonce"))
+            for nonce in ["a", "b", "c"] {
+                world.provider.fault(
+                    .status(.badRequest, [name: nonce], json: ["error": "use_dpop_nonce"]), at: .token, times: 1)
+            }
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == "use_dpop_nonce")
+            #expect(world.provider.count(.token) == 3)
+            // That was no end of the session.
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `a machine whose clock is an hour behind is bound all the same`() async throws {
+        try await World.run(Self.strict, providerAhead: 3600) { world in
+            let state = try await world.signIn(world.bound())
+            #expect(try await state.userInfo().subject == "248289761001")
+        }
+    }
+
+    @Test func `the end of a session takes its key along, and its claims stay`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let record = await state.record
+            #expect(record.proofKey == nil)
+            #expect(record.idToken != nil)
+        }
+    }
+
+    @Test func `no record, error or log shows the key`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            _ = try await state.userInfo()
+            let record = await state.record
+            var dumped = ""
+            dump(record, to: &dumped)
+            for text in [dumped, "\(record)", world.log.lines.joined()] {
+                #expect(!text.contains("PRIVATE KEY"))
+                #expect(!text.contains(state.proof?.key.pem.reveal().split(separator: "\n").dropFirst().first ?? ""))
+            }
+        }
+    }
+
+    private static var strict: LocalProvider.Configuration {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients[0].requiresDPoP = true
+        return configuration
+    }
+}
+
+extension World {
+    func bound(_ algorithm: DPoPAlgorithm = .es256) async throws -> Client {
+        Client(id: "demo", provider: try await metadata(), dpop: algorithm)
+    }
+}
