@@ -73,7 +73,7 @@ import Testing
             ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw+cM", "invalid_request"),
             ("prompt", "sleep", "invalid_request"), ("prompt", "none login", "invalid_request"),
             ("max_age", "soon", "invalid_request"), ("max_age", "-1", "invalid_request"),
-            ("display", "hologram", "invalid_request"), ("request", "eyJ", "request_not_supported"),
+            ("display", "hologram", "invalid_request"), ("request", "eyJ", "invalid_request_object"),
             ("request_uri", "https://a.example/r", "request_uri_not_supported"),
             ("registration", "{}", "registration_not_supported"), ("claims", "[]", "invalid_request"),
             (

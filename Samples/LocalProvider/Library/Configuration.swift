@@ -41,6 +41,8 @@ extension LocalProvider {
         package var requiresState = true
         /// Authorization requests come pushed or not at all (RFC 9126 §5).
         package var requiresPushedRequests = false
+        /// Authorization requests come as signed request objects or not at all (RFC 9101 §10.5).
+        package var requiresSignedRequestObjects = false
         /// `iss` in authorization answers (RFC 9207).
         package var sendsIssuerParameter = true
         /// What DPoP proofs may be signed with.

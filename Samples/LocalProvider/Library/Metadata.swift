@@ -51,7 +51,6 @@ enum Metadata {
             "claim_types_supported": ["normal"],
             "claims_supported": .array(claims.map(JSON.string)),
             "claims_parameter_supported": true,
-            "request_parameter_supported": false,
             // Discovery §3: the default is true.
             "request_uri_parameter_supported": false,
             "authorization_response_iss_parameter_supported": .bool(context.configuration.sendsIssuerParameter),
@@ -70,7 +69,7 @@ enum Metadata {
     }
 
     /// What each extension adds.
-    private static let extensions = [PushedRequests.describe, DPoP.describe]
+    private static let extensions = [PushedRequests.describe, DPoP.describe, RequestObject.describe]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,

@@ -48,4 +48,12 @@ package struct RegisteredClient: Sendable {
     }
 
     var isPublic: Bool { secret == nil && keys.isEmpty }
+
+    /// Whether one of its keys made the signature.
+    func hasSigned(_ jws: JWS, _ algorithm: SignatureAlgorithm) -> Bool {
+        keys.contains { key in
+            (jws.header.kid == nil || key.kid == nil || jws.header.kid == key.kid) && key.fits(algorithm)
+                && (try? VerificationKey(key)).map { jws.isSigned(by: $0, algorithm: algorithm) } ?? false
+        }
+    }
 }

@@ -11,8 +11,8 @@ struct AuthorizationChecks {
     func form() throws(OAuthFailure) {
         // RFC 6749 §3.1: request parameters MUST NOT be included more than once.
         if let name = parameters.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
-        // Core §6: request objects are an option that this provider does not have; Core §3.1.2.6 has the codes.
-        for name in ["request", "request_uri", "registration"] where parameters[name] != nil {
+        // Core §6.2, §7.2.1: options that this provider does not have; Core §3.1.2.6 has the codes.
+        for name in ["request_uri", "registration"] where parameters[name] != nil {
             throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
         }
         guard let type = parameters["response_type"] else { throw .invalidRequest("expected a response_type") }

@@ -3,7 +3,6 @@ internal import JOSE
 /// An authorization request that passed every check (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
 struct AuthorizationRequest: Sendable {
     let client: RegisteredClient
-    let redirectURI: String
     let wayBack: AuthorizationReturn
     let nonce: String?
     /// What is asked for and can be granted to this client.
@@ -19,8 +18,10 @@ struct AuthorizationRequest: Sendable {
     let resources: [String]
     /// The subject of the `id_token_hint`: only this person may sign in.
     let hintedSubject: String?
-    /// Everything that was sent, parameters of a particular provider included.
+    /// Everything that counts, parameters of a particular provider included.
     let parameters: Parameters
+
+    var redirectURI: String { wayBack.redirectURI }
 }
 
 /// Why an authorization request is refused, and where the refusal is shown.
@@ -47,17 +48,14 @@ struct AuthorizationReturn: Sendable {
 extension AuthorizationRequest {
     init(_ parameters: Parameters, _ context: Context) throws(AuthorizationRefusal) {
         let client = try Self.client(parameters, context)
-        let redirectURI = try Self.redirectURI(parameters, client)
-        let states = parameters.values("state")
-        let wayBack = AuthorizationReturn(
-            redirectURI: redirectURI, state: states.count == 1 ? parameters["state"] : nil,
-            mode: parameters["response_mode"].flatMap(AuthorizationReturn.ResponseMode.init(rawValue:)) ?? .query)
+        let parameters = try RequestObject(context: context, client: client).opened(parameters)
+        let wayBack = try AuthorizationReturn(parameters, client)
         do {
             let checks = AuthorizationChecks(parameters: parameters, client: client, context: context)
             try checks.form()
             try context.configuration.addition?.check(parameters)
             (self.client, self.parameters) = (client, parameters)
-            (self.redirectURI, self.wayBack) = (redirectURI, wayBack)
+            self.wayBack = wayBack
             nonce = parameters["nonce"]
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)
@@ -86,10 +84,11 @@ extension AuthorizationRequest {
         }
         return client
     }
+}
 
-    private static func redirectURI(_ parameters: Parameters, _ client: RegisteredClient) throws(AuthorizationRefusal)
-        -> String
-    {
+extension AuthorizationReturn {
+    /// - Throws: A refusal that stays on a page, where the redirect URI is none of the client's.
+    init(_ parameters: Parameters, _ client: RegisteredClient) throws(AuthorizationRefusal) {
         let uris = parameters.values("redirect_uri")
         guard uris.count == 1, let uri = parameters["redirect_uri"] else {
             throw AuthorizationRefusal(.invalidRequest("expected one redirect_uri, found \(uris.count)"))
@@ -98,6 +97,8 @@ extension AuthorizationRequest {
             throw AuthorizationRefusal(
                 .invalidRequest("the redirect_uri is none that the client \(client.id) has registered"))
         }
-        return uri
+        let states = parameters.values("state")
+        (redirectURI, state) = (uri, states.count == 1 ? parameters["state"] : nil)
+        mode = parameters["response_mode"].flatMap(ResponseMode.init(rawValue:)) ?? .query
     }
 }

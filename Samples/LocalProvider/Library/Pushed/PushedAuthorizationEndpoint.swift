@@ -25,8 +25,9 @@ struct PushedAuthorizationEndpoint {
     private func authorization(
         _ form: Parameters, _ client: RegisteredClient
     ) throws(OAuthFailure) -> AuthorizationRequest {
+        let parameters = try RequestObject.pushed(form.without(ClientAuthentication.parameters), by: client)
         do throws(AuthorizationRefusal) {
-            return try AuthorizationRequest(form.without(ClientAuthentication.parameters), context)
+            return try AuthorizationRequest(parameters, context)
         } catch {
             throw error.failure
         }

@@ -42,10 +42,7 @@ struct ClientAssertion {
             isSigned = client.secret.map { jws.isSigned(bySecret: Array($0.utf8), algorithm: algorithm) } ?? false
         } else if let algorithm = SignatureAlgorithm(rawValue: jws.header.alg) {
             method = .privateKeyJWT
-            isSigned = client.keys.contains { key in
-                (jws.header.kid == nil || key.kid == nil || jws.header.kid == key.kid) && key.fits(algorithm)
-                    && (try? VerificationKey(key)).map { jws.isSigned(by: $0, algorithm: algorithm) } ?? false
-            }
+            isSigned = client.hasSigned(jws, algorithm)
         } else {
             throw .invalidClient("the assertion's algorithm is not known")
         }

@@ -1,0 +1,135 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Authorization requests that the client has signed (RFC 9101): the parameters are the claims of a token.
+struct RequestObject {
+    let context: Context
+    let client: RegisteredClient
+
+    /// `none` is not among them (RFC 9101 §10.5).
+    private static let algorithms = SignatureAlgorithm.allCases
+    /// How old an object may be, and how long good, in seconds (FAPI 2.0 Message Signing §5.3.1).
+    private static let longestLifetime = 3600.0
+    private static let leeway = 60.0
+
+    /// The parameters that count: those in the object where there is one, and then no others (RFC 9101 §5, §6.3).
+    func opened(_ outside: Parameters) throws(AuthorizationRefusal) -> Parameters {
+        do throws(OAuthFailure) {
+            guard let text = outside["request"] else {
+                guard !context.configuration.requiresSignedRequestObjects else {
+                    throw .invalidRequest("expected a signed request object")
+                }
+                return outside
+            }
+            // §5: not both of them.
+            guard outside.values("request").count == 1, outside["request_uri"] == nil else {
+                throw .invalidRequest("expected one request and no request_uri")
+            }
+            return try parameters(text)
+        } catch {
+            // An object that is not good says nothing; what stands beside it may name a way back that is registered.
+            throw AuthorizationRefusal(error, wayBack: try? AuthorizationReturn(outside, client))
+        }
+    }
+
+    private func parameters(_ text: String) throws(OAuthFailure) -> Parameters {
+        guard let jws = try? JWS(compact: text), let claims = (try? JSON(parsing: jws.payload))?.object else {
+            throw .invalidRequestObject("expected a signed token with an object inside")
+        }
+        // §6.2, and RFC 8725 §3.11: a token that says it is of another type is one.
+        guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), Self.algorithms.contains(algorithm) else {
+            throw .invalidRequestObject("expected a signature, and not by a shared secret")
+        }
+        guard [nil, "JWT", "oauth-authz-req+jwt"].contains(jws.header.typ) else {
+            throw .invalidRequestObject("expected the typ oauth-authz-req+jwt")
+        }
+        guard client.hasSigned(jws, algorithm) else {
+            throw .invalidRequestObject("the request object is not signed by a key of the client")
+        }
+        try checkOrigin(of: claims)
+        try checkTime(of: claims)
+        return try Self.parameters(in: claims)
+    }
+
+    private func checkOrigin(of claims: JSON.Object) throws(OAuthFailure) {
+        // §5: the same inside and outside, where the client was found by it.
+        guard claims["client_id"]?.string == client.id else {
+            throw .invalidRequestObject("expected the client_id of the request inside the object")
+        }
+        // §4.
+        guard claims["iss"]?.string == client.id else {
+            throw .invalidRequestObject("expected iss to be the client")
+        }
+        let audience = claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] } ?? []
+        guard audience.contains(context.issuer.identifier) else {
+            throw .invalidRequestObject("expected aud to be the issuer")
+        }
+        // §10.8: or it could be taken for a client assertion.
+        guard claims["sub"]?.string != client.id else {
+            throw .invalidRequestObject("expected no sub that is the client")
+        }
+        // §4.
+        guard claims["request"] == nil, claims["request_uri"] == nil else {
+            throw .invalidRequestObject("expected neither request nor request_uri inside the object")
+        }
+    }
+
+    /// FAPI 2.0 Message Signing §5.3.1: both times are there, the first at most an hour ago, the second at most an hour
+    /// after it.
+    private func checkTime(of claims: JSON.Object) throws(OAuthFailure) {
+        let now = context.now.timeIntervalSince1970
+        guard let start = claims["nbf"]?.double, start <= now + Self.leeway, start >= now - Self.longestLifetime else {
+            throw .invalidRequestObject("expected an nbf within the last hour")
+        }
+        guard let end = claims["exp"]?.double, end > now - Self.leeway, end <= start + Self.longestLifetime else {
+            throw .invalidRequestObject("expected an exp that is to come, within an hour of nbf")
+        }
+    }
+
+    /// What concerns the token and is no parameter of the request.
+    private static let tokenClaims: Set = ["iss", "aud", "sub", "exp", "nbf", "iat", "jti"]
+
+    /// §4: strings as they are, numbers in their digits, objects and lists as JSON. RFC 8707 §2: `resource` may be a list.
+    private static func parameters(in claims: JSON.Object) throws(OAuthFailure) -> Parameters {
+        var entries: [Parameters.Entry] = []
+        for member in claims.members where !tokenClaims.contains(member.name) {
+            let values: [String]
+            switch member.value {
+            case .string(let text): values = [text]
+            case .number(let number): values = [number.text]
+            case .array where member.name == "resource": values = member.value.strings ?? []
+            case .array, .object: values = [member.value.serialized()]
+            case .bool, .null:
+                throw .invalidRequestObject("the parameter \(member.name.forDescription) is no text")
+            }
+            entries += values.map { Parameters.Entry(name: member.name, value: $0) }
+        }
+        return Parameters(entries)
+    }
+}
+
+extension RequestObject {
+    /// RFC 9126 §3: beside a pushed object stands client authentication alone; the client_id need not.
+    static func pushed(_ form: Parameters, by client: RegisteredClient) throws(OAuthFailure) -> Parameters {
+        guard form["request"] != nil else { return form }
+        guard Set(form.names).isSubset(of: ["request", "client_id"]) else {
+            throw .invalidRequest("expected nothing but client authentication beside the request object")
+        }
+        let named = form["client_id"] == nil ? [Parameters.Entry(name: "client_id", value: client.id)] : []
+        return Parameters(form.entries + named)
+    }
+
+    /// RFC 9101 §9, §10.5; OpenID Connect Discovery §3.
+    static func describe(_ document: inout JSON.Object, _ context: Context) {
+        document["request_parameter_supported"] = true
+        document["require_signed_request_object"] = .bool(context.configuration.requiresSignedRequestObjects)
+        document["request_object_signing_alg_values_supported"] = .array(algorithms.map { .string($0.rawValue) })
+    }
+}
+
+extension OAuthFailure {
+    /// RFC 9101 §7.
+    fileprivate static func invalidRequestObject(_ description: String) -> OAuthFailure {
+        OAuthFailure("invalid_request_object", description)
+    }
+}
