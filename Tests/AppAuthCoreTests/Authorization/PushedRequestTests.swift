@@ -52,7 +52,6 @@ struct PushedRequestTests {
     @Test func `what the server finds wrong is said before the browser opens`() async throws {
         try await World.run { world in
             var options = pushed
-            options.additionalParameters = [.init("display", "hologram"), .init("registration", "x")]
             options.prompt = ["none", "login"]
             let error = await authError { try await world.authorize(world.client(), options: options) }
             #expect(error?.code == "invalid_request")

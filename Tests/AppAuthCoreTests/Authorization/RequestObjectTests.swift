@@ -1,6 +1,7 @@
 import AppAuthCore
 import Foundation
 import JOSE
+import LocalProvider
 import Testing
 
 /// RFC 9101 §4, §10; OpenID Connect Core §6.1.
@@ -65,6 +66,33 @@ struct RequestObjectTests {
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.contains("RS256") == true)
         #expect(try await request(options, algorithms: ["ES256"]).signed(in: environment).url.contains("request="))
+    }
+
+    @Test(arguments: [false, true])
+    func `a server that requires signed requests takes ours, pushed or not`(isPushed: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        (configuration.requiresSignedRequestObjects, configuration.requiresPushedRequests) = (true, isPushed)
+        configuration.clients[0].keys = [signer.publicKey]
+        configuration.clients[0].authentication = [.privateKeyJWT]
+        try await World.run(configuration) { world in
+            var environment = world.environment
+            environment.clientKey = { [signer] _ in try ClientKey(pem: signer.pem) }
+            var options = AuthorizationRequest.Options()
+            (options.signingKeyName, options.maxAge) = ("mine", 600)
+            let response = try await world.authorize(
+                world.client("demo", .privateKeyJWT(keyNamed: "mine")), options: options, in: environment)
+            let state = try await AuthState(
+                exchanging: response, store: MemoryTokenStore(), environment: environment)
+            #expect(await state.record.idToken?.subject == "248289761001")
+            let names = try #require(world.provider.log(.authorization).first).query.names.sorted()
+            let signed = ["client_id", "request", "response_type", "scope"]
+            #expect(names == (isPushed ? ["client_id", "request_uri"] : signed))
+            if isPushed {
+                let form = try #require(world.provider.log(.pushedAuthorization).first).form
+                #expect(
+                    form.names.sorted() == ["client_assertion", "client_assertion_type", "client_id", "request"])
+            }
+        }
     }
 
     private func request(

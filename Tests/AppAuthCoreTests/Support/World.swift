@@ -46,13 +46,13 @@ extension World {
     /// Goes through the provider's pages as alice.
     func authorize(
         _ client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
-        options: AuthorizationRequest.Options = .init()
+        options: AuthorizationRequest.Options = .init(), in environment: Environment? = nil
     ) async throws -> AuthorizationResponse {
         let listener = try LoopbackRedirectListener(responseMode: options.responseMode ?? .query)
         defer { listener.close() }
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
-        ).prepared(in: environment)
+        ).prepared(in: environment ?? self.environment)
         async let lastPage = browser.visit(request.url)
         let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             do { return try request.response(fromQuery: query).map(Result.success) } catch {
