@@ -69,7 +69,9 @@ enum Metadata {
     }
 
     /// What each extension adds.
-    private static let extensions = [PushedRequests.describe, DPoP.describe, RequestObject.describe]
+    private static let extensions = [
+        PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
+    ]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,

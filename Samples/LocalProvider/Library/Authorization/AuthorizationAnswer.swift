@@ -17,24 +17,28 @@ struct AuthorizationAnswer {
                 grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,
                 confirmation: request.confirmation, expiresAt: now.adding(context.configuration.codeLifetime))
         }
-        return back(request.wayBack, [("code", code)], request.language)
+        return try back(request.wayBack, [("code", code)], request.language)
     }
 
     /// With an error (RFC 6749 §4.1.2.1).
-    func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String) -> Reply {
-        back(wayBack, [("error", error), ("error_description", description)])
+    func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String) throws -> Reply {
+        try back(wayBack, [("error", error), ("error_description", description)])
     }
 
     private func back(
         _ wayBack: AuthorizationReturn, _ parameters: [(name: String, value: String)], _ language: Language = .en
-    ) -> Reply {
+    ) throws -> Reply {
         var parameters = parameters
         if let state = wayBack.state { parameters.append(("state", state)) }
-        // RFC 9207 §2: in every answer, errors included.
-        if context.configuration.sendsIssuerParameter { parameters.append(("iss", context.issuer.identifier)) }
-        return switch wayBack.mode {
-        case .query: .redirect(to: wayBack.redirectURI.appending(parameters))
-        case .formPost: Pages(context: context).formPost(parameters, to: wayBack.redirectURI, language)
+        if wayBack.mode.isJWT {
+            let token = try AuthorizationResponseJWT(context: context).token(parameters, for: wayBack.client)
+            parameters = [("response", token)]
+        } else if context.configuration.sendsIssuerParameter {
+            // RFC 9207 §2: in every answer, errors included; §2.4: a signed one has it inside.
+            parameters.append(("iss", context.issuer.identifier))
         }
+        return wayBack.mode.isFormPost
+            ? Pages(context: context).formPost(parameters, to: wayBack.redirectURI, language)
+            : .redirect(to: wayBack.redirectURI.appending(parameters))
     }
 }

@@ -23,7 +23,8 @@ struct AuthorizationChecks {
             throw OAuthFailure("unauthorized_client", "the client may not use authorization codes")
         }
         if let mode = parameters["response_mode"], AuthorizationReturn.ResponseMode(rawValue: mode) == nil {
-            throw .invalidRequest("expected the response_mode query or form_post")
+            let known = AuthorizationReturn.ResponseMode.allCases.map(\.rawValue)
+            throw .invalidRequest("expected a response_mode of \(known.joined(separator: ", "))")
         }
         // Core §3.1.2.1: state is RECOMMENDED; asked for here, so that a client that forgets it is found out.
         if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }

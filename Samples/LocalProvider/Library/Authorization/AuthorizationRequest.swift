@@ -37,12 +37,23 @@ struct AuthorizationRefusal: Error {
 
 /// The way back to the client.
 struct AuthorizationReturn: Sendable {
+    let client: RegisteredClient
     let redirectURI: String
     let state: String?
     let mode: ResponseMode
 
-    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode.
-    enum ResponseMode: String, Sendable, CaseIterable { case query, formPost = "form_post" }
+    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode, JWT Secured Authorization Response Mode §2.3.
+    enum ResponseMode: String, Sendable, CaseIterable {
+        case query
+        case formPost = "form_post"
+        case queryJWT = "query.jwt"
+        case formPostJWT = "form_post.jwt"
+        /// As ``queryJWT`` for a code alone.
+        case jwt
+
+        var isFormPost: Bool { self == .formPost || self == .formPostJWT }
+        var isJWT: Bool { self == .queryJWT || self == .formPostJWT || self == .jwt }
+    }
 }
 
 extension AuthorizationRequest {
@@ -98,7 +109,8 @@ extension AuthorizationReturn {
                 .invalidRequest("the redirect_uri is none that the client \(client.id) has registered"))
         }
         let states = parameters.values("state")
-        (redirectURI, state) = (uri, states.count == 1 ? parameters["state"] : nil)
+        (self.client, redirectURI) = (client, uri)
+        state = states.count == 1 ? parameters["state"] : nil
         mode = parameters["response_mode"].flatMap(ResponseMode.init(rawValue:)) ?? .query
     }
 }

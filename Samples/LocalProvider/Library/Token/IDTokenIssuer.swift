@@ -10,7 +10,7 @@ struct IDTokenIssuer {
         var header = JSON.Object()
         header["kid"] = .string(try context.keys.signing(algorithm).kid)
         header["typ"] = "JWT"
-        var draft = IDTokenDraft(
+        var draft = JWTDraft(
             header: header, claims: claims(issued, client, algorithm), signature: .key(algorithm))
         for case .editIDToken(let edit) in context.faults { edit(&draft) }
         return try draft.serialized(context.keys)
