@@ -5,7 +5,7 @@ internal import FoundationEssentials
 struct AuthorizationAnswer {
     let context: Context
 
-    /// With a code (RFC 6749 §4.1.2).
+    /// With a code (RFC 6749 §4.1.2), and an ID token where one is asked for (OpenID Connect Core §3.3.2.5).
     func grant(_ request: AuthorizationRequest, to signIn: Browser.SignIn) throws -> Reply {
         let (code, now) = (try OpaqueToken.make(), context.now)
         let grant = Grant(
@@ -17,7 +17,13 @@ struct AuthorizationAnswer {
                 grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,
                 confirmation: request.confirmation, expiresAt: now.adding(context.configuration.codeLifetime))
         }
-        return try back(request.wayBack, [("code", code)], request.language)
+        var parameters = [(name: "code", value: code)]
+        if request.responseTypes.contains("id_token") {
+            let token = try FrontChannelIDToken(context: context)
+                .token(grant, code: code, state: request.wayBack.state, request.client)
+            parameters.append(("id_token", token))
+        }
+        return try back(request.wayBack, parameters, request.language)
     }
 
     /// With an error (RFC 6749 §4.1.2.1).

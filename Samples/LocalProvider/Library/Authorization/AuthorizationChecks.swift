@@ -15,10 +15,6 @@ struct AuthorizationChecks {
         for name in ["request_uri", "registration"] where parameters[name] != nil {
             throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
         }
-        guard let type = parameters["response_type"] else { throw .invalidRequest("expected a response_type") }
-        guard type == "code" else {
-            throw OAuthFailure("unsupported_response_type", "expected the response_type code")
-        }
         guard client.grantTypes.contains("authorization_code") else {
             throw OAuthFailure("unauthorized_client", "the client may not use authorization codes")
         }

@@ -4,6 +4,7 @@ internal import JOSE
 struct AuthorizationRequest: Sendable {
     let client: RegisteredClient
     let wayBack: AuthorizationReturn
+    let responseTypes: Set<String>
     let nonce: String?
     /// What is asked for and can be granted to this client.
     let scopes: [String]
@@ -67,9 +68,11 @@ extension AuthorizationRequest {
             try context.configuration.addition?.check(parameters)
             (self.client, self.parameters) = (client, parameters)
             self.wayBack = wayBack
+            responseTypes = try checks.responseTypes()
             nonce = parameters["nonce"]
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)
+            try checks.hybrid(responseTypes, scopes, wayBack.mode)
             codeChallenge = try checks.codeChallenge()
             confirmation = try checks.dpopKey()
             maxAge = try checks.maxAge()
