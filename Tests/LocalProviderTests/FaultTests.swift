@@ -168,7 +168,7 @@ import Testing
 
     // MARK: ID tokens
 
-    private func idToken(_ provider: LocalProvider, _ fault: @escaping @Sendable (inout IDTokenDraft) -> Void)
+    private func idToken(_ provider: LocalProvider, _ fault: @escaping @Sendable (inout JWTDraft) -> Void)
         async throws -> String
     {
         provider.fault(.editIDToken(fault), at: .token)

@@ -4,25 +4,13 @@ import Testing
 
 /// OAuth 2.0 Form Post Response Mode: the answer as a page whose form leads to the client.
 @Suite struct FormPostTests {
-    /// The fields of the page's form, which has to lead to the redirect URI.
-    private func answer(_ page: Wire.Answer?) throws -> [String: String] {
-        let page = try #require(page)
-        #expect(page.status == 200)
-        #expect(page.header("Location") == nil)
-        #expect(page.header("Cache-Control") == "no-store")
-        let form = try #require(page.text.firstMatch(of: /<form method="post" action="([^"]+)">(?s:(.*))<\/form>/))
-        #expect(form.1 == Flow.redirectURI)
-        let fields = form.2.matches(of: /name="([^"]+)" value="([^"]*)"/)
-        return .init(fields.map { (String($0.1), TestBrowser.unescaped(String($0.2))) }) { first, _ in first }
-    }
-
     @Test func `the code is in the form, with state and iss, and is good`() async throws {
         try await withProvider { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             #expect(try await browser.open(flow.authorizationURL(["response_mode": "form_post"])) == nil)
             #expect(try await browser.signIn() == nil)
             #expect(try await browser.submit("allow") == nil)
-            let fields = try answer(browser.page)
+            let fields = try Flow.form(of: browser.page)
             #expect(Set(fields.keys) == ["code", "state", "iss"])
             #expect(fields["state"] == "st&te=ü")
             #expect(fields["iss"] == provider.issuer)
@@ -33,7 +21,7 @@ import Testing
     @Test func `an error is in the form too`() async throws {
         try await withProvider { provider in
             let url = Flow(provider: provider).authorizationURL(["response_mode": "form_post", "prompt": "none"])
-            let fields = try answer(try await Wire.send("GET", url))
+            let fields = try Flow.form(of: try await Wire.send("GET", url))
             #expect(fields["error"] == "login_required")
             #expect(fields["state"] == "st&te=ü")
         }
@@ -55,10 +43,13 @@ import Testing
         }
     }
 
-    @Test func `the metadata names both modes`() async throws {
+    @Test func `the metadata names the modes`() async throws {
         try await withProvider { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
-            #expect(metadata["response_modes_supported"]?.strings == ["query", "form_post"])
+            #expect(
+                metadata["response_modes_supported"]?.strings == [
+                    "query", "form_post", "query.jwt", "form_post.jwt", "jwt",
+                ])
         }
     }
 }

@@ -31,7 +31,9 @@ package final class LocalProvider: Sendable {
         guard path.isEmpty || (path.hasPrefix("/") && !path.hasSuffix("/") && !path.contains("?")) else {
             throw ProviderError("expected an issuer path like '/tenant', found '\(path)'")
         }
-        let algorithms = configuration.clients.flatMap { [$0.idTokenAlgorithm, $0.userInfoAlgorithm] }
+        let algorithms = configuration.clients.flatMap {
+            [$0.idTokenAlgorithm, $0.userInfoAlgorithm, $0.authorizationAlgorithm]
+        }
         let keys = try KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
         let host = host == "[::1]" ? "::1" : host
         let server = try await Server.listen(

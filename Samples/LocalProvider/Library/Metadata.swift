@@ -32,7 +32,6 @@ enum Metadata {
             "end_session_endpoint": .string(issuer.url(.endSession)),
             "device_authorization_endpoint": .string(issuer.url(.deviceAuthorization)),
             "scopes_supported": .array(scopes.map(JSON.string)),
-            "response_types_supported": ["code"],
             "response_modes_supported": .array(
                 AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": .array(
@@ -69,7 +68,10 @@ enum Metadata {
     }
 
     /// What each extension adds.
-    private static let extensions = [PushedRequests.describe, DPoP.describe, RequestObject.describe]
+    private static let extensions = [
+        PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
+        FrontChannelIDToken.describe,
+    ]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,

@@ -28,6 +28,8 @@ package struct RegisteredClient: Sendable {
     package var idTokenAlgorithm: SignatureAlgorithm?
     /// Signs its userinfo answers; nil for plain JSON (`userinfo_signed_response_alg`).
     package var userInfoAlgorithm: SignatureAlgorithm?
+    /// Signs its authorization responses where it wants them signed (`authorization_signed_response_alg`).
+    package var authorizationAlgorithm = SignatureAlgorithm.rs256
     /// Gets no tokens but those bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
     package var requiresDPoP = false
 

@@ -75,7 +75,7 @@ struct RefreshedIDTokenTests {
         try await World.run { world in
             let state = try await world.signIn()
             let nonce = try #require(await state.record.nonce).reveal()
-            let edits: [@Sendable (inout IDTokenDraft) -> Void] = [
+            let edits: [@Sendable (inout JWTDraft) -> Void] = [
                 { $0.claims["nonce"] = nil }, { $0.claims["nonce"] = .string(nonce) }, { $0.claims["nonce"] = nil },
             ]
             for edit in edits {

@@ -15,15 +15,12 @@ struct AuthorizationChecks {
         for name in ["request_uri", "registration"] where parameters[name] != nil {
             throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
         }
-        guard let type = parameters["response_type"] else { throw .invalidRequest("expected a response_type") }
-        guard type == "code" else {
-            throw OAuthFailure("unsupported_response_type", "expected the response_type code")
-        }
         guard client.grantTypes.contains("authorization_code") else {
             throw OAuthFailure("unauthorized_client", "the client may not use authorization codes")
         }
         if let mode = parameters["response_mode"], AuthorizationReturn.ResponseMode(rawValue: mode) == nil {
-            throw .invalidRequest("expected the response_mode query or form_post")
+            let known = AuthorizationReturn.ResponseMode.allCases.map(\.rawValue)
+            throw .invalidRequest("expected a response_mode of \(known.joined(separator: ", "))")
         }
         // Core §3.1.2.1: state is RECOMMENDED; asked for here, so that a client that forgets it is found out.
         if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }

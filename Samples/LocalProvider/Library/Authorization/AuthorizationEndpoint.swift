@@ -22,7 +22,7 @@ struct AuthorizationEndpoint {
         } catch let refusal as AuthorizationRefusal {
             let failure = refusal.failure
             guard let wayBack = refusal.wayBack else { return Pages(context: context).refusal(failure.description) }
-            return AuthorizationAnswer(context: context).refuse(wayBack, failure.code, failure.description)
+            return try AuthorizationAnswer(context: context).refuse(wayBack, failure.code, failure.description)
         }
     }
 
@@ -36,7 +36,7 @@ struct AuthorizationEndpoint {
         let answer = AuthorizationAnswer(context: context)
         switch context.step(of: interaction, browser) {
         case .finish(let signIn): return try answer.grant(authorization, to: signIn)
-        case .fail(let error, let description): return answer.refuse(authorization.wayBack, error, description)
+        case .fail(let error, let description): return try answer.refuse(authorization.wayBack, error, description)
         case .signIn, .chooseAccount, .consent:
             context.store.withLock { records in
                 records.browsers[browser.id] = browser

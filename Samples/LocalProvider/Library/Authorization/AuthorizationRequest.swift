@@ -4,6 +4,7 @@ internal import JOSE
 struct AuthorizationRequest: Sendable {
     let client: RegisteredClient
     let wayBack: AuthorizationReturn
+    let responseTypes: Set<String>
     let nonce: String?
     /// What is asked for and can be granted to this client.
     let scopes: [String]
@@ -37,12 +38,23 @@ struct AuthorizationRefusal: Error {
 
 /// The way back to the client.
 struct AuthorizationReturn: Sendable {
+    let client: RegisteredClient
     let redirectURI: String
     let state: String?
     let mode: ResponseMode
 
-    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode.
-    enum ResponseMode: String, Sendable, CaseIterable { case query, formPost = "form_post" }
+    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode, JWT Secured Authorization Response Mode §2.3.
+    enum ResponseMode: String, Sendable, CaseIterable {
+        case query
+        case formPost = "form_post"
+        case queryJWT = "query.jwt"
+        case formPostJWT = "form_post.jwt"
+        /// As ``queryJWT`` for a code alone.
+        case jwt
+
+        var isFormPost: Bool { self == .formPost || self == .formPostJWT }
+        var isJWT: Bool { self == .queryJWT || self == .formPostJWT || self == .jwt }
+    }
 }
 
 extension AuthorizationRequest {
@@ -56,9 +68,11 @@ extension AuthorizationRequest {
             try context.configuration.addition?.check(parameters)
             (self.client, self.parameters) = (client, parameters)
             self.wayBack = wayBack
+            responseTypes = try checks.responseTypes()
             nonce = parameters["nonce"]
             prompts = try checks.prompts()
             scopes = try checks.scopes(prompts)
+            try checks.hybrid(responseTypes, scopes, wayBack.mode)
             codeChallenge = try checks.codeChallenge()
             confirmation = try checks.dpopKey()
             maxAge = try checks.maxAge()
@@ -98,7 +112,8 @@ extension AuthorizationReturn {
                 .invalidRequest("the redirect_uri is none that the client \(client.id) has registered"))
         }
         let states = parameters.values("state")
-        (redirectURI, state) = (uri, states.count == 1 ? parameters["state"] : nil)
+        (self.client, redirectURI) = (client, uri)
+        state = states.count == 1 ? parameters["state"] : nil
         mode = parameters["response_mode"].flatMap(ResponseMode.init(rawValue:)) ?? .query
     }
 }

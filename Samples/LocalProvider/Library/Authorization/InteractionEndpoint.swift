@@ -41,7 +41,7 @@ struct InteractionEndpoint {
             return try AuthorizationAnswer(context: context).grant(interaction.request, to: signIn)
         case .fail(let error, let description):
             guard end(interaction) else { return over }
-            return AuthorizationAnswer(context: context).refuse(interaction.request.wayBack, error, description)
+            return try AuthorizationAnswer(context: context).refuse(interaction.request.wayBack, error, description)
         }
     }
 
@@ -54,7 +54,7 @@ struct InteractionEndpoint {
         switch (form["action"], step) {
         case ("deny", _):
             guard end(interaction) else { return over }
-            return AuthorizationAnswer(context: context)
+            return try AuthorizationAnswer(context: context)
                 .refuse(interaction.request.wayBack, "access_denied", "the person said no")
         // A form that a program submits may have no button.
         case ("sign-in", .signIn), (nil, .signIn):

@@ -24,7 +24,9 @@ package enum Fault: Sendable {
     /// Changes the JSON document of the answer (metadata, keys, tokens, claims), also before userinfo is signed.
     case editDocument(@Sendable (inout JSON.Object) -> Void)
     /// Changes the ID token before it is signed, or how it is signed.
-    case editIDToken(@Sendable (inout IDTokenDraft) -> Void)
+    case editIDToken(@Sendable (inout JWTDraft) -> Void)
+    /// The same of an authorization response that is a signed token (JARM).
+    case editAuthorizationResponse(@Sendable (inout JWTDraft) -> Void)
     /// Changes the answer in any way.
     case editReply(@Sendable (inout Reply) -> Void)
     /// Several at once.

@@ -5,21 +5,35 @@ internal import JOSE
 struct IDTokenIssuer {
     let context: Context
 
+    /// The one that comes with an access token (Core §3.1.3.6).
     func token(_ issued: IssuedTokens, _ client: RegisteredClient) throws -> String {
-        let algorithm = client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
+        let (grant, algorithm) = (issued.grant, algorithm(for: client))
+        var claims = claims(of: grant, for: client)
+        claims["nonce"] = issued.nonce.map(JSON.string)
+        claims["at_hash"] = .string(Self.hash(issued.accessToken, algorithm))
+        guard let user = grant.subject.flatMap(context.user) else { return try signed(claims, algorithm) }
+        let wanted = context.configuration.putsUserClaimsInIDToken ? user.claims(for: grant.scopes).members : []
+        for member in wanted { claims[member.name] = member.value }
+        for name in grant.claims.idToken where claims[name] == nil { claims[name] = user.claims[name] }
+        return try signed(claims, algorithm)
+    }
+
+    func algorithm(for client: RegisteredClient) -> SignatureAlgorithm {
+        client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
+    }
+
+    func signed(_ claims: JSON.Object, _ algorithm: SignatureAlgorithm) throws -> String {
         var header = JSON.Object()
         header["kid"] = .string(try context.keys.signing(algorithm).kid)
         header["typ"] = "JWT"
-        var draft = IDTokenDraft(
-            header: header, claims: claims(issued, client, algorithm), signature: .key(algorithm))
+        var draft = JWTDraft(header: header, claims: claims, signature: .key(algorithm))
         for case .editIDToken(let edit) in context.faults { edit(&draft) }
         return try draft.serialized(context.keys)
     }
 
-    private func claims(
-        _ issued: IssuedTokens, _ client: RegisteredClient, _ algorithm: SignatureAlgorithm
-    ) -> JSON.Object {
-        let (grant, now) = (issued.grant, context.now)
+    /// What every ID token of a grant says.
+    func claims(of grant: Grant, for client: RegisteredClient) -> JSON.Object {
+        let now = context.now
         var claims = JSON.Object()
         claims["iss"] = .string(context.issuer.identifier)
         claims["sub"] = grant.subject.map(JSON.string)
@@ -28,20 +42,14 @@ struct IDTokenIssuer {
         claims["exp"] = .number(.init(now.adding(context.configuration.idTokenLifetime).seconds))
         claims["iat"] = .number(.init(now.seconds))
         claims["auth_time"] = grant.authTime.map { .number(.init($0.seconds)) }
-        claims["nonce"] = issued.nonce.map(JSON.string)
         claims["acr"] = .string(Metadata.acr)
         // RFC 8176 §2.
         claims["amr"] = ["pwd"]
-        claims["at_hash"] = .string(Self.hash(issued.accessToken, algorithm))
-        guard let user = grant.subject.flatMap(context.user) else { return claims }
-        let wanted = context.configuration.putsUserClaimsInIDToken ? user.claims(for: grant.scopes).members : []
-        for member in wanted { claims[member.name] = member.value }
-        for name in grant.claims.idToken where claims[name] == nil { claims[name] = user.claims[name] }
         return claims
     }
 
     /// Core §3.1.3.6: the left half of the hash that the signature's algorithm uses.
-    private static func hash(_ token: String, _ algorithm: SignatureAlgorithm) -> String {
+    static func hash(_ token: String, _ algorithm: SignatureAlgorithm) -> String {
         let digest = algorithm.digest
         return Base64URL.encode(Array(digest.hash(token).prefix(digest.byteCount / 2)))
     }

@@ -1,7 +1,7 @@
 package import JOSE
 
-/// An ID token before it is signed, which a fault can change.
-package struct IDTokenDraft: Sendable {
+/// A token of the provider before it is signed, which a fault can change.
+package struct JWTDraft: Sendable {
     package enum Signature: Sendable {
         /// By the provider's key for the algorithm.
         case key(SignatureAlgorithm)
