@@ -102,6 +102,8 @@ import Testing
                 return try await signOut.run(state)
             }
             #expect(report.sessionEnded && report.revocations.allSatisfy { $0.error == nil })
+            let order = desk.double.log.map(\.endpoint).filter { [.revocation, .endSession].contains($0) }
+            #expect(order.prefix(3) == [.revocation, .revocation, .endSession])
             let revocations = desk.double.log(.revocation).map(\.form)
             #expect(revocations.map { $0["token_type_hint"] } == ["refresh_token", "access_token"])
             #expect(revocations.allSatisfy { $0["token"] != nil && $0["client_id"] == "seven-pass-app" })
