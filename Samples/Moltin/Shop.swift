@@ -8,16 +8,14 @@ struct Shop {
     private let server: String
     private let client: Client
     private let store: any TokenStore
-    private let environment: Environment
+    private var environment = Environment.live
 
-    init(server: String, clientID: String, secret: Secret, store: any TokenStore) throws {
-        (self.server, self.store) = (server, store)
+    init(at place: Server.Place) throws {
+        (server, store) = (place.url, place.store)
         client = Client(
-            id: clientID, authentication: .clientSecretPost(secret),
+            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/access_token"))
-        var environment = Environment.live
         environment.dialect = .moltin
-        self.environment = environment
     }
 
     /// Gets a token. From then on it is renewed whenever that is needed.

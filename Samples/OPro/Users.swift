@@ -2,109 +2,84 @@ internal import AppAuthLegacy
 internal import HTTPTypes
 internal import SampleSupport
 
-/// Who signs in.
-struct Person {
-    let name: String
-    let password: Secret
-}
-
 /// The users of an oPRO server, for an app that keeps its tokens in a file.
 struct Users {
-    let server: String
+    private let server: String
     private let client: Client
-    private let person: Person?
     private let store: FileTokenStore
-    private let environment: Environment
+    private var environment = Environment.live
 
-    init(server: String, clientID: String, secret: Secret, person: Person?, store: FileTokenStore) throws {
-        (self.server, self.person, self.store) = (server, person, store)
+    init(at place: Server.Place) throws {
+        (server, store) = (place.url, place.store)
         client = Client(
-            id: clientID, authentication: .clientSecretPost(secret),
+            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/token.json"))
-        var environment = Environment.live
         environment.dialect = .oPRO
-        self.environment = environment
     }
-
-    /// Signs in, unless an earlier start has.
-    func signIn() async throws {
-        if let state = try await AuthState(restoring: store, environment: environment), await state.record.end == nil {
-            return tell("Still signed in: the tokens are in \(store.place).")
-        }
-        guard let person else {
-            throw AuthError(
-                .signInRequired, .token, "expected --username and --password-file: nobody is signed in",
-                outcome: .notSent)
-        }
-        try await signIn(person)
-    }
-
-    private func signIn(_ person: Person) async throws {
-        // What .password(username:password:) makes, without its warning: RFC 9700 §2.4 forbids this grant to new apps.
-        let grant = try TokenGrant(
-            GrantType(rawValue: "password"), parameters: ["username": Secret(person.name), "password": person.password])
-        _ = try await AuthState(presenting: grant, as: client, store: store, environment: environment)
-        tell("Signed in as \(person.name).")
-    }
-
-    /// Makes a user, and signs in as that one.
-    func signInAsSomebodyNew() async throws {
-        let answer = try await environment.transport.send(exchange(.post, "/users/random.json"))
-        let user = try json(answer)
-        guard let name = user["username"]?.string, let password = user["password"]?.string else {
-            throw failure(answer)
-        }
-        tell("There is somebody new: \(name).")
-        try await signIn(Person(name: name, password: Secret(password)))
-    }
-
-    func show() async throws { tell(try await user(.get)) }
-
-    /// Changes the user by PUT or POST.
-    func change(_ method: HTTPRequest.Method, _ changes: [(String, JSON)]) async throws {
-        var user = JSON.Object()
-        for (name, value) in changes { user[name] = value }
-        tell("Changed by \(method): \(try await self.user(method, ["user": .object(user)]))")
-    }
-
-    /// Deletes the user, and forgets the tokens, which have ended with it.
-    func delete() async throws {
-        let answer = try await call(.delete, "/users/me.json")
-        guard answer.response.status.kind == .successful else { throw failure(answer) }
-        try await session.use { try await $0.forget() }
-        tell("Deleted the user.")
-    }
-
-    func refresh() async throws {
-        _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
-        tell("Refreshed: there is a new token.")
-    }
-
-    /// Asks oPRO what it thinks of a request's token.
-    func test() async throws {
-        let answer = try await json(call(.get, "/oauth_tests/show_me_the_money"))
-        tell("Test: \(answer["message"]?.string ?? "?")")
-    }
-
-    func signOut() async throws {
-        try await session.use { try await $0.forget() }
-        tell("Signed out.")
-    }
-
-    // MARK: Requests
 
     /// The tokens stay in their file, and are read from there for each action.
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
-    private func call(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> HTTPAnswer {
-        let exchange = try exchange(method, path, body)
-        return try await session.use { try await $0.send(exchange) }
+    func perform(
+        _ action: OProSample.Action, _ name: String?, _ password: Secret?, _ changes: [Assignment]
+    ) async throws {
+        switch action {
+        case .signIn: try await signIn(name, password)
+        case .randomUser: try await signInAsSomebodyNew()
+        case .show: tell(describe(try await call(.get, "/users/me.json")))
+        case .update, .post:
+            let method: HTTPRequest.Method = action == .update ? .put : .post
+            var user = JSON.Object()
+            for change in changes { user[change.name] = .string(change.value) }
+            tell("Changed by \(method): \(describe(try await call(method, "/users/me.json", ["user": .object(user)])))")
+        case .delete:
+            _ = try await call(.delete, "/users/me.json")
+            // The tokens have ended with the user.
+            try await session.use { try await $0.forget() }
+            tell("Deleted the user.")
+        case .refresh:
+            _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+            tell("Refreshed: there is a new token.")
+        case .test:
+            // What oPRO thinks of a request's token.
+            tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money")["message"]?.string ?? "?")")
+        case .signOut:
+            try await session.use { try await $0.forget() }
+            tell("Signed out.")
+        }
     }
 
-    private func user(_ method: HTTPRequest.Method, _ body: JSON? = nil) async throws -> String {
-        let user = try await json(call(method, "/users/me.json", body))
-        return ["username", "email", "twitter", "zip"].map { "\($0) \(user[$0]?.string ?? "-")" }.joined(
-            separator: ", ")
+    /// Signs in, unless an earlier start has.
+    private func signIn(_ name: String?, _ password: Secret?) async throws {
+        if let record = try await store.load(), record.end == nil {
+            return tell("Still signed in: the tokens are in \(store.place).")
+        }
+        guard let name, let password else {
+            throw AuthError(.signInRequired, .token, "expected --username and --password-file: nobody is signed in")
+        }
+        try await present(name, password)
+    }
+
+    private func signInAsSomebodyNew() async throws {
+        let user = try json(await environment.transport.send(exchange(.post, "/users/random.json")))
+        guard let name = user["username"]?.string, let password = user["password"]?.string else {
+            throw AuthError(.invalidResponse, .resource, "expected a username and a password from \(server)")
+        }
+        tell("There is somebody new: \(name).")
+        try await present(name, Secret(password))
+    }
+
+    private func present(_ name: String, _ password: Secret) async throws {
+        // What .password(username:password:) makes, without its warning: RFC 9700 §2.4 forbids this grant to new apps.
+        let grant = try TokenGrant(
+            GrantType(rawValue: "password"), parameters: ["username": Secret(name), "password": password])
+        _ = try await AuthState(presenting: grant, as: client, store: store, environment: environment)
+        tell("Signed in as \(name).")
+    }
+
+    private func call(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> JSON {
+        let exchange = try exchange(method, path, body)
+        return try json(await session.use { try await $0.send(exchange) })
     }
 
     private func exchange(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> HTTPExchange {
@@ -115,18 +90,16 @@ struct Users {
     }
 
     private func json(_ answer: HTTPAnswer) throws -> JSON {
-        guard answer.response.status == .ok, let json = try? JSON(parsing: answer.body) else { throw failure(answer) }
-        return json
+        let (status, json) = (answer.response.status, try? JSON(parsing: answer.body))
+        if status == .noContent { return .null }
+        if status == .ok, let json { return json }
+        // What the server says: a text, or a list of them.
+        let errors = json?["errors"]?.strings?.joined(separator: ", ") ?? json?["errors"]?.string
+        let why = errors ?? json?["message"]?.string ?? "expected JSON with status 200"
+        throw AuthError(.invalidResponse, .resource, "\(server) answered with status \(status.code): \(why)")
     }
 
-    /// What the server says: a text, or a list of them.
-    private func failure(_ answer: HTTPAnswer) -> AuthError {
-        let json = try? JSON(parsing: answer.body)
-        let errors = json?["errors"]
-        let why =
-            errors?.string ?? errors?.strings?.joined(separator: ", ") ?? json?["message"]?.string
-            ?? "expected JSON with status 200"
-        return AuthError(
-            .invalidResponse, .resource, "\(server) answered with status \(answer.response.status.code): \(why)")
+    private func describe(_ user: JSON) -> String {
+        ["username", "email", "twitter", "zip"].map { "\($0) \(user[$0]?.string ?? "-")" }.joined(separator: ", ")
     }
 }

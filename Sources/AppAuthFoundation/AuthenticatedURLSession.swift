@@ -9,9 +9,10 @@ internal import HTTPTypes
 /// let (data, response) = try await session.data(for: URLRequest(url: url))
 /// ```
 /// On Linux `URLSession` by itself follows redirects with the token, ignores its limit for the whole transfer and reads
-/// answers of any size. Here no redirect is followed (its answer comes back as it is), and both limits hold. What cannot
-/// be mended: URLs with IPv6 addresses fail, roots and client certificates of one's own cannot be set, and `http_proxy`
-/// counts even for loopback. ``AuthState/send(_:)`` has none of these faults.
+/// answers of any size; even an ephemeral one sends cookies back. Here no redirect is followed (its answer comes back as
+/// it is), both limits hold, and no cookie is kept. What cannot be mended: URLs with IPv6 addresses fail, roots and client
+/// certificates of one's own cannot be set, and `http_proxy` counts even for loopback. ``AuthState/send(_:)`` has none of
+/// these faults.
 ///
 /// Safe to share among tasks.
 public final class AuthenticatedURLSession: Sendable {
@@ -23,14 +24,14 @@ public final class AuthenticatedURLSession: Sendable {
     /// Makes a session of its own.
     ///
     /// - Parameters:
-    ///   - configuration: As for `URLSession`; by default one that keeps neither cookies nor answers.
+    ///   - configuration: As for `URLSession`; nil means one that keeps neither cookies nor answers.
     ///   - limits: How large an answer may be, and how long it may take; the other limits are `URLSession`'s own.
     public init(
-        _ state: AuthState, configuration: URLSessionConfiguration = .ephemeral, limits: HTTPLimits = .default
+        _ state: AuthState, configuration: URLSessionConfiguration? = nil, limits: HTTPLimits = .default
     ) {
         (self.state, self.limits) = (state, limits)
         transfers = URLTransfers(bodyBytes: limits.bodyBytes)
-        session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: nil)
+        session = URLSession(configuration: configuration ?? .forgetful, delegate: transfers, delegateQueue: nil)
     }
 
     deinit { session.invalidateAndCancel() }
@@ -84,5 +85,15 @@ public final class AuthenticatedURLSession: Sendable {
         } onCancel: {
             transfers.cancel(task, CancellationError())
         }
+    }
+}
+
+extension URLSessionConfiguration {
+    /// An ephemeral one still keeps cookies, in memory, and sends them with the next request, whosever token that has.
+    fileprivate static var forgetful: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.urlCache = nil
+        return configuration
     }
 }

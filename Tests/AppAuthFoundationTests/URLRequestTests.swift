@@ -123,6 +123,32 @@ struct URLRequestTests {
         }
     }
 
+    @Test func `a dead token is known by the server's own answer`() async throws {
+        try await withSession { provider, state, request in
+            var environment = Environment.live
+            environment.dialect.refusesToken = { $0.response.status == .badRequest }
+            let session = AuthenticatedURLSession(
+                AuthState(record: await state.record, store: MemoryTokenStore(), environment: environment))
+            provider.fault(.status(.badRequest), at: .api)
+            try await expect(200, session, request)
+            #expect(provider.count(.api) == 2 && provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `neither cookies nor answers are kept`() async throws {
+        try await withSession { provider, state, request in
+            var request = request
+            (request.httpMethod, request.httpBody) = ("GET", nil)
+            let session = AuthenticatedURLSession(state)
+            let first = Fault.status(.ok, [.setCookie: "a=b; Path=/", .cacheControl: "max-age=3600"])
+            provider.fault(first, at: .api)
+            try await expect(200, session, request)
+            try await expect(200, session, request)
+            #expect(provider.count(.api) == 2)
+            #expect(provider.log(.api).last?.headers[.cookie] == nil)
+        }
+    }
+
     @Test func `no redirect is followed, so that no other host gets the token`() async throws {
         try await withSession { provider, state, request in
             let other = try await LocalProvider.start(.demo)

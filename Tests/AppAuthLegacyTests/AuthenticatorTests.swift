@@ -75,6 +75,22 @@ struct AuthenticatorTests {
         }
     }
 
+    @Test func `an app's own fields go along, and the form's type is forced`() async throws {
+        try await withServer { server in
+            var environment = server.environment
+            environment.dialect.tokenRequest = { _, fields, _ in
+                fields[HTTPField.Name("X-App")!] = "harbour"
+                fields[.contentType] = "application/json"
+            }
+            _ = try await AuthState(
+                presenting: .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
+                as: server.client(), store: MemoryTokenStore(), environment: environment)
+            let request = try #require(server.provider.log(.token).first)
+            #expect(request.headers[HTTPField.Name("X-App")!] == "harbour")
+            #expect(request.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+        }
+    }
+
     @Test func `with id and secret the client authenticates by HTTP Basic, with an id alone by client_id`() async throws
     {
         try await withServer { server in

@@ -5,7 +5,11 @@ import Testing
 struct SampleHome: Sendable {
     let path: String
 
-    var session: String { path + "/session.json" }
+    var session: String { path + "/.local/state/seven-pass/session.json" }
+    /// The folder of what was built with the tests.
+    private static let products =
+        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
+    var program: String { Self.products + "/seven-pass" }
 
     /// How a start ended, and what it wrote.
     struct Outcome: Sendable, CustomStringConvertible {
@@ -50,13 +54,14 @@ struct SampleHome: Sendable {
     }
 
     /// Starts it with nothing of the test's own environment. There is no display, and the scripted browser is Alice's.
-    func start(_ arguments: [String], _ changes: [String: String] = [:], input: Pipe? = nil) throws -> Start {
-        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
+    func start(
+        _ arguments: [String], _ changes: [String: String] = [:], input: Pipe? = nil, program: String? = nil
+    ) throws -> Start {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: folder + "/seven-pass")
+        process.executableURL = URL(fileURLWithPath: program ?? self.program)
         process.arguments = arguments
         process.environment = [
-            "HOME": path, "PATH": "\(folder):/usr/bin:/bin", "LANG": "C.UTF-8", "BROWSER": "scripted-browser",
+            "HOME": path, "PATH": "\(Self.products):/usr/bin:/bin", "LANG": "C.UTF-8", "BROWSER": "scripted-browser",
             "SCRIPTED_BROWSER_FORM": "username=alice%40example.com&password=looking-glass",
         ].merging(changes) { $1 }
         process.standardInput = input ?? FileHandle.nullDevice

@@ -8,14 +8,14 @@ import Testing
 
 /// The built program `seven-pass`, as a person uses it.
 @Suite(.timeLimit(.minutes(2))) struct SampleTests {
-    @Test(arguments: [[], ["--facebook"], ["--facebook", "--facebook-app"]])
+    @Test(arguments: [[], ["--demo", "--headless"], ["--facebook"], ["--facebook", "--param", "fbapp_pres=1"]])
     func `the tour goes through at the double, which ends with it`(options: [String]) async throws {
         try await withSampleHome { home in
             let outcome = try await home.start(options).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let expected =
-                ["A double of 7Pass", "A scripted browser plays the person's part"]
-                + (options.isEmpty ? [] : ["Facebook has answered"])
+                ["A double of the server", "A scripted browser plays the person's part"]
+                + (options.contains("--facebook") ? ["Facebook has answered"] : [])
                 + [
                     "Signed in as Alice Liddell", "email: alice@example.com", "Added sms", "newsletter: accepted",
                     "sms: accepted", "Removed sms", "refresh_token was revoked", "access_token was revoked",
@@ -43,10 +43,10 @@ import Testing
                 #expect(desk.double.log(.authorization).last?.query["utm_campaign"] == "a23_45")
                 let me = try await home.start(["me"] + server).outcome()
                 #expect(me.status == 0 && me.output.contains("sub: 7p-248289761001"), "\(me)")
-                let added = try await home.start(["optins", "--add", "sms"] + server).outcome()
+                let added = try await home.start(["add-optin", "optins"] + server).outcome()
                 #expect(added.outputLines.last == "  sms: accepted", "\(added)")
-                try await home.start(["optins", "--add", "sms"] + server).outcome().fails(1, "optin_exists")
-                let removed = try await home.start(["optins", "--remove", "sms"] + server).outcome()
+                try await home.start(["add-optin"] + server).outcome().fails(1, "optin_exists")
+                let removed = try await home.start(["remove-optin", "optins", "--type", "sms"] + server).outcome()
                 #expect(removed.status == 0 && !removed.output.contains("sms:"), "\(removed)")
                 #expect(desk.double.count(.authorization) == 1)
                 let out = try await home.start(["logout"] + server).outcome()
@@ -59,17 +59,22 @@ import Testing
         }
     }
 
-    @Test func `an older registration has its secret in a file, and a wrong one is one line`() async throws {
+    @Test func `an older registration has its secret in a file for one, and a wrong one is one line`() async throws {
         try await withSevenPass { desk in
             try await withSampleHome { home in
-                for secret in ["wrong-secret\n", "legacy-secret\n"] {
+                for (secret, mode) in [
+                    ("wrong-secret\n", 0o600), ("legacy-secret\n", 0o644), ("legacy-secret\n", 0o600),
+                ] {
                     let file = home.path + "/secret"
                     try secret.write(toFile: file, atomically: true, encoding: .utf8)
+                    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
                     let outcome = try await home.start(
                         ["me", "--client-secret-file", file] + home.server(desk, client: "seven-pass-legacy")
                     ).outcome()
                     if secret.hasPrefix("wrong") {
                         outcome.fails(1, "invalid_client")
+                    } else if mode != 0o600 {
+                        outcome.fails(1, "chmod 600")
                     } else {
                         #expect(outcome.status == 0, "\(outcome)")
                     }
@@ -90,7 +95,7 @@ import Testing
                 desk.double.provider.revokeGrant(of: try #require(record.accessToken).value.reveal())
                 try await home.start(["me"] + server).outcome().fails(1, "sign in again")
                 await desk.double.stop()
-                try await home.run("sign-in", "--issuer", desk.double.issuer, "--client-id", "app")
+                try await home.run("sign-in", "--server", desk.double.issuer, "--client-id", "app")
                     .fails(1, "refused")
             }
         }
@@ -98,8 +103,10 @@ import Testing
 
     @Test(
         arguments: [
-            ["--client-id", "app"], ["--issuer", "https://op.example"], ["--demo", "--issuer", "https://op.example"],
-            ["me", "--param", "novalue"], ["no-such-step"], ["--no-such-option"], ["optins", "--add"],
+            ["--client-id", "app"], ["--server", "https://op.example"], ["--client-secret-file", "x"],
+            ["--demo", "--server", "https://op.example", "--client-id", "app"], ["--api-base", "https://a.example"],
+            ["--redirect-uri", "a.b:/c"], ["me", "--param", "novalue"], ["me", "--param", "=x"], ["no-such-step"],
+            ["--no-such-option"], ["optins", "--type"],
         ])
     func `wrong usage is one line and status 2`(arguments: [String]) async throws {
         try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, " ") }
@@ -130,6 +137,22 @@ import Testing
         }
     }
 
+    /// The desktop of this test is a bare one: xdg-open asks for a display by name only, and reads the entries by itself.
+    @Test func `a redirect registered for a phone is brought by the desktop`() async throws {
+        try await withSevenPass { desk in
+            try await withSampleHome { home in
+                let uri = "oauthtest://oauth-callback"
+                let outcome = try await home.startOnDesktop(
+                    ["sign-in", "me", "--redirect-uri", uri] + home.server(desk)
+                )
+                .outcome()
+                #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
+                #expect(desk.double.log(.authorization).first?.query["redirect_uri"] == uri)
+                #expect(desk.double.log(.token).map { $0.form["redirect_uri"] } == [uri])
+            }
+        }
+    }
+
     @Test(arguments: [false, true])
     func `fbapp_pres is what the desktop says of fbauth2`(hasApp: Bool) async throws {
         try await withSevenPass { desk in
@@ -149,9 +172,21 @@ import Testing
 extension SampleHome {
     fileprivate func server(_ desk: SevenPassDesk, client: String = "seven-pass-app") -> [String] {
         [
-            "--issuer", desk.double.issuer, "--client-id", client, "--api-base", desk.double.apiBase, "--session",
-            session,
+            "--server", desk.double.issuer, "--client-id", client, "--api-base", desk.double.apiBase,
         ]
+    }
+
+    /// Starts it where a desktop entry can name it: a path without spaces, which xdg-open by itself could not read.
+    fileprivate func startOnDesktop(_ arguments: [String]) throws -> Start {
+        try FileManager.default.createDirectory(
+            atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try FileManager.default.copyItem(atPath: program, toPath: path + "/app")
+        return try start(
+            arguments,
+            [
+                "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
+                "DISPLAY": ":nowhere",
+            ], program: path + "/app")
     }
 
     /// As a desktop entry and the list of defaults have it.

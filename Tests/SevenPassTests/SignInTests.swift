@@ -90,11 +90,13 @@ import Testing
         }
     }
 
-    @Test func `logout revokes both tokens, ends the session in the browser, and leaves nothing`() async throws {
+    @Test(arguments: [false, true])
+    func `logout revokes both tokens, ends the session in the browser, and leaves nothing`(isOlder: Bool) async throws {
         try await withSevenPass { desk in
             let store = MemoryTokenStore()
             let report = try await desk.withAlice { browser in
-                var signIn = SignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+                let configuration = isOlder ? desk.olderConfiguration : desk.configuration
+                var signIn = SignIn(configuration, appName: "Tests", environment: desk.environment)
                 signIn.browser = browser
                 let state = try await signIn.run(store: store)
                 var signOut = SignOut(appName: "Tests")
@@ -102,9 +104,14 @@ import Testing
                 return try await signOut.run(state)
             }
             #expect(report.sessionEnded && report.revocations.allSatisfy { $0.error == nil })
-            let revocations = desk.double.log(.revocation).map(\.form)
-            #expect(revocations.map { $0["token_type_hint"] } == ["refresh_token", "access_token"])
-            #expect(revocations.allSatisfy { $0["token"] != nil && $0["client_id"] == "seven-pass-app" })
+            let order = desk.double.log.map(\.endpoint).filter { [.revocation, .endSession].contains($0) }
+            #expect(order.prefix(3) == [.revocation, .revocation, .endSession])
+            let revocations = desk.double.log(.revocation)
+            #expect(revocations.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
+            #expect(revocations.allSatisfy { $0.form["token"] != nil })
+            // RFC 7009 §2.1: who has a secret authenticates with it.
+            #expect(revocations.allSatisfy { $0.form["client_id"] == (isOlder ? nil : "seven-pass-app") })
+            #expect(revocations.allSatisfy { ($0.headers[.authorization] != nil) == isOlder })
             let end = try #require(desk.double.log(.endSession).first)
             let parameters = end.form["id_token_hint"] == nil ? end.query : end.form
             #expect(parameters["id_token_hint"] != nil)

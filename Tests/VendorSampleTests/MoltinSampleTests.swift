@@ -1,16 +1,19 @@
 import Foundation
+import HTTPTypes
+import JOSE
 import LocalProvider
 import Testing
 
 /// `moltin`, as a person uses it.
 struct MoltinSampleTests {
     private func withMoltin(
+        secret text: String = "moltin-demo-secret\n", mode: Int = 0o600,
         _ test: (Moltin, _ moltin: ([String]) async throws -> Outcome) async throws -> Void
     ) async throws {
         let double = try await Moltin.start()
         do {
             try await Desk.with { desk in
-                let secret = try desk.write("secret", "moltin-demo-secret\n")
+                let secret = try desk.write("secret", text, mode: mode)
                 try await test(double) { arguments in
                     try await desk.run(
                         "moltin",
@@ -26,11 +29,13 @@ struct MoltinSampleTests {
         await double.stop()
     }
 
-    @Test func `by itself it starts a double, and does all that works`() async throws {
+    @Test(arguments: [[], ["--demo"]])
+    func `by itself it starts a double, and does all that works`(arguments: [String]) async throws {
         try await Desk.with { desk in
-            let lines = try await desk.run("moltin", []).lines()
+            let lines = try await desk.run("moltin", arguments).lines()
             #expect(
-                lines.first?.hasPrefix("A double of Moltin is listening on this machine: http://127.0.0.1:") == true)
+                lines.first?.hasPrefix("A double of the server is listening on this machine: http://127.0.0.1:") == true
+            )
             #expect(lines.count { $0.contains("Teapot") } == 2)
             #expect(lines.last == "Deleted the token.")
         }
@@ -64,6 +69,36 @@ struct MoltinSampleTests {
             let outcome = try await moltin(["products"])
             #expect(outcome.lines().count == 3)
             #expect(double.count(.token) == 2 && double.count(.products) == 2)
+        }
+    }
+
+    @Test func `a token that Moltin refuses is renewed, and one that it refuses again is one line`() async throws {
+        try await withMoltin { double, moltin in
+            _ = try await moltin(["auth"]).lines()
+            double.killAccessTokens()
+            var outcome = try await moltin(["products"])
+            #expect(outcome.lines().count == 3)
+            #expect(double.log(.products).map(\.status) == [400, 200])
+            let dead: JSON = ["status": false, "error": "Access token is not valid"]
+            double.fault(.status(.badRequest, json: dead), at: .products, times: 2)
+            outcome = try await moltin(["products"])
+            #expect(outcome.failure().contains("status 400"))
+            #expect(double.count(.token) == 3 && double.count(.products) == 4)
+        }
+    }
+
+    @Test func `a wrong secret is one line, which does not show it`() async throws {
+        try await withMoltin(secret: "wrong-secret") { _, moltin in
+            let failure = try await moltin(["auth"]).failure()
+            #expect(failure.contains("Client authentication failed") && !failure.contains("wrong-secret"))
+        }
+    }
+
+    @Test func `a secret that others can read is not read`() async throws {
+        try await withMoltin(mode: 0o604) { double, moltin in
+            let outcome = try await moltin(["auth"])
+            #expect(outcome.failure().contains("chmod 600"))
+            #expect(double.log.isEmpty)
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import JOSE
 import LocalProvider
 import Testing
 
@@ -30,9 +31,10 @@ struct OProSampleTests {
         await double.stop()
     }
 
-    @Test func `by itself it starts a double, and shows what there is`() async throws {
+    @Test(arguments: [[], ["--demo"]])
+    func `by itself it starts a double, and shows what there is`(arguments: [String]) async throws {
         try await Desk.with { desk in
-            let lines = try await desk.run("opro", []).lines()
+            let lines = try await desk.run("opro", arguments).lines()
             #expect(lines.contains("Signed in as ruby."))
             #expect(lines.contains("Test: OAuth worked!"))
             #expect(lines.contains { $0.hasPrefix("Still signed in: the tokens are in file:") })
@@ -85,6 +87,31 @@ struct OProSampleTests {
             outcome = try await opro(["test"])
             #expect(outcome.lines() == ["Test: OAuth worked!"])
             #expect(double.count(.token) == 3)
+        }
+    }
+
+    @Test func `a token that cannot be renewed is told, with what is wrong with it`() async throws {
+        try await withOPro { double, opro in
+            double.fault(.editDocument { $0["refresh_token"] = nil }, at: .token)
+            _ = try await opro(["sign-in"]).lines()
+            double.killAccessTokens()
+            var outcome = try await opro(["test"])
+            #expect(outcome.failure().contains("OAuth did not work: No OAuth user belongs to this token"))
+            outcome = try await opro(["show"])
+            #expect(outcome.failure().contains("401: No OAuth user belongs to this token"))
+            #expect(double.count(.token) == 1)
+        }
+    }
+
+    @Test func `a session that is over is one line, and the next sign-in begins another`() async throws {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            double.killAccessTokens()
+            double.fault(.status(.unauthorized, json: ["error": "Could not find a user"]), at: .token)
+            var outcome = try await opro(["show"])
+            #expect(outcome.failure().contains("sign in again"))
+            outcome = try await opro(["sign-in", "show"])
+            #expect(outcome.lines().first == "Signed in as ruby.")
         }
     }
 

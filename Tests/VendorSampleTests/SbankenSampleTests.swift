@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import JOSE
 import LocalProvider
 import Testing
@@ -30,9 +31,10 @@ struct SbankenSampleTests {
         ]
     }
 
-    @Test func `by itself it starts a double, and shows a token and the accounts`() async throws {
+    @Test(arguments: [[], ["--demo"]])
+    func `by itself it starts a double, and shows a token and the accounts`(arguments: [String]) async throws {
         try await Desk.with { desk in
-            let lines = try await desk.run("sbanken", []).lines()
+            let lines = try await desk.run("sbanken", arguments).lines()
             #expect(lines.contains { $0.hasPrefix("There is a token, good until 20") })
             #expect(lines.contains("  Lønnskonto (Standard account)"))
         }
@@ -81,6 +83,20 @@ struct SbankenSampleTests {
             await double.stop()
             outcome = try await sbanken(["--environment"], variables(double))
             #expect(outcome.failure().hasPrefix("sbanken: "))
+        }
+    }
+
+    @Test func `a token that the bank refuses is renewed, and one that it refuses again is one line`() async throws {
+        try await withSbanken { double, _, sbanken in
+            let dead = Fault.status(.unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#])
+            double.fault(dead, at: .accounts)
+            var outcome = try await sbanken(["accounts", "--environment"], variables(double))
+            #expect(outcome.lines().count == 2)
+            #expect(double.count(.token) == 2 && double.log(.accounts).map(\.status) == [401, 200])
+            double.fault(dead, at: .accounts, times: 2)
+            outcome = try await sbanken(["accounts", "--environment"], variables(double))
+            #expect(outcome.failure().contains("status 401"))
+            #expect(double.count(.accounts) == 4)
         }
     }
 

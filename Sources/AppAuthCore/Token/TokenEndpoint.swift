@@ -45,7 +45,6 @@ package struct TokenEndpoint: Sendable {
     ) async throws -> HTTPAnswer {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
-        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         request.headerFields[.accept] = "application/json"
         do { try await client.authenticate(&form, &request.headerFields, in: environment) } catch var error as AuthError
         {
@@ -53,6 +52,8 @@ package struct TokenEndpoint: Sendable {
             throw error
         }
         dialect.tokenRequest(&form, &request.headerFields, client)
+        // RFC 6749 §4, §6: whatever a dialect has changed, what follows is a form.
+        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         let exchange = HTTPExchange(request, body: Array(form.encoded.utf8))
         guard let proof else { return try await environment.send(exchange, stage: stage) }
         return try await environment.send(exchange, provenBy: proof, stage: stage)

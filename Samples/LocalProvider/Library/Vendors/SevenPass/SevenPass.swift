@@ -60,6 +60,7 @@ package final class SevenPass: VendorDouble {
         let person = configuration.users.first
         return [
             "base_url": .string(baseURL), "issuer": .string(issuer), "api_base": .string(apiBase),
+            "client_id": configuration.clients.first.map { .string($0.id) } ?? .null,
             "external_callback": .string(externalCallback), "facebook_app_id": .string(facebook.appID),
             "facebook_access_token": .string(configuration.facebookAccessToken), "clients": .array(clients),
             "username": person.map { .string($0.name) } ?? .null,

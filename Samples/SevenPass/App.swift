@@ -1,0 +1,76 @@
+internal import SampleSupport
+internal import SevenPass
+
+/// An app of 7Pass's.
+struct App: Sendable {
+    let configuration: SevenPassConfiguration
+    let store: any TokenStore
+    var redirectURI: String?
+    var browser: Browser? = .system
+    /// What Facebook answers, for a sign-in that goes through it.
+    var facebookAnswers: AsyncStream<String>?
+
+    /// Signs in, or takes up the session that is stored.
+    private func signIn() async throws -> AuthState {
+        var signIn = SignIn(configuration, appName: "7Pass sample")
+        signIn.browser = browser
+        signIn.redirect.privateUse = try redirectURI.map {
+            try PrivateUseRedirect($0, appName: "7Pass sample", arguments: ["--hand-over"])
+        }
+        signIn.observe = { event in
+            if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
+            if case .withoutBrowser(let error?, _) = event { tell(error.message) }
+        }
+        guard let facebookAnswers else { return try await signIn.resume(store: store) }
+        var facebook = try FacebookSignIn(configuration, appName: "7Pass sample")
+        facebook.signIn = signIn
+        facebook.observe = { [browser] step in
+            if case .open(let url) = step {
+                tell("Facebook has answered; 7Pass goes on with it\(browser == nil ? ": open \(url)" : ".")")
+            }
+            if case .refused(let error) = step { tell(error.message) }
+        }
+        return try await facebook.run(store: store, answers: facebookAnswers)
+    }
+
+    /// Signs in, and works with the account.
+    func perform(_ actions: [SevenPassSample.Action], _ type: String) async throws {
+        let state = try await signIn()
+        let client = try SevenPassClient(state, configuration)
+        for action in actions {
+            switch action {
+            case .signIn:
+                let claims = await state.record.idToken?.claims
+                tell("Signed in as \(claims?.name ?? claims?.email ?? "somebody").")
+            case .me:
+                for claim in try await client.get("me").object?.members ?? [] {
+                    tell("  \(claim.name): \(claim.value.string ?? "\(claim.value.serialized())")")
+                }
+            case .addOptIn:
+                try await client.post("me/optins", ["type": .string(type), "accepted": true])
+                tell("Added \(type).")
+            case .optIns:
+                for optIn in try await client.get("me/optins")["optins"]?.array ?? [] {
+                    tell("  \(optIn["type"]?.string ?? "?"): \(optIn["accepted"] == true ? "" : "not ")accepted")
+                }
+            case .removeOptIn:
+                try await client.delete("me/optins/" + type)
+                tell("Removed \(type).")
+            case .logout: try await logout(state)
+            }
+        }
+    }
+
+    /// Revokes the tokens, forgets them, and ends the session in the browser.
+    private func logout(_ state: AuthState) async throws {
+        var signOut = SignOut(appName: "7Pass sample")
+        signOut.browser = browser
+        signOut.observe = { if case .endSession(let url) = $0 { tell("Sign out in the browser too: \(url)") } }
+        let report = try await signOut.run(state)
+        for revocation in report.revocations {
+            tell("The \(revocation.token) was \(revocation.error.map { "not revoked: \($0.message)" } ?? "revoked").")
+        }
+        tell("The browser's session \(report.endSessionError.map { "may last: \($0.message)" } ?? "has ended").")
+        tell("Signed out.")
+    }
+}

@@ -1,0 +1,61 @@
+package import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// The options of a sample that works at a double of its server, which it starts and ends, or at a real one.
+package struct Server: ParsableArguments, Sendable {
+    @Flag(help: "Use a double of the server on this machine. The default.") var demo = false
+    @Option(help: "A real server, for example https://api.example.org, or an issuer.") var server: String?
+    @Option(name: .customLong("client-id"), help: "The client id there.") var clientID: String?
+    @Option(
+        name: .customLong("client-secret-file"),
+        help: "A file that holds the client's secret, if it has one, for your eyes alone (chmod 600).")
+    var secretFile: String?
+
+    package init() {}
+
+    /// Whether it is a real one.
+    package var isReal: Bool { server != nil }
+
+    package func validate() throws {
+        guard isReal == (clientID != nil), isReal || secretFile == nil else {
+            throw ValidationError(
+                "expected --server and --client-id together, and --client-secret-file with them alone")
+        }
+        if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
+    }
+
+    /// Where the sample works.
+    package struct Place: Sendable {
+        package let url: String
+        package let clientID: String
+        package let secret: Secret?
+        /// That of a real server lasts from one start to the next.
+        package let store: FileTokenStore
+        /// What the double says of itself, for example who can sign in there; null for a real server.
+        package let demo: JSON
+    }
+
+    /// Works at the server.
+    ///
+    /// - Parameter sample: The name of the sample, which is that of the double.
+    package func visit(_ sample: String, _ work: (Place) async throws -> Void) async throws {
+        if let server, let clientID {
+            return try await work(
+                Place(
+                    url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret),
+                    store: try StateFile.store(sample), demo: .null))
+        }
+        let double = try DemoServer(double: sample)
+        defer { double.end() }
+        let demo = try await double.demo()
+        let (url, clientID) = (demo["base_url"]?.string ?? "", demo["client_id"]?.string ?? "")
+        tell("A double of the server is listening on this machine: \(url)")
+        let folder = FileManager.default.temporaryDirectory.appending(component: "\(sample)-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await work(
+            Place(
+                url: url, clientID: clientID, secret: demo["client_secret"]?.string.map { Secret($0) },
+                store: FileTokenStore(path: folder.path + "/session.json"), demo: demo))
+    }
+}
