@@ -50,6 +50,11 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
+    /// As ``authentication()``; without options as the client is registered.
+    func authentication(_ registered: Client?) throws -> ClientAuthentication? {
+        try authentication() ?? (secretFile == nil ? registered?.authentication : nil)
+    }
+
     /// The client, authenticated as the options say, else as the provider supports it.
     func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
         let best = ClientAuthentication.best(for: provider, secret: try secret())

@@ -53,8 +53,8 @@ final class WaysWithoutBrowser: Sendable {
 struct DeviceCommand {
     let line: String
 
-    init(_ login: Login) {
-        var words = ["sign-in", "device", "--issuer", login.issuer, "--client-id", login.clientID]
+    init(_ login: Login, _ clientID: String) {
+        var words = ["sign-in", "device", "--issuer", login.issuer, "--client-id", clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         add("--client-secret-file", login.client.secretFile)
         add("--client-key", login.client.keyFile)

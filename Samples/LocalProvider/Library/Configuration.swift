@@ -53,6 +53,9 @@ extension LocalProvider {
         /// What `resource` may name beside the demo resource (RFC 8707).
         package var resources: [String] = []
 
+        /// How clients register themselves; nil where all are registered by hand.
+        package var registration: DynamicRegistration?
+
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
 
@@ -73,7 +76,9 @@ extension LocalProvider {
 extension LocalProvider.Configuration {
     /// The public client `demo`, the confidential client `demo-confidential`, and alice.
     package static var demo: LocalProvider.Configuration {
-        .init(clients: [.demo, .demoConfidential, .demoService], users: [.alice])
+        var configuration = Self(clients: [.demo, .demoConfidential, .demoService], users: [.alice])
+        configuration.registration = DynamicRegistration()
+        return configuration
     }
 }
 

@@ -9,6 +9,8 @@ struct Context: Sendable {
     let store: Store
     /// Everybody with an account. Its lock may be taken while the store's is held, never the other way round.
     let people: Guarded<[User]>
+    /// The clients that registered themselves. The same goes for its lock.
+    let registrations: Guarded<[String: DynamicClient]>
     /// Keys the tokens in forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.
@@ -18,7 +20,11 @@ struct Context: Sendable {
 
     var now: Date { configuration.clock() }
 
-    func client(_ id: String) -> RegisteredClient? { configuration.clients.first { $0.id == id } }
+    func client(_ id: String) -> RegisteredClient? {
+        if let client = configuration.clients.first(where: { $0.id == id }) { return client }
+        let now = now
+        return registrations.withLock { $0[id].flatMap { $0.isUsable(now) ? $0.client : nil } }
+    }
 
     func user(subject: String) -> User? {
         people.withLock { $0.first { $0.subject == subject } }

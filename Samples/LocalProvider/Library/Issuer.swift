@@ -27,6 +27,8 @@ struct Issuer: Sendable {
             .endSession: path + "/end_session",
             .pushedAuthorization: path + "/par",
             .deviceAuthorization: path + "/device_authorization",
+            .clientRegistration: path + "/register",
+            .clientConfiguration: path + "/clients",
             // RFC 8628 §3.3: short, since people type it.
             .deviceVerification: path + "/device",
         ]
@@ -37,9 +39,14 @@ struct Issuer: Sendable {
     /// The path of an endpoint on this host.
     func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
-    /// The endpoint at a path, and what follows its name: an interaction's id.
+    /// Those whose name is followed by an id.
+    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration]
+
+    /// The endpoint at a path, and what follows its name.
     func endpoint(at requested: String) -> Endpoint {
-        if requested.hasPrefix(path(of: .interaction) + "/") { return .interaction }
+        if let endpoint = Self.endpointsWithIDs.first(where: { requested.hasPrefix(path(of: $0) + "/") }) {
+            return endpoint
+        }
         return paths.first { $0.value == requested }?.key ?? .none
     }
 }

@@ -42,7 +42,7 @@ package final class LocalProvider: Sendable {
         let issuer = Issuer(origin: "http://\(name):\(server.port)", path: path)
         let context = Context(
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
-            people: Guarded(configuration.users), formSecret: try randomBytes(32))
+            people: Guarded(configuration.users), registrations: Guarded([:]), formSecret: try randomBytes(32))
         var traffic = Traffic(
             keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
         traffic.latency = configuration.latency

@@ -48,6 +48,8 @@ struct Router: Sendable {
         case .endSession: EndSessionEndpoint(context: context).answer(to: request)
         case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
+        case .clientRegistration: try RegistrationEndpoint(context: context).answer(to: request)
+        case .clientConfiguration: try ClientConfigurationEndpoint(context: context).answer(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         default:
             try context.configuration.addition?.answer(to: request, at: endpoint, context)

@@ -29,8 +29,10 @@ struct Device: Command {
             issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
             scope: [Scope](spaceDelimited: scope),
             environment: console.environment)
-        signIn.authentication = try client.authentication()
         signIn.dpop = dpop ? .es256 : nil
+        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
+        signIn.authentication = try client.authentication(registered)
+        signIn.registration = registered?.registration
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let record = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)

@@ -10,8 +10,10 @@ struct Login: Command {
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
-    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
-    var clientID: String
+    @Option(
+        name: .customLong("client-id"), parsing: .unconditional,
+        help: "The client id; not needed after 'sign-in register'.")
+    var clientID: String?
     @OptionGroup var client: ClientOptions
     @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
     var scope = Login.standardScope
@@ -35,23 +37,31 @@ struct Login: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
-        if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
+        if clientID == nil, try !RegisteredClients.isAny(at: issuer) {
+            throw ValidationError(
+                "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
+            )
+        }
+        if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
+        let clientID = clientID ?? registered?.id ?? ""
         var signIn = SignIn(
             issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
-        signIn.authentication = try client.authentication()
+        signIn.authentication = try client.authentication(registered)
+        signIn.registration = registered?.registration
         signIn.options = asked.options
         signIn.options.isPushed = par
         signIn.dpop = dpop ? .es256 : nil
-        signIn.redirect = try redirect.redirect
+        signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         let ways = WaysWithoutBrowser(
-            console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self).line)
+            console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
         let found = Guarded<ProviderMetadata?>(nil)
         signIn.observe = { event in
             if case .provider(let provider) = event { found.withLock { $0 = provider } }
@@ -83,10 +93,11 @@ struct Login: Command {
     /// The same sign-in by way of another device.
     private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
         var device = DeviceSignIn(
-            issuer: issuer, clientID: clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
+            issuer: issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
             environment: console.environment)
         device.authentication = signIn.authentication
         device.dpop = signIn.dpop
+        device.registration = signIn.registration
         device.confirm = signIn.confirm
         return device
     }
@@ -148,17 +159,25 @@ struct RedirectOptions: ParsableArguments, Sendable {
         help: "A redirect URI of a private-use scheme, in place of the three above.")
     var uri: String?
 
-    var redirect: SignIn.Redirect {
-        get throws {
-            var redirect = SignIn.Redirect()
-            if let host { redirect.host = host }
-            if let path { redirect.path = path }
-            if !ports.isEmpty { redirect.ports = ports }
-            redirect.privateUse = try uri.map {
-                try PrivateUseRedirect($0, appName: "sign-in", arguments: [HandOverRedirect._commandName])
-            }
+    /// - Parameter uris: What the client is registered with: without options the first of them counts.
+    func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
+        let isChosen = uri != nil || host != nil || path != nil || !ports.isEmpty
+        let registered = isChosen ? nil : uris?.first
+        var redirect = SignIn.Redirect()
+        if let loopback = registered.flatMap({ try? SecureURL($0) }), loopback.isLoopback,
+            let host = LoopbackRedirectListener.Host(argument: loopback.host)
+        {
+            (redirect.host, redirect.path) = (host, loopback.path)
+            redirect.ports = [loopback.port ?? 0]
             return redirect
         }
+        if let host { redirect.host = host }
+        if let path { redirect.path = path }
+        if !ports.isEmpty { redirect.ports = ports }
+        redirect.privateUse = try (uri ?? registered).map {
+            try PrivateUseRedirect($0, appName: "sign-in", arguments: [HandOverRedirect._commandName])
+        }
+        return redirect
     }
 
     func validate() throws {

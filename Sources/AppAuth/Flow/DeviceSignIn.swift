@@ -24,6 +24,8 @@ public struct DeviceSignIn: Sendable {
     public var clientSecret: Secret?
     /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
+    /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
+    public var registration: ClientRegistration?
     /// What is asked for.
     public var scope: [Scope]
     /// What this provider wants beyond the RFC, for example `audience`.
@@ -103,7 +105,10 @@ public struct DeviceSignIn: Sendable {
         for endpoint in needed { _ = try found.require(endpoint) }
         observe(.provider(found))
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
-        return Client(id: clientID, authentication: authentication ?? bySecret ?? .none, provider: found, dpop: dpop)
+        let known = try authentication ?? bySecret ?? registration?.authentication()
+        var client = Client(id: clientID, authentication: known ?? .none, provider: found, dpop: dpop)
+        client.registration = registration
+        return client
     }
 }
 

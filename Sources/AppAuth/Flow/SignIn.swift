@@ -24,6 +24,8 @@ public struct SignIn: Sendable {
     public var dpop: DPoPAlgorithm?
     /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3).
     public var bindsTokensToCertificate = false
+    /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
+    public var registration: ClientRegistration?
     /// What is asked for.
     public var scope: [Scope]
     /// What else is asked.
@@ -118,7 +120,7 @@ public struct SignIn: Sendable {
             record.client.provider.issuer.string == issuer, canGoOn(record)
         else { return try await run(store: store) }
         // A secret that was changed since counts from now on.
-        record.client = client(of: record.client.provider)
+        record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 
@@ -182,14 +184,17 @@ public struct SignIn: Sendable {
             throw Self.unusable("expected the provider to support the PKCE method S256")
         }
         observe(.provider(found))
-        return client(of: found)
+        return try client(of: found)
     }
 
-    private func client(of provider: ProviderMetadata) -> Client {
+    private func client(of provider: ProviderMetadata) throws -> Client {
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
-        return Client(
-            id: clientID, authentication: authentication ?? bySecret ?? .none, provider: provider, dpop: dpop,
+        let known = try authentication ?? bySecret ?? registration?.authentication()
+        var client = Client(
+            id: clientID, authentication: known ?? .none, provider: provider, dpop: dpop,
             bindsTokensToCertificate: bindsTokensToCertificate)
+        client.registration = registration
+        return client
     }
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {

@@ -11,6 +11,8 @@ public struct Client: Sendable, Hashable {
     /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3), however the client
     /// authenticates.
     public let bindsTokensToCertificate: Bool
+    /// What the provider registered, where the client was registered by ``ClientRegistrationRequest``.
+    public package(set) var registration: ClientRegistration?
 
     /// Puts a client together.
     public init(

@@ -2,7 +2,7 @@ internal import JOSE
 
 /// Verifies the ID tokens of one client with its provider's keys, which are fetched when they are needed.
 struct IDTokenVerification: Sendable {
-    let client: Client
+    var client: Client
     let environment: Environment
     /// Nil if the provider has no keys (no `jwks_uri`).
     let keys: KeySetCache?

@@ -131,9 +131,9 @@ extension AuthState {
     /// What the store has is what is known, if it is this session.
     private func adopt(_ stored: AuthStateRecord) {
         guard stored.id == record.id, stored.move == nil, record.end == nil else { return }
-        let client = record.client
+        let client = record.client.unless(registeredLater: stored.client)
         record = stored
-        record.client = client
+        (record.client, verification.client) = (client, client)
         (wasStored, isGone, looks) = (true, false, looks + 1)
     }
 
@@ -167,7 +167,7 @@ extension AuthState {
     }
 
     /// Tries again to store what the store refused.
-    private func storeUnsaved() async throws {
+    func storeUnsaved() async throws {
         while let mine = unsaved {
             do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch {
                 // Again, if it was something older that the store refused.

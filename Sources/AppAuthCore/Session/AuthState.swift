@@ -23,7 +23,7 @@ public actor AuthState {
     /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
     package nonisolated let proof: DPoP?
     let store: any TokenStore
-    let verification: IDTokenVerification
+    var verification: IDTokenVerification
     let feed = ChangeFeed()
     let counter: TokenCounter
     let turns = RefreshQueue()

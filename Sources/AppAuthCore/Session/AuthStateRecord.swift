@@ -173,6 +173,7 @@ extension AuthStateRecord {
             "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
             "client": client.stored, "scope": .array(scope.map { .string($0.rawValue) }),
         ]
+        json["registration"] = try client.registration?.stored
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
         json["grant"] = grant?.stored
@@ -215,6 +216,7 @@ extension AuthStateRecord {
     private init(stored json: StoredObject) throws {
         id = try json.string("id")
         client = try Client(stored: json.object("client"))
+        client.registration = try json.optional("registration") { try ClientRegistration(stored: $0.object($1)) }
         scope = try json.strings("scope").map(Scope.init(rawValue:))
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }

@@ -169,7 +169,7 @@ extension SessionRules {
         }
         guard record.id == known.record.id else { return .failure(Gone(reason: "another sign-in has taken its place")) }
         // The app's own configuration counts: it may have a new client secret.
-        record.client = known.record.client
+        record.client = known.record.client.unless(registeredLater: record.client)
         return record.end.map { .failure(Gone(reason: $0.reason)) } ?? .success(record)
     }
 

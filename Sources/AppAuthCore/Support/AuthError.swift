@@ -111,7 +111,7 @@ extension AuthError {
     /// The step of the flow at which an error arose.
     public enum Stage: String, Sendable, Hashable {
         case configuration, discovery, keys, authorization, redirect, token, idToken, refresh, userInfo, resource
-        case revocation, logout, store, browser
+        case revocation, logout, store, browser, registration, introspection
     }
 
     /// What the server can have made of the request: decides whether it may be sent again.

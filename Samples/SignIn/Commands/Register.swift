@@ -1,0 +1,89 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `sign-in register`
+struct Register: Command {
+    static let configuration = CommandConfiguration(
+        abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
+
+    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    var issuer: String
+    @Option(
+        name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
+        help: "Where the provider may send the browser back to, for example http://127.0.0.1/callback.")
+    var redirectURIs: [String] = []
+    @Option(name: .customLong("client-name"), parsing: .unconditional, help: "What people call the client.")
+    var name: String?
+    @Option(
+        name: .customLong("initial-access-token-file"), parsing: .unconditional,
+        help: "A file that holds what lets one register.")
+    var initialAccessTokenFile: String?
+    @Option(
+        name: .customLong("software-statement-file"), parsing: .unconditional,
+        help: "A file that holds what somebody else says of the software (RFC 7591 §2.3).")
+    var softwareStatementFile: String?
+    @Option(
+        name: .customLong("client-auth"), parsing: .unconditional,
+        help: "How the client is going to authenticate (default: none).")
+    var method: ClientOptions.Method?
+    @Option(
+        name: .customLong("client-key"), parsing: .unconditional,
+        help: "The client's private key, for private_key_jwt: PEM that is not encrypted, or a JWK.")
+    var keyFile: String?
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if redirectURIs.isEmpty { throw ValidationError("Missing expected argument '--redirect-uri <redirect-uri>'") }
+        if (method == .private_key_jwt) != (keyFile != nil) {
+            throw ValidationError("--client-auth private_key_jwt and --client-key go together")
+        }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let (token, statement) = try (
+            initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
+        )
+        let keyPath = keyFile.map { $0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)" }
+        var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
+        metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
+        metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
+        let provider = try await Discovery(environment: console.environment).metadata(for: issuer)
+        let request = try ClientRegistrationRequest(
+            provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
+        let registration = try await request.send(in: console.environment)
+        try await keep(registration, at: provider, keyPath, console)
+        try console.succeed(registration.document, text: Self.text(registration, at: provider))
+        return 0
+    }
+
+    /// It is registered, kept or not: what is printed is all that there is of it.
+    private func keep(
+        _ registration: ClientRegistration, at provider: ProviderMetadata, _ keyPath: String?, _ console: Console
+    ) async throws {
+        do { try await RegisteredClients()?.keep(registration.client(at: provider, keyNamed: keyPath)) } catch let error
+            as AuthError
+        { console.note("the client is registered, but not kept here: \(error.message)") }
+    }
+
+    private static func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
+        var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
+        if let date = registration.clientSecretExpiresAt {
+            lines.append("Its secret is good until \(date.ISO8601Format()).")
+        }
+        lines += JSON.object(registration.metadata.members).lines
+        lines.append("Sign in with: sign-in login --issuer \(provider.issuer)")
+        return lines.map(\.onOneLine).joined(separator: "\n")
+    }
+}
+
+extension ClientOptions.Method {
+    /// As RFC 7591 §2 has it.
+    fileprivate var registeredName: String {
+        switch self {
+        case .basic: "client_secret_basic"
+        case .post: "client_secret_post"
+        case .none, .client_secret_jwt, .private_key_jwt: rawValue
+        }
+    }
+}

@@ -1,0 +1,48 @@
+internal import AppAuth
+internal import FoundationEssentials
+internal import Glibc
+
+/// The clients that `sign-in register` has registered, a protected file for each in the state folder: as a session
+/// without tokens, so that they are kept as sessions are.
+struct RegisteredClients: Sendable {
+    private let folder: StateFolder
+    private var path: String { folder.path + "/clients" }
+
+    /// nil where there is no state folder.
+    init?() {
+        guard let folder = try? StateFolder() else { return nil }
+        self.folder = folder
+    }
+
+    private func store(_ issuer: Issuer, _ clientID: String) -> FileTokenStore {
+        let name = folder.file(issuer, clientID).dropFirst(folder.path.count)
+        return FileTokenStore(path: path + name + ".json")
+    }
+
+    func keep(_ client: Client) async throws {
+        let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
+        try await store(client.provider.issuer, client.id).update { $0 = record }
+    }
+
+    /// The client of this issuer and id; without an id the only one of the issuer.
+    ///
+    /// - Throws: ``WrongUsage`` if there are several.
+    static func find(issuer: String, clientID: String?) throws -> Client? {
+        guard let clients = RegisteredClients() else { return nil }
+        if let clientID { return try clients.store(Issuer(issuer), clientID).read()?.client }
+        let found = try clients.all(at: issuer)
+        guard found.count > 1 else { return found.first }
+        let choices = found.map { "--client-id \($0.id)" }.joined(separator: ", or ")
+        throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
+    }
+
+    /// Whether there is any of the issuer.
+    static func isAny(at issuer: String) throws -> Bool { try RegisteredClients()?.all(at: issuer).isEmpty == false }
+
+    private func all(at issuer: String) throws -> [Client] {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return [] }
+        return try names.sorted().filter { $0.hasSuffix(".json") }
+            .compactMap { try FileTokenStore(path: "\(path)/\($0)").read()?.client }
+            .filter { $0.provider.issuer.string == issuer }
+    }
+}

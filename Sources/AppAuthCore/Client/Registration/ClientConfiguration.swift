@@ -1,0 +1,74 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// The client configuration endpoint (RFC 7592): what was registered is read, changed and deleted with the registration
+/// access token.
+///
+/// Each answer may bring another token: what these return takes the place of what they were called on. A session does
+/// that by itself: see ``AuthState/registration()``.
+extension ClientRegistration {
+    /// Reads the registration as it stands at the provider (RFC 7592 §2.1).
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the provider gave no registration access
+    ///   token; `invalid_token` or another code of the server's, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
+    public func read(in environment: Environment) async throws -> ClientRegistration {
+        try await answer(.get, nil, environment)
+    }
+
+    /// Changes the metadata (RFC 7592 §2.2).
+    ///
+    /// All of it is sent, as it was registered and with the change: what a request leaves out is deleted at the provider.
+    ///
+    /// - Parameter change: Alters the metadata. A member that it removes is deleted.
+    /// - Throws: As ``read(in:)``, and ``AuthError/Code/invalidRedirectURI``,
+    ///   ``AuthError/Code/invalidClientMetadata``; what `change` throws.
+    public func update(
+        in environment: Environment, _ change: @Sendable (inout ClientMetadata) throws -> Void
+    ) async throws -> ClientRegistration {
+        var metadata = metadata
+        try change(&metadata)
+        // §2.2: the four that the provider alone gives out MUST NOT be sent; the secret need not be.
+        var members = metadata.members
+        for name in ClientMetadata.credentials { members[name] = nil }
+        // §2.2: the client_id MUST be there.
+        members["client_id"] = .string(clientID)
+        return try await answer(.put, members, environment)
+    }
+
+    /// Deletes the client at the provider (RFC 7592 §2.3): it does not exist any more, nor do its tokens.
+    ///
+    /// - Throws: As ``read(in:)``.
+    public func delete(in environment: Environment) async throws {
+        let (answer, url) = try await send(.delete, nil, environment)
+        // §2.3: 204.
+        guard answer.response.status == .noContent else { throw error(answer, url, expected: .noContent) }
+    }
+
+    private func answer(
+        _ method: HTTPRequest.Method, _ document: JSON.Object?, _ environment: Environment
+    ) async throws -> ClientRegistration {
+        let (answer, url) = try await send(method, document, environment)
+        // §2.1, §2.2: 200.
+        guard answer.response.status == .ok else { throw error(answer, url, expected: .ok) }
+        return try ClientRegistration(answer, updating: self, received: environment.now().wall)
+    }
+
+    private func send(
+        _ method: HTTPRequest.Method, _ document: JSON.Object?, _ environment: Environment
+    ) async throws -> (HTTPAnswer, SecureURL) {
+        guard let configurationEndpoint, let accessToken else {
+            throw AuthError(
+                .invalidConfiguration, .registration,
+                "expected a registration that can be managed, found one without 'registration_access_token'",
+                outcome: .notSent)
+        }
+        let exchange = HTTPExchange.registration(method, configurationEndpoint, document, token: accessToken)
+        return (try await environment.send(exchange, stage: .registration), configurationEndpoint)
+    }
+
+    private func error(_ answer: HTTPAnswer, _ url: SecureURL, expected: HTTPResponse.Status) -> AuthError {
+        answer.oauthError(
+            from: url, stage: .registration, hiding: [accessToken, clientSecret].compactMap(\.self), expected: expected)
+    }
+}

@@ -1,0 +1,131 @@
+/// What a client tells a provider of itself when it registers (RFC 7591 §2, OpenID Connect Registration §2).
+///
+/// The usual members have properties; every other one is set and read by its name, with a language tag too
+/// (`client_name#de`, RFC 7591 §2.2).
+///
+/// ```swift
+/// var metadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "My App")
+/// metadata.contacts = ["jane@example.org"]
+/// metadata["client_name#de"] = "Meine App"
+/// ```
+public struct ClientMetadata: Sendable, Hashable {
+    /// All members, as they are sent or were received.
+    public private(set) var members: JSON.Object
+
+    /// Metadata with these members; an app fills in what it wants.
+    public init(_ members: JSON.Object = .init()) { self.members = members }
+
+    /// What an app that people install says of itself: a public client (RFC 8252 §8.5), authorization codes and refresh
+    /// tokens.
+    public init(nativeAppWith redirectURIs: [String], name: String? = nil) {
+        self.init()
+        self.redirectURIs = redirectURIs
+        clientName = name
+        applicationType = "native"
+        tokenEndpointAuthMethod = "none"
+        grantTypes = [.authorizationCode, .refreshToken]
+        responseTypes = ["code"]
+    }
+
+    /// A member by its name. Setting nil removes it.
+    public subscript(name: String) -> JSON? {
+        get { members[name] }
+        set { members[name] = newValue }
+    }
+
+    /// Where the provider may send the browser back to.
+    public var redirectURIs: [String]? {
+        get { strings("redirect_uris") }
+        set { self["redirect_uris"] = list(newValue) }
+    }
+    /// How the client authenticates at the token endpoint; `client_secret_basic` where nothing is said (RFC 7591 §2).
+    public var tokenEndpointAuthMethod: String? {
+        get { string("token_endpoint_auth_method") }
+        set { self["token_endpoint_auth_method"] = newValue.map(JSON.string) }
+    }
+    /// The grants that it uses; authorization codes alone where nothing is said (RFC 7591 §2).
+    public var grantTypes: [GrantType]? {
+        get { strings("grant_types")?.map(GrantType.init(rawValue:)) }
+        set { self["grant_types"] = list(newValue?.map(\.rawValue)) }
+    }
+    /// The response types that it uses; `code` where nothing is said (RFC 7591 §2).
+    public var responseTypes: [String]? {
+        get { strings("response_types") }
+        set { self["response_types"] = list(newValue) }
+    }
+    /// What people call it.
+    public var clientName: String? {
+        get { string("client_name") }
+        set { self["client_name"] = newValue.map(JSON.string) }
+    }
+    /// Its home page.
+    public var clientURI: String? {
+        get { string("client_uri") }
+        set { self["client_uri"] = newValue.map(JSON.string) }
+    }
+    /// The scopes that it may ask for.
+    public var scope: [Scope]? {
+        get { string("scope").map([Scope].init(spaceDelimited:)) }
+        set { self["scope"] = newValue?.spaceDelimited.map(JSON.string) }
+    }
+    /// Whom to write to, mostly e-mail addresses.
+    public var contacts: [String]? {
+        get { strings("contacts") }
+        set { self["contacts"] = list(newValue) }
+    }
+    /// Where the client's public keys are.
+    public var jwksURI: String? {
+        get { string("jwks_uri") }
+        set { self["jwks_uri"] = newValue.map(JSON.string) }
+    }
+    /// The client's public keys, where they are not at a URL: see ``ClientKey/publicJWK``.
+    public var jwks: [JSON]? {
+        get { self["jwks"]?["keys"]?.array }
+        set { self["jwks"] = newValue.map { ["keys": .array($0)] } }
+    }
+    /// Tells the software from other software, the same for each of its installations.
+    public var softwareID: String? {
+        get { string("software_id") }
+        set { self["software_id"] = newValue.map(JSON.string) }
+    }
+    /// The version of the software.
+    public var softwareVersion: String? {
+        get { string("software_version") }
+        set { self["software_version"] = newValue.map(JSON.string) }
+    }
+    /// `native` or `web`; `web` where nothing is said (OpenID Connect Registration §2).
+    public var applicationType: String? {
+        get { string("application_type") }
+        set { self["application_type"] = newValue.map(JSON.string) }
+    }
+    /// The algorithm of the client's ID tokens; RS256 where nothing is said (OpenID Connect Registration §2).
+    public var idTokenSignedResponseAlgorithm: String? {
+        get { string("id_token_signed_response_alg") }
+        set { self["id_token_signed_response_alg"] = newValue.map(JSON.string) }
+    }
+    /// Where the provider may send the browser after a sign-out (RP-Initiated Logout §3.1).
+    public var postLogoutRedirectURIs: [String]? {
+        get { strings("post_logout_redirect_uris") }
+        set { self["post_logout_redirect_uris"] = list(newValue) }
+    }
+    /// Where the provider posts logout tokens (Back-Channel Logout §2.2).
+    public var backchannelLogoutURI: String? {
+        get { string("backchannel_logout_uri") }
+        set { self["backchannel_logout_uri"] = newValue.map(JSON.string) }
+    }
+    /// What the provider shows in a frame when somebody signs out (Front-Channel Logout §2).
+    public var frontchannelLogoutURI: String? {
+        get { string("frontchannel_logout_uri") }
+        set { self["frontchannel_logout_uri"] = newValue.map(JSON.string) }
+    }
+
+    private func string(_ name: String) -> String? { members[name]?.string }
+    private func strings(_ name: String) -> [String]? { members[name]?.strings }
+    private func list(_ values: [String]?) -> JSON? { values.map { .array($0.map(JSON.string)) } }
+
+    /// What is no metadata: it stands in the same object on the wire (RFC 7591 §3.2.1, RFC 7592 §3).
+    static let credentials: Set<String> = [
+        "client_id", "client_secret", "client_id_issued_at", "client_secret_expires_at", "registration_access_token",
+        "registration_client_uri",
+    ]
+}

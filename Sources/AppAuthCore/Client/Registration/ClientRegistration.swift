@@ -1,0 +1,160 @@
+public import FoundationEssentials
+internal import HTTPTypes
+
+/// What a provider registered (RFC 7591 §3.2.1, RFC 7592 §3): the client's credentials, and its metadata as it stands.
+///
+/// The registered values count, whatever was asked for: a provider may replace any of them.
+///
+/// ```swift
+/// let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata).send(in: .live)
+/// let client = try registration.client(at: provider)
+/// ```
+/// A client that was made of it carries it along, so that it is part of every stored session of the client. It may hold
+/// secrets: encode it into protected stores alone.
+public struct ClientRegistration: Sendable, Hashable {
+    /// The client id.
+    public let clientID: String
+    /// The secret, if the provider gave one.
+    public let clientSecret: Secret?
+    /// When the client id was issued, if the provider says.
+    public let clientIDIssuedAt: Date?
+    /// When the secret ends; nil if it does not, or if there is none. ``update(in:_:)`` may bring a new one.
+    public let clientSecretExpiresAt: Date?
+    /// What reads, changes and deletes the registration (RFC 7592), if the provider allows that.
+    public let accessToken: Secret?
+    /// Where (`registration_client_uri`).
+    public let configurationEndpoint: SecureURL?
+    /// The registered metadata, without the credentials.
+    public let metadata: ClientMetadata
+    /// When it was received, by this machine's clock: of two, the later one counts.
+    public let received: Date
+
+    init(
+        clientID: String, clientSecret: Secret?, clientIDIssuedAt: Date?, clientSecretExpiresAt: Date?,
+        accessToken: Secret?, configurationEndpoint: SecureURL?, metadata: ClientMetadata, received: Date
+    ) {
+        (self.clientID, self.clientSecret, self.clientIDIssuedAt) = (clientID, clientSecret, clientIDIssuedAt)
+        (self.clientSecretExpiresAt, self.accessToken) = (clientSecretExpiresAt, accessToken)
+        (self.configurationEndpoint, self.metadata, self.received) = (configurationEndpoint, metadata, received)
+    }
+
+    /// Reads an answer.
+    ///
+    /// - Parameter earlier: What the answer is about, where it is about a client that is registered already. Several
+    ///   servers leave out what has not changed: token, endpoint and secret stay then.
+    init(_ answer: HTTPAnswer, updating earlier: ClientRegistration?, received: Date) throws {
+        let status = answer.response.status.code
+        let object = try AnswerObject(answer) { message in
+            AuthError(
+                .invalidResponse, .registration, "the registration response is refused: \(message)",
+                outcome: .perhapsProcessed, httpStatus: status)
+        }
+        // RFC 7591 §3.2.1: client_id is REQUIRED. RFC 7592 §2.2: it stays the same.
+        clientID = try object.required("client_id") { try object.text($0) }
+        if let earlier, !clientID.isExactly(earlier.clientID) {
+            throw object.refusal("expected the 'client_id' of this client, found another")
+        }
+        let secret = try object.secret("client_secret")
+        clientIDIssuedAt = try object.time("client_id_issued_at") ?? earlier?.clientIDIssuedAt
+        // §3.2.1: REQUIRED if there is a secret; 0 if it does not end.
+        let expiry = try object.time("client_secret_expires_at")
+        if secret != nil, expiry == nil {
+            throw object.refusal("expected 'client_secret_expires_at' beside 'client_secret', found none")
+        }
+        clientSecret = secret ?? earlier?.clientSecret
+        let end = expiry.flatMap { $0.timeIntervalSince1970 == 0 ? nil : $0 }
+        clientSecretExpiresAt = expiry == nil ? earlier?.clientSecretExpiresAt : end
+        // OpenID Connect Registration §3.2: both or neither.
+        let (token, url) = (try object.secret("registration_access_token"), try object.url("registration_client_uri"))
+        accessToken = token ?? earlier?.accessToken
+        configurationEndpoint = url ?? earlier?.configurationEndpoint
+        guard (accessToken == nil) == (configurationEndpoint == nil) else {
+            throw object.refusal(
+                "expected both 'registration_access_token' and 'registration_client_uri', or neither, found one")
+        }
+        metadata = try Self.metadata(object)
+        self.received = received
+    }
+
+    /// What the library relies on is of the right kind; other members are the provider's and the app's.
+    private static func metadata(_ object: AnswerObject) throws -> ClientMetadata {
+        for name in ["redirect_uris", "grant_types", "response_types", "post_logout_redirect_uris"] {
+            guard object.value(name).map({ $0.strings != nil }) ?? true else {
+                throw object.refusal("expected '\(name)' to be an array of strings")
+            }
+        }
+        _ = try object.string("token_endpoint_auth_method")
+        let members = object.members.members.filter { !ClientMetadata.credentials.contains($0.name) }
+        return ClientMetadata(JSON.Object(members.map { ($0.name, $0.value) }))
+    }
+
+    /// The registration as the provider answers it (RFC 7591 §3.2.1), secrets included.
+    public var document: JSON {
+        var document = metadata.members
+        document["client_id"] = .string(clientID)
+        document["client_secret"] = clientSecret.map { .string($0.reveal()) }
+        document["client_id_issued_at"] = clientIDIssuedAt.map(Self.number)
+        if clientSecret != nil { document["client_secret_expires_at"] = clientSecretExpiresAt.map(Self.number) ?? 0 }
+        document["registration_access_token"] = accessToken.map { .string($0.reveal()) }
+        document["registration_client_uri"] = configurationEndpoint.map { .string($0.string) }
+        return .object(document)
+    }
+
+    private static func number(_ date: Date) -> JSON { .number(.init(Int(date.timeIntervalSince1970))) }
+
+    /// The client, with the authentication that was registered.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider that registered it.
+    ///   - name: The name by which ``Environment/clientKey`` finds the key of a client that authenticates by one.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the registered method is not known here, or
+    ///   needs a secret that the provider did not give; ``AuthError/Code/invalidConfiguration`` if it needs a key and no
+    ///   name is given.
+    public func client(at provider: ProviderMetadata, keyNamed name: String? = nil) throws -> Client {
+        var client = Client(id: clientID, authentication: try authentication(keyNamed: name), provider: provider)
+        client.registration = self
+        return client
+    }
+
+    /// How the client authenticates by what was registered.
+    package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
+        // RFC 7591 §2: the default.
+        let method = metadata.tokenEndpointAuthMethod ?? "client_secret_basic"
+        switch (method, clientSecret) {
+        case ("none", _): return .none
+        case ("tls_client_auth", _): return .tlsClientAuth
+        case ("self_signed_tls_client_auth", _): return .selfSignedTLSClientAuth
+        case ("client_secret_basic", let secret?): return .clientSecretBasic(secret)
+        case ("client_secret_post", let secret?): return .clientSecretPost(secret)
+        case ("client_secret_jwt", let secret?): return .clientSecretJWT(secret)
+        case ("private_key_jwt", _):
+            guard let name else {
+                throw AuthError(
+                    .invalidConfiguration, .registration,
+                    "expected the name of the client's key, since it is registered with private_key_jwt, found none",
+                    outcome: .notSent)
+            }
+            return .privateKeyJWT(keyNamed: name)
+        case ("client_secret_basic", nil), ("client_secret_post", nil), ("client_secret_jwt", nil):
+            throw Self.unusable("expected a 'client_secret' for \(method), found none")
+        default:
+            throw Self.unusable(
+                "expected a 'token_endpoint_auth_method' that is known here, found '\(method.prefix(64))'")
+        }
+    }
+
+    private static func unusable(_ message: String) -> AuthError {
+        AuthError(.invalidResponse, .registration, "the registration cannot be used: \(message)")
+    }
+}
+
+extension AuthError.Code {
+    /// A redirect URI is not one that the provider takes (RFC 7591 §3.2.2).
+    public static let invalidRedirectURI: AuthError.Code = "invalid_redirect_uri"
+    /// Another member of the metadata is not one that the provider takes (RFC 7591 §3.2.2).
+    public static let invalidClientMetadata: AuthError.Code = "invalid_client_metadata"
+    /// The software statement is not valid (RFC 7591 §3.2.2).
+    public static let invalidSoftwareStatement: AuthError.Code = "invalid_software_statement"
+    /// The software statement is not one that the provider approves of (RFC 7591 §3.2.2).
+    public static let unapprovedSoftwareStatement: AuthError.Code = "unapproved_software_statement"
+}

@@ -1,0 +1,85 @@
+internal import HTTPTypes
+internal import JOSE
+
+/// Registers a client at a provider (RFC 7591 §3.1, OpenID Connect Registration §3.1).
+///
+/// ```swift
+/// let metadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "My App")
+/// let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata).send(in: .live)
+/// ```
+public struct ClientRegistrationRequest: Sendable {
+    /// The provider's registration endpoint.
+    public let endpoint: SecureURL
+    /// What is asked for.
+    public let metadata: ClientMetadata
+    private let softwareStatement: Secret?
+    private let initialAccessToken: Secret?
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - provider: A provider with a registration endpoint.
+    ///   - metadata: What the client says of itself.
+    ///   - softwareStatement: What somebody whom the provider trusts says of the software, as a signed JWT (RFC 7591
+    ///     §2.3).
+    ///   - initialAccessToken: What lets the app register, where the provider does not let everybody (RFC 7591 §3).
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no registration endpoint,
+    ///   ``AuthError/Code/invalidConfiguration`` for metadata that is none: a client id, a secret or another credential,
+    ///   keys both by value and by reference, a software statement outside its parameter.
+    public init(
+        provider: ProviderMetadata, metadata: ClientMetadata, softwareStatement: Secret? = nil,
+        initialAccessToken: Secret? = nil
+    ) throws {
+        endpoint = try provider.require(.registration)
+        if let name = metadata.members.names.first(where: ClientMetadata.credentials.contains) {
+            throw Self.refusal("expected metadata, found '\(name)', which the provider gives out")
+        }
+        // RFC 7591 §2: they MUST NOT both be present.
+        guard metadata["jwks"] == nil || metadata["jwks_uri"] == nil else {
+            throw Self.refusal("expected either 'jwks' or 'jwks_uri', found both")
+        }
+        guard metadata["software_statement"] == nil else {
+            throw Self.refusal("expected 'software_statement' as a parameter of the request, found it in the metadata")
+        }
+        (self.metadata, self.softwareStatement) = (metadata, softwareStatement)
+        self.initialAccessToken = initialAccessToken
+    }
+
+    /// Sends the request, and reads the answer strictly.
+    ///
+    /// One POST, not repeated: each that arrives registers a client.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirectURI``, ``AuthError/Code/invalidClientMetadata``,
+    ///   ``AuthError/Code/invalidSoftwareStatement``, ``AuthError/Code/unapprovedSoftwareStatement`` or another code of the
+    ///   server's, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
+    ///   `CancellationError`.
+    public func send(in environment: Environment) async throws -> ClientRegistration {
+        var members = metadata.members
+        members["software_statement"] = softwareStatement.map { .string($0.reveal()) }
+        let exchange = HTTPExchange.registration(.post, endpoint, members, token: initialAccessToken)
+        let answer = try await environment.send(exchange, stage: .registration)
+        // RFC 7591 §3.2.1: 201.
+        guard answer.response.status == .created else {
+            let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
+            throw answer.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
+        }
+        return try ClientRegistration(answer, updating: nil, received: environment.now().wall)
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .registration, message, outcome: .notSent)
+    }
+}
+
+extension HTTPExchange {
+    /// A request with a JSON body, and a token that lets it do what it asks for (RFC 7591 §3, RFC 7592 §2).
+    static func registration(
+        _ method: HTTPRequest.Method, _ url: SecureURL, _ document: JSON.Object? = nil, token: Secret?
+    ) -> HTTPExchange {
+        var request = HTTPRequest(method: method, url: url)
+        request.headerFields[.accept] = "application/json"
+        request.headerFields[.authorization] = token.map { "Bearer \($0.reveal())" }
+        if document != nil { request.headerFields[.contentType] = "application/json" }
+        return HTTPExchange(request, body: document.map { Array(JSON.object($0).serialized().utf8) })
+    }
+}

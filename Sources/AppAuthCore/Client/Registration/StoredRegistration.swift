@@ -1,0 +1,46 @@
+internal import FoundationEssentials
+internal import JOSE
+
+extension ClientRegistration {
+    var stored: JSON {
+        get throws {
+            var json: JSON.Object = [
+                "clientID": .string(clientID), "metadata": .object(metadata.members),
+                "received": try JSON(storing: received),
+            ]
+            json["clientSecret"] = clientSecret.map(JSON.init(storing:))
+            json["clientIDIssuedAt"] = try clientIDIssuedAt.map { try JSON(storing: $0) }
+            json["clientSecretExpiresAt"] = try clientSecretExpiresAt.map { try JSON(storing: $0) }
+            json["accessToken"] = accessToken.map(JSON.init(storing:))
+            json["configurationEndpoint"] = configurationEndpoint.map { .string($0.string) }
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        guard let members = try json.value("metadata").object else { throw StoredObject.Damage() }
+        self.init(
+            clientID: try json.string("clientID"),
+            clientSecret: try json.optional("clientSecret") { try $0.secret($1) },
+            clientIDIssuedAt: try json.optional("clientIDIssuedAt") { try $0.date($1) },
+            clientSecretExpiresAt: try json.optional("clientSecretExpiresAt") { try $0.date($1) },
+            accessToken: try json.optional("accessToken") { try $0.secret($1) },
+            configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
+            metadata: ClientMetadata(members), received: try json.date("received"))
+    }
+}
+
+extension Client {
+    /// This client, as an app or a process knows it, unless the store has it by a later registration: the provider
+    /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them.
+    package func unless(registeredLater stored: Client) -> Client {
+        guard let theirs = stored.registration, stored.id.isExactly(id) else { return self }
+        if let ours = registration { return theirs.received > ours.received ? stored : self }
+        // Put together anew, without the registration: that of the session stays, and how the client authenticates by it,
+        // unless the app knows better.
+        guard authentication != .none else { return stored }
+        var client = self
+        client.registration = theirs
+        return client
+    }
+}

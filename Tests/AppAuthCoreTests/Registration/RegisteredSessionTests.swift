@@ -1,0 +1,213 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// A registered client's credentials are part of the session, and are managed from it (RFC 7592).
+struct RegisteredSessionTests {
+    private func signIn(_ world: World, _ store: TestStore) async throws -> AuthState {
+        let client = try await world.registerWithSecret().client(at: world.metadata())
+        return try await world.signIn(client, store: store)
+    }
+
+    @Test func `the credentials survive a refresh, a restart and a move`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            let registration = try #require(await state.record.client.registration)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let stored = try #require(await store.record)
+            let copy = try AuthStateRecord(decoding: stored.encoded(), from: "test")
+            #expect(copy == stored && copy.client.registration == registration)
+            let other = MemoryTokenStore()
+            try await TestStore(copy).moveSession(to: other)
+            let moved = try #require(try await AuthState(restoring: other, environment: world.environment))
+            #expect(await moved.record.client.registration == registration)
+            #expect(try await moved.registration().clientID == registration.clientID)
+        }
+    }
+
+    @Test func `each answer's token takes the place of the one before, and is stored`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            let first = try #require(await state.record.client.registration)
+            world.clock.advance(by: 1)
+            let second = try await state.registration()
+            #expect(second.accessToken != first.accessToken && second.clientSecret == first.clientSecret)
+            #expect(await store.record?.client.registration == second)
+            world.clock.advance(by: 1)
+            let third = try await state.updateRegistration { $0.clientName = "Renamed" }
+            #expect(third.metadata.clientName == "Renamed")
+            #expect(await store.record?.client.registration == third)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await store.record?.client.registration == third)
+        }
+    }
+
+    @Test func `another process goes on from what the first has stored`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await signIn(world, store)
+            let second = try #require(try await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 1)
+            let known = try await first.registration()
+            world.clock.advance(by: 1)
+            // It knows an older token, which is good no more.
+            let latest = try await second.registration()
+            #expect(latest.accessToken != known.accessToken)
+            // And a refresh by the first does not put its older one back.
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(await store.record?.client.registration == latest)
+            #expect(await first.record.client.registration == latest)
+        }
+    }
+
+    @Test func `a new secret is used from then on`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.registration?.secretLifetime = 7200
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            world.clock.advance(by: 7201)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .invalidClient)
+            let registration = try await state.registration()
+            world.clock.advance(by: 1)
+            _ = try await state.freshAccessToken()
+            let restored = try #require(try await AuthState(restoring: store, environment: world.environment))
+            #expect(await restored.record.client.authentication.secret == registration.clientSecret)
+        }
+    }
+
+    @Test func `what the store refuses is known here, and is stored with the next change`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            world.clock.advance(by: 1)
+            let hold = world.provider.hold(.clientConfiguration)
+            let reading = Task { await authError { try await state.registration() } }
+            try await world.provider.requests(1, at: .clientConfiguration)
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            #expect(await reading.value?.code == .store)
+            await store.refuse(with: nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let known = try #require(await state.record.client.registration)
+            #expect(await store.record?.client.registration == known)
+            world.clock.advance(by: 1)
+            _ = try await state.registration()
+        }
+    }
+
+    @Test func `an update sends all the metadata, the client id, and nothing that the provider gave out`()
+        async throws
+    {
+        try await World.run { world in
+            let registration = try await world.registerWithSecret()
+            _ = try await registration.update(in: world.environment) { $0["contacts"] = ["jane@example.org"] }
+            let sent = try #require(world.provider.log(.clientConfiguration).first)
+            let document = try #require(try JSON(parsing: sent.body).object)
+            var expected = registration.metadata.members
+            expected["contacts"] = ["jane@example.org"]
+            expected["client_id"] = .string(registration.clientID)
+            #expect(document == expected && sent.method == .put)
+        }
+    }
+
+    @Test func `a member that is removed is deleted at the provider`() async throws {
+        try await World.run { world in
+            let registration = try await world.register()
+            let changed = try await registration.update(in: world.environment) { $0.clientName = nil }
+            #expect(changed.metadata.clientName == nil && changed.clientID == registration.clientID)
+        }
+    }
+
+    @Test func `a deleted client's session is over`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            let registration = try #require(await state.record.client.registration)
+            try await state.deleteRegistration()
+            #expect(await store.record == nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await authError { try await registration.read(in: world.environment) }?.code == "invalid_token")
+        }
+    }
+
+    @Test func `a client that is not deleted keeps its session`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            world.provider.fault(.editReply { $0.status = .ok }, at: .clientConfiguration)
+            let error = await authError { try await state.deleteRegistration() }
+            #expect(error?.code == .invalidResponse && error?.message.contains("expected status 204") == true)
+            #expect(await store.record != nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("client_id", "another", "'client_id' of this client"),
+            ("registration_client_uri", "x", "'registration_client_uri'"),
+        ] as [(String, JSON, String)])
+    func `an answer about another client is refused`(name: String, value: JSON, message: String) async throws {
+        try await World.run { world in
+            let registration = try await world.register()
+            world.provider.fault(.editDocument { $0[name] = value }, at: .clientConfiguration)
+            let error = await authError { try await registration.read(in: world.environment) }
+            #expect(error?.code == .invalidResponse && error?.message.contains(message) == true)
+        }
+    }
+
+    @Test func `an answer that repeats neither token nor endpoint leaves them`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.registration?.rotatesAccessTokens = false
+        try await World.run(configuration) { world in
+            let registration = try await world.registerWithSecret()
+            world.provider.fault(
+                .editDocument { document in
+                    for name in [
+                        "registration_access_token", "registration_client_uri", "client_secret",
+                        "client_secret_expires_at",
+                    ] { document[name] = nil }
+                }, at: .clientConfiguration)
+            let read = try await registration.read(in: world.environment)
+            #expect(read.accessToken == registration.accessToken && read.clientSecret == registration.clientSecret)
+            #expect(read.configurationEndpoint == registration.configurationEndpoint)
+        }
+    }
+
+    @Test func `a client that was registered by hand has nothing to manage`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            #expect(await authError { try await state.registration() }?.code == .invalidConfiguration)
+            world.provider.fault(
+                .editDocument {
+                    $0["registration_access_token"] = nil
+                    $0["registration_client_uri"] = nil
+                }, at: .clientRegistration)
+            let unmanaged = try await world.register()
+            #expect(await authError { try await unmanaged.read(in: world.environment) }?.code == .invalidConfiguration)
+            #expect(world.provider.count(.clientConfiguration) == 0)
+        }
+    }
+
+    @Test func `neither secret nor token is printed or logged`() async throws {
+        try await World.run { world in
+            let state = try await signIn(world, TestStore())
+            _ = try await state.registration()
+            let record = await state.record
+            let registration = try #require(record.client.registration)
+            var texts = world.log.lines + ["\(record)", "\(registration)", String(reflecting: registration)]
+            var dumped = ""
+            dump(record, to: &dumped)
+            texts.append(dumped)
+            for secret in [registration.clientSecret, registration.accessToken] {
+                let secret = try #require(secret?.reveal())
+                #expect(texts.allSatisfy { !$0.contains(secret) })
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// `sign-in register`, and the sign-in with what was registered.
+@Suite(.timeLimit(.minutes(5)))
+struct RegisterTests {
+    private static let redirect = "http://127.0.0.1/callback"
+
+    private func register(_ desk: Desk, _ arguments: [String] = []) async throws -> Outcome {
+        try await desk.start(
+            ["register", "--json", "--issuer", desk.issuer, "--redirect-uri", Self.redirect] + arguments
+        ).outcome()
+    }
+
+    private func login(_ desk: Desk, _ arguments: [String] = []) async throws -> Outcome {
+        try await desk.start(["login", "--json", "--issuer", desk.issuer] + arguments).outcome()
+    }
+
+    @Test func `a public client is registered, and signs in without being named`() async throws {
+        try await withDesk { desk in
+            let registration = try await register(desk, ["--client-name", "My App"]).result()
+            let id = try #require(registration["client_id"]?.string)
+            #expect(registration["redirect_uris"]?.strings == [Self.redirect])
+            #expect(registration["client_name"] == "My App" && registration["token_endpoint_auth_method"] == "none")
+            #expect(registration["registration_client_uri"] != nil && registration["client_secret"] == nil)
+            // A registration is no session.
+            #expect(try await desk.run("status", "--json").result()["sessions"] == [])
+            let signedIn = try await login(desk).result()
+            #expect(signedIn["client_id"]?.string == id)
+            let name = try #require(desk.stored.first { $0.hasSuffix(".json") })
+            let session = try String(contentsOfFile: "\(desk.sessions)/\(name)", encoding: .utf8)
+            #expect(session.contains(try #require(registration["registration_access_token"]?.string)))
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    @Test(arguments: ["basic", "post", "client_secret_jwt"])
+    func `a client with a secret needs no secret file afterwards`(method: String) async throws {
+        try await withDesk { desk in
+            let registration = try await register(desk, ["--client-auth", method]).result()
+            let (id, secret) = (registration["client_id"]?.string, registration["client_secret"]?.string)
+            let outcome = try await login(desk, ["--client-id", try #require(id)])
+            #expect(try outcome.result()["has_refresh_token"] == true)
+            let token = try await desk.run("token", "--force-refresh", "--verbose")
+            #expect(token.status == 0)
+            let texts = outcome.output + outcome.errors + token.errors
+            #expect(!texts.contains(try #require(secret)))
+        }
+    }
+
+    @Test func `a client with a key is registered with its public half`() async throws {
+        try await withDesk { desk in
+            let path = "\(desk.home)/key"
+            try Data(SigningKey.generate(.es256).pem.utf8).write(to: URL(filePath: path))
+            let registration = try await register(desk, ["--client-auth", "private_key_jwt", "--client-key", path])
+                .result()
+            #expect(
+                registration["jwks"]?["keys"]?.array?.count == 1 && registration["jwks"]?["keys"]?.array?[0]["d"] == nil
+            )
+            _ = try await login(desk).result()
+            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+            #expect(body.contains("client_assertion="))
+        }
+    }
+
+    @Test func `of several clients one is chosen`() async throws {
+        try await withDesk { desk in
+            let ids = [try await register(desk).result(), try await register(desk).result()]
+                .compactMap { $0["client_id"]?.string }
+            let usage = try await login(desk).wrongUsage()
+            #expect(ids.allSatisfy(usage.contains))
+            #expect(try await login(desk, ["--client-id", ids[1]]).result()["client_id"]?.string == ids[1])
+        }
+    }
+
+    @Test func `an initial access token is read from its file, and a refusal is the server's own`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.registration = DynamicRegistration(initialAccessToken: "let-me-in-please")
+        try await withDesk(configuration) { desk in
+            #expect(try await register(desk).failure(1, "invalid_token").contains("initial access token"))
+            let path = "\(desk.home)/token"
+            try Data("let-me-in-please\n".utf8).write(to: URL(filePath: path))
+            _ = try await register(desk, ["--initial-access-token-file", path]).result()
+            try await desk.start(
+                [
+                    "register", "--json", "--issuer", desk.issuer, "--redirect-uri", "http://app.example/",
+                    "--initial-access-token-file", path,
+                ]
+            ).outcome().failure(1, "invalid_redirect_uri")
+        }
+    }
+
+    @Test func `what is printed for people holds no secret`() async throws {
+        try await withDesk { desk in
+            let arguments = [
+                "register", "--issuer", desk.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",
+            ]
+            let outcome = try await desk.start(arguments).outcome()
+            #expect(outcome.status == 0 && outcome.output.contains("sign-in login --issuer \(desk.issuer)"))
+            #expect(!outcome.output.contains("registration_access_token") && !outcome.output.contains("client_secret:"))
+        }
+    }
+
+    @Test(arguments: [
+        [], ["--redirect-uri", "http://127.0.0.1/", "--client-auth", "private_key_jwt"],
+        ["--redirect-uri", "http://127.0.0.1/", "--client-key", "/tmp/x"], ["--redirect-uri"],
+    ])
+    func `a registration that cannot be is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(["register", "--json", "--issuer", desk.issuer] + arguments).outcome().wrongUsage()
+            #expect(desk.provider.log.isEmpty)
+        }
+    }
+}
