@@ -63,6 +63,8 @@ enum Metadata {
         document["revocation_endpoint"] = .string(context.issuer.url(.revocation))
         document["revocation_endpoint_auth_methods_supported"] = authentication
         document["introspection_endpoint"] = .string(context.issuer.url(.introspection))
+        document["introspection_signing_alg_values_supported"] = .array(
+            context.keys.algorithms.map { .string($0.rawValue) })
         // RFC 7662 §2.1: a client has to be authorized to ask.
         document["introspection_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
     }

@@ -41,11 +41,12 @@ package struct TokenEndpoint: Sendable {
 
     /// Posts a form with the client's authentication, and returns whatever the server answers.
     package func post(
-        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard
+        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard,
+        accepting type: String = "application/json"
     ) async throws -> HTTPAnswer {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
-        request.headerFields[.accept] = "application/json"
+        request.headerFields[.accept] = type
         do { try await client.authenticate(&form, &request.headerFields, in: environment) } catch var error as AuthError
         {
             error.stage = stage

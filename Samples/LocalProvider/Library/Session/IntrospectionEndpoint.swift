@@ -10,7 +10,9 @@ struct IntrospectionEndpoint {
             // RFC 7662 §2.1: whoever asks has to be authorized, or tokens could be tried out.
             guard !client.isPublic else { throw OAuthFailure.invalidClient("expected a client with a secret") }
             guard let token = form["token"] else { throw OAuthFailure.invalidRequest("expected a token") }
-            return .json(context.edited(description(of: token)))
+            let description = context.edited(description(of: token))
+            guard SignedIntrospection.isWanted(request) else { return .json(description) }
+            return try SignedIntrospection(context: context).reply(description, to: client)
         }
     }
 

@@ -1,0 +1,63 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// An introspection answer as a signed JWT (RFC 9701 §5), read but not yet verified.
+struct SignedIntrospection {
+    private let jws: JWS
+    private let received: Moment
+
+    /// How far the two clocks may be apart, in seconds.
+    private static let leeway = 60.0
+    /// How old an answer may be that has just come, in seconds.
+    private static let maximumAge = 300.0
+
+    init(_ answer: HTTPAnswer, _ received: Moment) throws {
+        guard answer.mediaType == "application/token-introspection+jwt" else {
+            throw Introspection.refusal(
+                "expected content of type application/token-introspection+jwt, found \(answer.mediaType ?? "none")")
+        }
+        do { jws = try JWS(compact: String(decoding: answer.body, as: UTF8.self)) } catch {
+            throw Introspection.refusal("\(error)")
+        }
+        self.received = received
+    }
+
+    func verified(by verification: IDTokenVerification) async throws -> Introspection {
+        // §5: the type keeps it from being taken for an access token or an ID token, and those for it.
+        guard jws.header.isOfType("token-introspection+jwt") else {
+            throw Introspection.refusal(
+                "expected 'typ' to be token-introspection+jwt, found \(jws.header.typ.map { "'\($0.prefix(64))'" } ?? "none")"
+            )
+        }
+        let client = verification.client
+        // §5, RFC 8725 §3.1. Where the metadata says nothing, the algorithms of ID tokens.
+        let listed = client.provider.document["introspection_signing_alg_values_supported"]?.strings
+        try await verification.checkSignature(
+            of: jws, listed: listed ?? client.provider.idTokenSigningAlgorithms, refusal: Introspection.refusal)
+        let json: JSON
+        do { json = try JSON(parsing: jws.payload) } catch { throw Introspection.refusal("\(error)") }
+        let claims = try AnswerObject(json, refuse: Introspection.refusal)
+        // §5: iss, aud and iat are REQUIRED; aud is who asked.
+        let issuer = try claims.required("iss") { try claims.string($0) }
+        guard issuer.isExactly(client.provider.issuer.string) else {
+            throw Introspection.refusal("expected 'iss' to be the provider, found another")
+        }
+        let audience = try claims.required("aud") { try claims.stringOrStrings($0) }
+        guard audience.contains(where: client.id.isExactly) else {
+            throw Introspection.refusal("expected 'aud' to contain '\(client.id)', found another")
+        }
+        let age = received.wall.timeIntervalSince(try claims.required("iat") { try claims.time($0) })
+        guard (-Self.leeway...Self.maximumAge + Self.leeway).contains(age) else {
+            throw Introspection.refusal("expected an answer that was made now, found one made \(Int(age)) s ago")
+        }
+        return try Introspection(AnswerObject(claims.value("token_introspection"), refuse: Introspection.refusal))
+    }
+}
+
+extension JWS.Header {
+    /// Whether `typ` says so, in any case, with or without `application/` (RFC 7515 §4.1.9).
+    func isOfType(_ type: String) -> Bool {
+        guard let typ = typ?.lowercased() else { return false }
+        return typ == type || typ == "application/" + type
+    }
+}

@@ -1,0 +1,142 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// RFC 7662, and RFC 9701 for signed answers.
+struct IntrospectionTests {
+    private func service(_ world: World) async throws -> Client {
+        try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
+    }
+
+    private func introspect(
+        _ world: World, _ token: String, isSigned: Bool = false
+    ) async throws -> Introspection {
+        let client = try await service(world)
+        return try await IntrospectionRequest(of: Secret(token), as: client, isSigned: isSigned)
+            .send(in: world.environment)
+    }
+
+    @Test(arguments: [false, true]) func `a living token is described`(isSigned: Bool) async throws {
+        try await World.run { world in
+            let session = try world.provider.mintSession()
+            let answer = try await introspect(world, session.accessToken, isSigned: isSigned)
+            #expect(answer.isActive && answer.scope.contains(.openID))
+            #expect(answer.clientID == "demo" && answer.subject == User.alice.subject && answer.username == "alice")
+            #expect(answer.issuer == world.provider.issuer && answer.tokenType == "Bearer")
+            #expect(answer.issuedAt == world.clock.now && answer.expiration == world.clock.now + 3600)
+            #expect(answer.audience.isEmpty && answer.confirmation == nil && answer.members["active"] == true)
+            let sent = try #require(world.provider.log(.introspection).first)
+            #expect(sent.headers[.authorization]?.hasPrefix("Basic ") == true)
+            #expect(
+                sent.headers[.accept] == (isSigned ? "application/token-introspection+jwt" : "application/json"))
+        }
+    }
+
+    @Test(arguments: [false, true]) func `of any other token nothing is known`(isSigned: Bool) async throws {
+        try await World.run { world in
+            let answer = try await introspect(world, "never-was", isSigned: isSigned)
+            #expect(!answer.isActive && answer.clientID == nil && answer.scope.isEmpty)
+        }
+    }
+
+    @Test func `all members are there, also those of extensions`() async throws {
+        try await World.run { world in
+            world.provider.fault(
+                .editDocument { document in
+                    document["aud"] = "https://api.example/"
+                    document["cnf"] = ["jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"]
+                    (document["nbf"], document["jti"], document["shoe_size"]) = (1, "t-1", 42)
+                }, at: .introspection)
+            let answer = try await introspect(world, world.provider.mintSession().accessToken)
+            #expect(answer.audience == ["https://api.example/"] && answer.tokenID == "t-1")
+            #expect(answer.notBefore == Date(timeIntervalSince1970: 1) && answer.members["shoe_size"] == 42)
+            #expect(answer.confirmation?["jkt"]?.string == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("active", nil), ("active", "true"), ("scope", ["a"]), ("exp", "tomorrow"), ("iat", -5), ("sub", 7),
+            ("aud", 1), ("aud", [1]), ("cnf", "x"), ("client_id", []),
+        ] as [(String, JSON?)])
+    func `a member of the wrong kind is refused`(name: String, value: JSON?) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0[name] = value }, at: .introspection)
+            let error = await authError { try await introspect(world, world.provider.mintSession().accessToken) }
+            #expect(error?.code == .invalidResponse && error?.stage == .introspection)
+            #expect(error?.message.contains("'\(name)'") == true)
+        }
+    }
+
+    @Test func `a client that may not ask hears so, without the token`() async throws {
+        try await World.run { world in
+            let client = try await world.client()
+            let token = try world.provider.mintSession().accessToken
+            let error = try #require(
+                await authError {
+                    try await IntrospectionRequest(of: Secret(token), as: client).send(in: world.environment)
+                })
+            #expect(error.code == .invalidClient && error.httpStatus == 401)
+            let body: JSON = ["error": "invalid_request", "error_description": .string(token)]
+            world.provider.fault(.status(.badRequest, json: body), at: .introspection)
+            let echo = try #require(await authError { try await introspect(world, token) })
+            #expect(!"\(echo)".contains(token))
+        }
+    }
+
+    @Test func `a provider without the endpoint is named`() throws {
+        let client = Client(id: "a", provider: try ProviderMetadata(issuer: "https://op.example", endpoints: [:]))
+        #expect(refusal { try IntrospectionRequest(of: Secret("t"), as: client) }?.code == .invalidMetadata)
+    }
+
+    /// RFC 9701 §5.
+    private static let flaws = [
+        DraftFlaw("another typ", "expected 'typ'") { $0.header["typ"] = "JWT" },
+        DraftFlaw("no typ", "expected 'typ'") { $0.header["typ"] = nil },
+        DraftFlaw("another iss", "expected 'iss'") { $0.claims["iss"] = "https://other.example" },
+        DraftFlaw("no iss", "expected 'iss'") { $0.claims["iss"] = nil },
+        DraftFlaw("another aud", "expected 'aud'") { $0.claims["aud"] = "demo" },
+        DraftFlaw("no aud", "expected 'aud'") { $0.claims["aud"] = nil },
+        DraftFlaw("an old iat", "made now") { $0.claims["iat"] = 1_000_000 },
+        DraftFlaw("an early iat", "made now") { $0.claims["iat"] = 1_750_000_300 },
+        DraftFlaw("no iat", "expected 'iat'") { $0.claims["iat"] = nil },
+        DraftFlaw("no answer", "expected a JSON object") { $0.claims["token_introspection"] = nil },
+        DraftFlaw("an inner kind", "'active'") { $0.claims["token_introspection"] = ["active": 1] },
+        DraftFlaw("no signature", "expected an algorithm") { $0.signature = .none },
+        DraftFlaw("a damaged signature", "signature") { $0.signature = .damaged(.rs256) },
+        DraftFlaw("another key", "signature") { $0.signature = .unpublishedKey(.rs256) },
+    ]
+
+    @Test(arguments: flaws) func `a signed answer that is wrong in one respect is refused`(flaw: DraftFlaw) async throws
+    {
+        try await World.run { world in
+            let token = try world.provider.mintSession().accessToken
+            world.provider.fault(.editIDToken(flaw.edit), at: .introspection)
+            let error = await authError { try await introspect(world, token, isSigned: true) }
+            #expect(error?.code == .invalidResponse && error?.message.contains(flaw.message) == true, "\(error)")
+            #expect(try await introspect(world, token, isSigned: true).isActive)
+        }
+    }
+
+    @Test func `plain JSON is no signed answer`() async throws {
+        try await World.run { world in
+            world.provider.fault(.answer(.json(["active": true])), at: .introspection)
+            let error = await authError { try await introspect(world, "x", isSigned: true) }
+            #expect(error?.code == .invalidResponse && error?.message.contains("application/json") == true)
+        }
+    }
+
+    @Test func `an algorithm that the provider does not name for it is refused`() async throws {
+        try await World.run { world in
+            world.provider.fault(
+                .editDocument { $0["introspection_signing_alg_values_supported"] = ["ES256"] },
+                at: .openIDConfiguration,
+                times: nil)
+            let error = await authError { try await introspect(world, "x", isSigned: true) }
+            #expect(error?.message.contains("expected an algorithm of 'ES256', found 'RS256'") == true)
+        }
+    }
+}
