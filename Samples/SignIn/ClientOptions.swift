@@ -32,6 +32,9 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
+    /// Whether any of it is.
+    var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil }
+
     func secret() throws -> Secret? { try secretFile.map { try SecretFile.read($0) } }
 
     /// nil leaves the choice to the provider's metadata. A key is looked at now, so that nobody signs in for nothing.

@@ -6,7 +6,7 @@ struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
         subcommands: [
-            Login.self, Device.self, ClientCredentials.self, Password.self, Token.self, UserInfo.self,
+            Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
             Request.self,
             Logout.self, Status.self, Register.self, Discover.self, Demo.self, HandOverRedirect.self,
         ])

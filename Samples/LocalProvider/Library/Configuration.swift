@@ -56,6 +56,9 @@ extension LocalProvider {
         /// How clients register themselves; nil where all are registered by hand.
         package var registration: DynamicRegistration?
 
+        /// Whose statements about people are taken for a sign-in (RFC 7523 §2.1).
+        package var assertionIssuers: [TrustedIssuer] = []
+
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
 
@@ -96,6 +99,7 @@ extension RegisteredClient {
             id: "demo-confidential", secret: "s3cret: 100% äß+/=", name: "Demo Server", redirectURIs: [.anyLoopback],
             grantTypes: [
                 "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
+                TokenExchangeGrant.type, AssertionGrant.type,
             ])
     }
 

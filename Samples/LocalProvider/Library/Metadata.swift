@@ -77,6 +77,7 @@ enum Metadata {
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
+        TokenExchangeGrant.type, AssertionGrant.type,
     ]
 
     private static let authentication: JSON = [

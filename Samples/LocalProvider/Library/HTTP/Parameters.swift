@@ -22,9 +22,10 @@ package struct Parameters: Sendable, Hashable {
     /// The parameters without those of these names.
     func without(_ names: Set<String>) -> Parameters { Parameters(entries.filter { !names.contains($0.name) }) }
 
-    /// The first name that stands more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for `resource`.
+    /// The first name that stands more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for `resource`,
+    /// RFC 8693 §2.1 for `audience`.
     package var repeated: String? {
-        var seen: Set<String> = ["resource"]
-        return names.first { $0 != "resource" && !seen.insert($0).inserted }
+        var seen: Set<String> = []
+        return names.first { $0 != "resource" && $0 != "audience" && !seen.insert($0).inserted }
     }
 }

@@ -43,6 +43,7 @@ struct IntrospectionEndpoint {
         document["client_id"] = .string(grant.clientID)
         document["sub"] = grant.subject.map(JSON.string)
         document["username"] = grant.subject.flatMap(context.user).map { .string($0.name) }
+        document["act"] = grant.actor.map { ["sub": .string($0)] }
         document["scope"] = .string(scopes.joined(separator: " "))
         document["iat"] = .number(.init(issuedAt.seconds))
         document["exp"] = .number(.init(expiresAt.seconds))

@@ -12,6 +12,8 @@ struct Grant: Sendable {
     let claims: ClaimsRequest
     /// What the tokens are for (RFC 8707); empty for everything.
     var resources: [String]
+    /// Who acts for the subject, after a token exchange (RFC 8693 §4.1).
+    var actor: String? = nil
 }
 
 /// Waits to be exchanged (RFC 6749 §4.1.2).

@@ -9,6 +9,8 @@ package struct TokenAnswer: Sendable, Hashable {
     package let scopes: [String]
     package let refreshToken: String?
     package let idToken: String?
+    /// What the token is that one was exchanged for (RFC 8693 §2.2.1); nil for every other grant.
+    package var issuedTokenType: String?
 
     var json: JSON {
         var members = JSON.Object()
@@ -18,6 +20,7 @@ package struct TokenAnswer: Sendable, Hashable {
         members["scope"] = .string(scopes.joined(separator: " "))
         members["refresh_token"] = refreshToken.map(JSON.string)
         members["id_token"] = idToken.map(JSON.string)
+        members["issued_token_type"] = issuedTokenType.map(JSON.string)
         return .object(members)
     }
 }

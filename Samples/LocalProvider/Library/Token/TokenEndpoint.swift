@@ -15,6 +15,8 @@ struct TokenEndpoint {
             case "refresh_token": grant = RefreshGrant(context: context).refresh
             case "client_credentials": grant = ClientCredentialsGrant(context: context).issue
             case "password": grant = PasswordGrant(context: context).issue
+            case TokenExchangeGrant.type: grant = TokenExchangeGrant(context: context).exchange
+            case AssertionGrant.type: grant = AssertionGrant(context: context).issue
             case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
             default:
                 guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {

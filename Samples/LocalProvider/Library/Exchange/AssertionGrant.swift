@@ -1,0 +1,56 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Tokens for the signed statement of somebody whom the provider trusts (RFC 7523 §2.1, §3).
+struct AssertionGrant {
+    let context: Context
+
+    static let type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+    private static let longestLifetime = 300
+    private static let leeway = 60
+
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        guard let text = form["assertion"] else { throw OAuthFailure.invalidRequest("expected an assertion") }
+        let user = try subject(of: text)
+        let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
+        let scopes = Metadata.scopes.filter { wanted.contains($0) && $0 != "offline_access" }
+        let grant = try Grant(direct: client, subject: user.subject, scopes: scopes, form, context)
+        let issuer = TokenIssuer(context: context)
+        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+    }
+
+    private func subject(of text: String) throws(OAuthFailure) -> User {
+        guard let jws = try? JWS(compact: text), let claims = try? JSON(parsing: jws.payload),
+            let identifier = claims["iss"]?.string
+        else { throw .invalidGrant("expected a signed JWT with iss") }
+        guard let issuer = context.configuration.assertionIssuers.first(where: { $0.identifier == identifier }),
+            issuer.signed(jws)
+        else { throw .invalidGrant("the assertion is not signed by an issuer that is trusted") }
+        // §3 items 3, 4, 6, 7.
+        let audience = claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] } ?? []
+        guard audience.contains(context.issuer.identifier) || audience.contains(context.issuer.url(.token)) else {
+            throw .invalidGrant("expected aud to be the issuer or the token endpoint")
+        }
+        let now = context.now.seconds
+        guard let expiry = claims["exp"]?.int, expiry > now, expiry <= now + Self.longestLifetime else {
+            throw .invalidGrant("expected exp within the next \(Self.longestLifetime) s")
+        }
+        for name in ["iat", "nbf"] {
+            guard let value = claims[name] else { continue }
+            guard let time = value.int, time <= now + Self.leeway else {
+                throw .invalidGrant("expected \(name) not to be ahead")
+            }
+        }
+        guard let subject = claims["sub"]?.string, let user = context.user(subject: subject) else {
+            throw .invalidGrant("expected sub to be somebody with an account")
+        }
+        guard let jti = claims["jti"]?.string else { return user }
+        let isNew = context.store.withLock { records in
+            records.assertions.updateValue(context.now.adding(Self.longestLifetime), forKey: "\(identifier) \(jti)")
+                == nil
+        }
+        guard isNew else { throw .invalidGrant("the assertion was used before") }
+        return user
+    }
+}

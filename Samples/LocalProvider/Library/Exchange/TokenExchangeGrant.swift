@@ -1,0 +1,144 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Exchanges a token of this provider's for another (RFC 8693).
+struct TokenExchangeGrant {
+    let context: Context
+
+    static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+    func exchange(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        // §2.1: no more is said about who may; a public client could be anybody.
+        guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
+        let presented = PresentedTokens(context: context)
+        guard let subject = try presented.token("subject", form, client) else {
+            throw OAuthFailure.invalidRequest("expected a subject_token")
+        }
+        let actor = try presented.token("actor", form, client)
+        let audience = try audience(form)
+        let kind = form["requested_token_type"] ?? PresentedTokens.accessToken
+        let grant = Grant(
+            id: try OpaqueToken.make(), clientID: client.id, subject: subject.subject,
+            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, nonce: nil, claims: .none,
+            resources: try ResourceIndicators.check(form, context) + audience,
+            actor: actor?.subject ?? actor?.clientID)
+        switch kind {
+        case PresentedTokens.accessToken: return try accessToken(grant, client)
+        case PresentedTokens.jwt: return try statement(grant, audience, client)
+        default: throw OAuthFailure.invalidRequest("the requested_token_type is not one that is given out")
+        }
+    }
+
+    private func accessToken(_ grant: Grant, _ client: RegisteredClient) throws -> TokenAnswer {
+        let issuer = TokenIssuer(context: context)
+        let issued = try context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }
+        var answer = try issuer.answer(issued, to: client)
+        answer.issuedTokenType = PresentedTokens.accessToken
+        return answer
+    }
+
+    /// A statement about the subject for somebody else, and no access token here.
+    private func statement(_ grant: Grant, _ audience: [String], _ client: RegisteredClient) throws -> TokenAnswer {
+        let (now, lifetime) = (context.now, context.configuration.idTokenLifetime)
+        var claims: JSON.Object = [
+            "iss": .string(context.issuer.identifier), "client_id": .string(client.id),
+            "iat": .number(.init(now.seconds)), "exp": .number(.init(now.adding(lifetime).seconds)),
+            "jti": .string(try OpaqueToken.make()), "scope": .string(grant.scopes.joined(separator: " ")),
+        ]
+        claims["sub"] = .string(grant.subject ?? client.id)
+        claims["aud"] = .array(
+            (grant.resources.isEmpty ? [context.issuer.identifier] : grant.resources).map(JSON.string))
+        // §4.1: who acts.
+        claims["act"] = grant.actor.map { ["sub": .string($0)] }
+        let (key, kid) = try context.keys.signing(context.configuration.idTokenAlgorithm)
+        // §2.2.1: what is no access token is presented in no way.
+        var answer = TokenAnswer(
+            accessToken: try JWS.sign(.object(claims), header: ["kid": .string(kid), "typ": "JWT"], with: key),
+            tokenType: "N_A", expiresIn: lifetime, scopes: grant.scopes, refreshToken: nil, idToken: nil)
+        answer.issuedTokenType = PresentedTokens.jwt
+        return answer
+    }
+
+    /// The clients that the token is for, each one that is registered.
+    private func audience(_ form: Parameters) throws(OAuthFailure) -> [String] {
+        let names = form.values("audience").filter { !$0.isEmpty }
+        for name in names where context.client(name) == nil {
+            throw OAuthFailure("invalid_target", "an audience is not a client that is registered")
+        }
+        return names
+    }
+
+    /// Never more than the subject's token was good for; and not what gives out further tokens.
+    private func scopes(_ wanted: String?, of subject: PresentedTokens.Token) throws(OAuthFailure) -> [String] {
+        let granted = subject.scopes.filter { $0 != "offline_access" && $0 != "openid" }
+        guard let wanted = wanted?.split(separator: " ").map(String.init) else { return granted }
+        guard Set(wanted).isSubset(of: granted) else {
+            throw OAuthFailure("invalid_scope", "the scope goes beyond what the subject_token is good for")
+        }
+        return granted.filter(wanted.contains)
+    }
+}
+
+/// The tokens that a client presents to have them exchanged.
+struct PresentedTokens {
+    let context: Context
+
+    static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
+    static let jwt = "urn:ietf:params:oauth:token-type:jwt"
+    private static let refreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
+    private static let idToken = "urn:ietf:params:oauth:token-type:id_token"
+
+    /// What a token says, once it was found good.
+    struct Token {
+        let clientID: String
+        /// nil where a client acts for itself.
+        let subject: String?
+        let scopes: [String]
+        let authTime: Date?
+    }
+
+    /// - Parameter role: `subject` or `actor`.
+    /// - Returns: nil where there is none.
+    func token(_ role: String, _ form: Parameters, _ client: RegisteredClient) throws(OAuthFailure) -> Token? {
+        let (value, type) = (form["\(role)_token"], form["\(role)_token_type"])
+        // §2.1: the type is REQUIRED with the token, and MUST NOT stand without it.
+        guard (value == nil) == (type == nil) else {
+            throw .invalidRequest("expected \(role)_token and \(role)_token_type together")
+        }
+        guard let value, let type else { return nil }
+        guard let token = try known(value, type, client) else {
+            throw .invalidRequest("the \(role)_token is not one that is good here")
+        }
+        return token
+    }
+
+    private func known(_ value: String, _ type: String, _ client: RegisteredClient) throws(OAuthFailure) -> Token? {
+        let now = context.now
+        switch type {
+        case Self.accessToken:
+            return context.store.withLock { $0.access(value, now) }.map { found in
+                Token(
+                    clientID: found.grant.clientID, subject: found.grant.subject, scopes: found.token.scopes,
+                    authTime: found.grant.authTime)
+            }
+        case Self.refreshToken:
+            // It is in no hands but its client's.
+            return context.store.withLock { records in
+                guard let token = records.refreshTokens[value], token.rotatedAt == nil, token.expiresAt > now,
+                    let grant = records.grants[token.grantID], grant.clientID == client.id
+                else { return nil }
+                return Token(
+                    clientID: grant.clientID, subject: grant.subject, scopes: grant.scopes, authTime: grant.authTime)
+            }
+        case Self.idToken:
+            guard let hint = IDTokenHint(value, context), let jws = try? JWS(compact: value),
+                let expiry = (try? JSON(parsing: jws.payload))?["exp"]?.int, expiry > now.seconds
+            else { return nil }
+            // An ID token says who somebody is, and lets nobody do anything.
+            return Token(
+                clientID: hint.audience.first ?? "", subject: hint.subject, scopes: ["profile", "email"],
+                authTime: nil)
+        default: throw .invalidRequest("the token type is not one that is known here")
+        }
+    }
+}

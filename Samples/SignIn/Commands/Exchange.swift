@@ -1,0 +1,143 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `sign-in exchange`
+struct Exchange: Command {
+    static let configuration = CommandConfiguration(
+        abstract: "Exchanges a token for another (RFC 8693): the stored session's, or one in a file.")
+
+    /// What the stored session can give.
+    enum StoredKind: String, ExpressibleByArgument, CaseIterable, Sendable {
+        case access_token, id_token
+    }
+
+    @OptionGroup var session: SessionOptions
+    @Option(
+        name: .customLong("subject-token-file"), parsing: .unconditional,
+        help: "A file that holds the token; without it the token is the session's.")
+    var subjectFile: String?
+    @Option(
+        name: .customLong("subject-token-type"), parsing: .unconditional,
+        help: "What the token is: access_token (the default), id_token, refresh_token, jwt, saml1, saml2 or a URI.")
+    var subjectType: TokenTypeName?
+    @Option(
+        name: .customLong("actor-token-file"), parsing: .unconditional,
+        help: "A file that holds a token of whoever acts for the subject.")
+    var actorFile: String?
+    @Option(name: .customLong("actor-token-type"), parsing: .unconditional, help: "What that token is.")
+    var actorType: TokenTypeName?
+    @Option(
+        name: .customLong("requested-token-type"), parsing: .unconditional, help: "What kind of token is wanted.")
+    var requestedType: TokenTypeName?
+    @Option(parsing: .unconditionalSingleValue, help: "The service that the new token is for, by its name.")
+    var audience: [String] = []
+    @Option(parsing: .unconditionalSingleValue, help: "The service that the new token is for, by its URI (RFC 8707).")
+    var resource: [String] = []
+    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    var scope = ""
+    @Option(
+        name: .customLong("token-endpoint"), parsing: .unconditional,
+        help: "The URL of the token endpoint, for a server without discovery.")
+    var tokenEndpoint: String?
+    @OptionGroup var client: ClientOptions
+    @OptionGroup var common: CommonOptions
+
+    /// Whether the client is described here, and not that of the session.
+    private var namesClient: Bool { subjectFile != nil || tokenEndpoint != nil || client.isGiven }
+
+    func validate() throws {
+        if actorFile == nil, actorType != nil { throw ValidationError("--actor-token-type needs --actor-token-file") }
+        if subjectFile == nil {
+            if namesClient {
+                throw ValidationError("without --subject-token-file the token and the client are the stored session's")
+            }
+            if let subjectType, StoredKind(rawValue: subjectType.argument) == nil {
+                throw ValidationError("--subject-token-type: expected access_token or id_token of a stored session")
+            }
+            return
+        }
+        if (session.issuer == nil) == (tokenEndpoint == nil) {
+            throw ValidationError("expected either --issuer or --token-endpoint")
+        }
+        if session.clientID?.isEmpty ?? true {
+            throw ValidationError("Missing expected argument '--client-id <client-id>'")
+        }
+        if session.store != nil { throw ValidationError("--store takes no --subject-token-file") }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let (client, subject) = try await described(console, limit)
+        var request = TokenExchangeRequest(of: subject, actor: try actorFile.map { try token($0, actorType) })
+        request.requestedKind = requestedType?.kind
+        (request.audience, request.resources) = (audience, resource)
+        request.scope = [Scope](spaceDelimited: scope)
+        let exchanged = try await request.send(as: client, in: console.environment)
+        try console.succeed(Self.result(exchanged, request), text: exchanged.value.reveal())
+        return 0
+    }
+
+    private func token(_ file: String, _ type: TokenTypeName?) throws -> SecurityToken {
+        SecurityToken(try SecretFile.read(file), kind: type?.kind ?? .accessToken)
+    }
+
+    private func client(_ environment: Environment) async throws -> Client {
+        let provider =
+            if let tokenEndpoint { try ProviderMetadata(tokenEndpoint: tokenEndpoint) } else {
+                try await Discovery(environment: environment).metadata(for: session.issuer ?? "")
+            }
+        return try client.client(session.clientID ?? "", at: provider)
+    }
+
+    /// Who exchanges which token.
+    private func described(_ console: Console, _ limit: Duration) async throws -> (Client, SecurityToken) {
+        guard let subjectFile else { return try await ofSession(console, limit) }
+        let subject = try token(subjectFile, subjectType)
+        return (try await client(console.environment), subject)
+    }
+
+    private func ofSession(_ console: Console, _ limit: Duration) async throws -> (Client, SecurityToken) {
+        try await session.withState(console.environment) { state in
+            let token = try await state.patientAccessToken(
+                minimumValidity: nil, forceRefresh: false, until: ContinuousClock.now + limit, console)
+            let record = await state.record
+            guard subjectType?.kind == .idToken else {
+                return (record.client, SecurityToken(token.value, kind: .accessToken))
+            }
+            guard let idToken = record.idToken else {
+                throw AuthError(
+                    .invalidConfiguration, .token, "expected a session with an ID token, found one without",
+                    outcome: .notSent)
+            }
+            return (record.client, SecurityToken(idToken.rawValue, kind: .idToken))
+        }
+    }
+
+    private static func result(_ token: ExchangedToken, _ request: TokenExchangeRequest) -> JSON {
+        let expiry = token.lifetime.map { token.received.wall + $0.seconds }
+        return [
+            "access_token": .string(token.value.reveal()), "token_type": .string(token.tokenType ?? "N_A"),
+            "issued_token_type": .string(token.kind.rawValue),
+            "expires_at": expiry.map { .string($0.ISO8601Format()) } ?? .null,
+            "scope": .string((token.scope ?? request.scope).spaceDelimited ?? ""),
+        ]
+    }
+}
+
+/// A token type by the last word of its URI (RFC 8693 §3), or by any URI.
+struct TokenTypeName: ExpressibleByArgument, Sendable {
+    let argument: String
+    let kind: SecurityToken.Kind
+
+    init?(argument: String) {
+        let known: [SecurityToken.Kind] = [.accessToken, .refreshToken, .idToken, .jwt, .saml1, .saml2]
+        self.argument = argument
+        if let kind = known.first(where: { $0.rawValue.hasSuffix(":" + argument) }) {
+            self.kind = kind
+        } else if argument.contains(":") {
+            kind = SecurityToken.Kind(rawValue: argument)
+        } else {
+            return nil
+        }
+    }
+}

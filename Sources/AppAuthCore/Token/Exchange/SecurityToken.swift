@@ -1,0 +1,31 @@
+/// A token with what kind of token it is: what is exchanged for another (RFC 8693 §2.1).
+public struct SecurityToken: Sendable, Hashable {
+    /// The token itself.
+    public let value: Secret
+    /// What it is.
+    public let kind: Kind
+
+    /// Names a token's kind.
+    public init(_ value: Secret, kind: Kind) { (self.value, self.kind) = (value, kind) }
+
+    /// A token type identifier (RFC 8693 §3). Open: any URI can be one.
+    public struct Kind: RawRepresentable, Hashable, Sendable {
+        /// The URI.
+        public let rawValue: String
+        /// Names a kind by its URI.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// An access token of this provider's.
+        public static let accessToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:access_token")
+        /// A refresh token of this provider's.
+        public static let refreshToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:refresh_token")
+        /// An ID token.
+        public static let idToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:id_token")
+        /// A JWT of any other kind.
+        public static let jwt = Kind(rawValue: "urn:ietf:params:oauth:token-type:jwt")
+        /// A SAML 1.1 assertion in base64url.
+        public static let saml1 = Kind(rawValue: "urn:ietf:params:oauth:token-type:saml1")
+        /// A SAML 2.0 assertion in base64url.
+        public static let saml2 = Kind(rawValue: "urn:ietf:params:oauth:token-type:saml2")
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// `sign-in exchange` (RFC 8693).
+@Suite(.timeLimit(.minutes(5)))
+struct ExchangeTests {
+    private static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
+
+    private func file(_ desk: Desk, _ name: String, _ text: String) throws -> String {
+        try Data(text.utf8).write(to: URL(filePath: "\(desk.home)/\(name)"))
+        return "\(desk.home)/\(name)"
+    }
+
+    private func client(_ desk: Desk) throws -> [String] {
+        [
+            "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
+            try file(desk, "secret", "s3cret: 100% äß+/="),
+        ]
+    }
+
+    @Test func `the session's token is exchanged, and the session stays as it is`() async throws {
+        try await withDesk { desk in
+            let login = ["login", "--json"] + (try client(desk))
+            _ = try await desk.start(login).outcome().result()
+            let before = try desk.session()
+            let result = try await desk.run(
+                "exchange", "--json", "--audience", "demo-service", "--scope", "profile"
+            ).result()
+            #expect(
+                result.object?.names.sorted() == [
+                    "access_token", "expires_at", "issued_token_type", "scope", "token_type",
+                ])
+            #expect(result["issued_token_type"]?.string == Self.accessToken && result["token_type"] == "Bearer")
+            #expect(result["scope"] == "profile" && result["expires_at"]?.string?.hasSuffix("Z") == true)
+            #expect(desk.provider.isAlive(result["access_token"]?.string ?? ""))
+            #expect(try desk.session() == before)
+            let ofIDToken = try await desk.run(
+                "exchange", "--json", "--subject-token-type", "id_token", "--requested-token-type", "jwt"
+            ).result()
+            #expect(ofIDToken["token_type"] == "N_A")
+            let text = try await desk.run("exchange")
+            #expect(text.status == 0 && text.outputLines.count == 1 && text.errors.isEmpty)
+        }
+    }
+
+    @Test func `a token in a file is exchanged, for an actor too`() async throws {
+        try await withDesk { desk in
+            let subject = try file(desk, "subject", desk.provider.mintSession().accessToken + "\n")
+            let actor = try file(desk, "actor", desk.provider.mintSession(client: "demo-confidential").accessToken)
+            let arguments =
+                try ["exchange", "--json", "--subject-token-file", subject, "--actor-token-file", actor] + client(desk)
+            let result = try await desk.start(arguments).outcome().result()
+            #expect(desk.provider.isAlive(result["access_token"]?.string ?? ""))
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a refusal is the server's own error, without the token`() async throws {
+        try await withDesk { desk in
+            let subject = try file(desk, "subject", "never-was-a-token")
+            let arguments = try ["exchange", "--json", "--subject-token-file", subject] + client(desk)
+            let outcome = try await desk.start(arguments).outcome()
+            try outcome.failure(1, "invalid_request")
+            #expect(!(outcome.output + outcome.errors).contains("never-was-a-token"))
+            try await desk.run("exchange", "--json").failure(1, "sign_in_required")
+        }
+    }
+
+    @Test(arguments: [
+        ["--subject-token-file", "/tmp/x"], ["--subject-token-type", "refresh_token"], ["--actor-token-type", "jwt"],
+        ["--subject-token-type", "toaster"], ["--client-auth", "none"],
+        ["--token-endpoint", "https://op.example/token"],
+        ["--subject-token-file", "/tmp/x", "--issuer", "https://op.example"],
+        [
+            "--subject-token-file", "/tmp/x", "--issuer", "https://op.example", "--token-endpoint",
+            "https://op.example/token", "--client-id", "a",
+        ],
+    ])
+    func `an exchange that cannot be is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { desk in
+            try await desk.start(["exchange", "--json"] + arguments).outcome().wrongUsage()
+        }
+    }
+}
