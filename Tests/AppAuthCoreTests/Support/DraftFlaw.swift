@@ -6,9 +6,9 @@ struct DraftFlaw: Sendable, CustomTestStringConvertible {
     let name: String
     /// A part of what the refusal says.
     let message: String
-    let edit: @Sendable (inout IDTokenDraft) -> Void
+    let edit: @Sendable (inout JWTDraft) -> Void
 
-    init(_ name: String, _ message: String, _ edit: @escaping @Sendable (inout IDTokenDraft) -> Void) {
+    init(_ name: String, _ message: String, _ edit: @escaping @Sendable (inout JWTDraft) -> Void) {
         (self.name, self.message, self.edit) = (name, message, edit)
     }
 

@@ -12,7 +12,7 @@ struct SignedIntrospection {
 
     func reply(_ description: JSON, to client: RegisteredClient) throws -> Reply {
         let algorithm = client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
-        var draft = IDTokenDraft(
+        var draft = JWTDraft(
             header: ["typ": .string(Self.type), "kid": .string(try context.keys.signing(algorithm).kid)],
             // §5: the outer claims are about the answer, and the inner ones about the token.
             claims: [
