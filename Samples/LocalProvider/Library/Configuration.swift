@@ -52,6 +52,8 @@ extension LocalProvider {
         package var namesRevocationInOAuthMetadataOnly = false
         /// What `resource` may name beside the demo resource (RFC 8707).
         package var resources: [String] = []
+        /// What `authorization_details` may be about (RFC 9396 §2).
+        package var authorizationDetailsTypes: [String] = []
 
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"

@@ -45,12 +45,17 @@ struct AuthorizationChecks {
     /// asks for consent, and without a client that can refresh it means nothing.
     func scopes(_ prompts: Set<String>) throws(OAuthFailure) -> [String] {
         let requested = words("scope")
-        guard !requested.isEmpty else { throw OAuthFailure("invalid_scope", "expected a scope") }
+        // RFC 9396 §3: details stand for themselves.
+        guard !requested.isEmpty || parameters["authorization_details"] != nil else {
+            throw OAuthFailure("invalid_scope", "expected a scope")
+        }
         let mayStayOnline = prompts.contains("consent") && client.grantTypes.contains("refresh_token")
         let granted = Metadata.scopes.filter { scope in
             requested.contains(scope) && (scope != "offline_access" || mayStayOnline)
         }
-        guard !granted.isEmpty else { throw OAuthFailure("invalid_scope", "none of the scopes can be granted") }
+        guard !granted.isEmpty || requested.isEmpty else {
+            throw OAuthFailure("invalid_scope", "none of the scopes can be granted")
+        }
         return granted
     }
 

@@ -17,6 +17,8 @@ struct AuthorizationRequest: Sendable {
     let language: Language
     let claims: ClaimsRequest
     let resources: [String]
+    /// What is asked for in detail (RFC 9396).
+    let authorizationDetails: [JSON]
     /// The subject of the `id_token_hint`: only this person may sign in.
     let hintedSubject: String?
     /// Everything that counts, parameters of a particular provider included.
@@ -80,6 +82,7 @@ extension AuthorizationRequest {
             language = Language(uiLocales: parameters["ui_locales"])
             claims = try checks.claims()
             resources = try checks.resources()
+            authorizationDetails = try AuthorizationDetails.check(parameters, context)
             hintedSubject = try checks.hintedSubject()
         } catch {
             throw AuthorizationRefusal(error, wayBack: wayBack)

@@ -48,7 +48,9 @@ extension Interaction {
             return .fail(error: "login_required", description: "another person than the hinted one has signed in")
         }
         let asks = request.prompts.contains("consent")
-        let isNew = context.configuration.requiresConsent && !consented.isSuperset(of: request.scopes)
+        // Details are asked about each time: a person who has made one payment has not agreed to the next.
+        let hasNews = !consented.isSuperset(of: request.scopes) || !request.authorizationDetails.isEmpty
+        let isNew = context.configuration.requiresConsent && hasNews
         return (asks || isNew) && !hasConsented ? .consent(signIn) : .finish(signIn)
     }
 

@@ -20,6 +20,9 @@ struct IntrospectionEndpoint {
             if let (access, grant) = records.access(token, now) {
                 var document = members(grant, access.scopes, issuedAt: access.issuedAt, expiresAt: access.expiresAt)
                 document["token_type"] = access.confirmation == nil ? "Bearer" : "DPoP"
+                // RFC 9396 §9.2.
+                let details = access.authorizationDetails
+                if !details.isEmpty { document["authorization_details"] = .array(details) }
                 document["cnf"] = access.confirmation?.json
                 if !access.resources.isEmpty { document["aud"] = .array(access.resources.map(JSON.string)) }
                 return .object(document)

@@ -45,6 +45,7 @@ extension Grant {
         self.init(
             id: try OpaqueToken.make(), clientID: client.id, subject: subject, scopes: scopes,
             authTime: subject == nil ? nil : context.now, nonce: nil, claims: .none,
-            resources: try ResourceIndicators.check(form, context))
+            resources: try ResourceIndicators.check(form, context),
+            authorizationDetails: try AuthorizationDetails.check(form, context))
     }
 }
