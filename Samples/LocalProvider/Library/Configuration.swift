@@ -55,6 +55,11 @@ extension LocalProvider {
         /// What `authorization_details` may be about (RFC 9396 §2).
         package var authorizationDetailsTypes: [String] = []
 
+        /// The ways to sign in that can be asked for; the person's part is the same in each.
+        package var acrValues = [Metadata.acr]
+        /// What resources ask for beyond a token (RFC 9470).
+        package var authenticationRequirements: [Endpoint: AuthenticationRequirement] = [:]
+
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
 

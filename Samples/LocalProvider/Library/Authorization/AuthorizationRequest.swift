@@ -16,6 +16,8 @@ struct AuthorizationRequest: Sendable {
     let loginHint: String?
     let language: Language
     let claims: ClaimsRequest
+    /// The ways to sign in that will do, the best first; empty for any.
+    let acrs: [String]
     let resources: [String]
     /// What is asked for in detail (RFC 9396).
     let authorizationDetails: [JSON]
@@ -81,6 +83,7 @@ extension AuthorizationRequest {
             loginHint = parameters["login_hint"]
             language = Language(uiLocales: parameters["ui_locales"])
             claims = try checks.claims()
+            acrs = try checks.acrs(claims)
             resources = try checks.resources()
             authorizationDetails = try AuthorizationDetails.check(parameters, context)
             hintedSubject = try checks.hintedSubject()

@@ -40,7 +40,9 @@ extension Interaction {
     private func interactiveStep(_ signIn: Browser.SignIn?, consented: Set<String>, _ context: Context) -> Step {
         guard let signIn else { return .signIn }
         if !hasSignedIn {
-            if request.prompts.contains("login") || isTooOld(signIn, context.now) { return .signIn }
+            if request.prompts.contains("login") || isTooOld(signIn, context.now) || isTooWeak(signIn) {
+                return .signIn
+            }
             if let subject = request.hintedSubject, subject != signIn.subject { return .signIn }
             if request.prompts.contains("select_account"), !hasChosenAccount { return .chooseAccount(signIn) }
         } else if let subject = request.hintedSubject, subject != signIn.subject {

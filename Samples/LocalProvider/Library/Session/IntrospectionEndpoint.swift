@@ -44,6 +44,9 @@ struct IntrospectionEndpoint {
         document["client_id"] = .string(grant.clientID)
         document["sub"] = grant.subject.map(JSON.string)
         document["username"] = grant.subject.flatMap(context.user).map { .string($0.name) }
+        // RFC 9470 §6.2.
+        document["acr"] = grant.acr.map(JSON.string)
+        document["auth_time"] = grant.authTime.map { .number(.init($0.seconds)) }
         document["scope"] = .string(scopes.joined(separator: " "))
         document["iat"] = .number(.init(issuedAt.seconds))
         document["exp"] = .number(.init(expiresAt.seconds))

@@ -9,6 +9,8 @@ struct Grant: Sendable {
     let subject: String?
     var scopes: [String]
     let authTime: Date?
+    /// How the person signed in.
+    let acr: String?
     let nonce: String?
     let claims: ClaimsRequest
     /// What the tokens are for (RFC 8707); empty for everything.
