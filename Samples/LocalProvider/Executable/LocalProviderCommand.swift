@@ -10,6 +10,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
             The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
             sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
 
+            Pushed authorization requests, signed answers (response_mode=jwt), DPoP and 'code id_token' (by form_post) \
+            work as they are, and the metadata names them; options make the provider insist.
+
             With --double it plays a vendor's server instead, and prints one line of JSON: base_url, and the clients, \
             people and passwords that the double knows.
             """)
@@ -45,6 +48,27 @@ struct LocalProviderCommand: AsyncParsableCommand {
             valueName: "uri"))
     var redirectURI: [String] = []
 
+    @Flag(help: "Take authorization requests only when they are pushed (RFC 9126).")
+    var requirePAR = false
+
+    @Flag(
+        name: .customLong("require-dpop"), help: "Give clients no tokens but those bound to a DPoP key (RFC 9449).")
+    var requireDPoP = false
+
+    @Flag(help: "Ask for a nonce in DPoP proofs (RFC 9449 §8, §9).")
+    var dpopNonce = false
+
+    @Option(
+        help: ArgumentHelp(
+            "A type that authorization_details may have (RFC 9396), for example payment_initiation.",
+            valueName: "type"))
+    var authorizationDetailsType: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The acr that /api/echo asks for (RFC 9470); a sign-in with it in acr_values has it.", valueName: "acr"))
+    var stepUp: String?
+
     @Flag(help: "End when standard input does, and so with a parent that holds it.")
     var exitWithStdin = false
 
@@ -58,7 +82,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
         guard vendor != nil else { return }
         let ofTheProvider = [
             "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation, "--user": !user.isEmpty,
-            "--client": !client.isEmpty,
+            "--client": !client.isEmpty, "--require-par": requirePAR, "--require-dpop": requireDPoP,
+            "--dpop-nonce": dpopNonce, "--authorization-details-type": !authorizationDetailsType.isEmpty,
+            "--step-up": stepUp != nil,
         ]
         let wrong = ofTheProvider.filter(\.value).keys.sorted()
         guard wrong.isEmpty else {
@@ -91,9 +117,22 @@ struct LocalProviderCommand: AsyncParsableCommand {
             configuration.clients[index].redirectURIs += redirectURI.map { .exact($0) }
         }
         configuration.clients += client.map(\.client)
+        extend(&configuration)
         configuration.keepsLog = false
         if verbose { configuration.observer = { Output.errorLine($0.redacted) } }
         return configuration
+    }
+
+    /// What goes beyond OpenID Connect Core.
+    private func extend(_ configuration: inout LocalProvider.Configuration) {
+        configuration.requiresPushedRequests = requirePAR
+        for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = requireDPoP }
+        if dpopNonce { configuration.dpopNonce = .required() }
+        configuration.authorizationDetailsTypes = authorizationDetailsType
+        if let stepUp {
+            configuration.acrValues.append(stepUp)
+            configuration.authenticationRequirements = [.api: .init(acrValues: [stepUp])]
+        }
     }
 
     private var doubleOptions: DoubleOptions {

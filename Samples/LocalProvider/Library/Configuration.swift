@@ -52,6 +52,13 @@ extension LocalProvider {
         package var namesRevocationInOAuthMetadataOnly = false
         /// What `resource` may name beside the demo resource (RFC 8707).
         package var resources: [String] = []
+        /// What `authorization_details` may be about (RFC 9396 §2).
+        package var authorizationDetailsTypes: [String] = []
+
+        /// The ways to sign in that can be asked for; the person's part is the same in each.
+        package var acrValues = [Metadata.acr]
+        /// What resources ask for beyond a token (RFC 9470).
+        package var authenticationRequirements: [Endpoint: AuthenticationRequirement] = [:]
 
         /// How clients register themselves; nil where all are registered by hand.
         package var registration: DynamicRegistration?

@@ -45,7 +45,7 @@ enum Metadata {
             "code_challenge_methods_supported": ["S256"],
             "prompt_values_supported": .array(promptValues.map(JSON.string)),
             "display_values_supported": .array(displayValues.map(JSON.string)),
-            "acr_values_supported": [.string(acr)],
+            "acr_values_supported": .array(context.configuration.acrValues.map(JSON.string)),
             "ui_locales_supported": .array(Language.allCases.map { .string($0.rawValue) }),
             "claim_types_supported": ["normal"],
             "claims_supported": .array(claims.map(JSON.string)),
@@ -72,7 +72,7 @@ enum Metadata {
     /// What each extension adds.
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
-        FrontChannelIDToken.describe, RegistrationEndpoint.describe,
+        FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
     ]
 
     private static let grantTypes = [

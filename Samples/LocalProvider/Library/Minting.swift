@@ -25,7 +25,8 @@ extension LocalProvider {
         }
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: client.id, subject: user.subject,
-            scopes: scope.split(separator: " ").map(String.init), authTime: context.now, nonce: nonce, claims: .none,
+            scopes: scope.split(separator: " ").map(String.init), authTime: context.now, acr: Metadata.acr,
+            nonce: nonce, claims: .none,
             resources: [])
         let issuer = TokenIssuer(context: context)
         return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)

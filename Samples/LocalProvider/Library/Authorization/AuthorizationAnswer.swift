@@ -10,7 +10,9 @@ struct AuthorizationAnswer {
         let (code, now) = (try OpaqueToken.make(), context.now)
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: request.client.id, subject: signIn.subject, scopes: request.scopes,
-            authTime: signIn.time, nonce: request.nonce, claims: request.claims, resources: request.resources)
+            authTime: signIn.time, acr: signIn.acr, nonce: request.nonce, claims: request.claims,
+            resources: request.resources,
+            authorizationDetails: request.authorizationDetails)
         context.store.withLock { records in
             records.prune(now)
             records.codes[code] = AuthorizationCode(

@@ -16,7 +16,11 @@ struct AuthorizationRequest: Sendable {
     let loginHint: String?
     let language: Language
     let claims: ClaimsRequest
+    /// The ways to sign in that will do, the best first; empty for any.
+    let acrs: [String]
     let resources: [String]
+    /// What is asked for in detail (RFC 9396).
+    let authorizationDetails: [JSON]
     /// The subject of the `id_token_hint`: only this person may sign in.
     let hintedSubject: String?
     /// Everything that counts, parameters of a particular provider included.
@@ -79,7 +83,9 @@ extension AuthorizationRequest {
             loginHint = parameters["login_hint"]
             language = Language(uiLocales: parameters["ui_locales"])
             claims = try checks.claims()
+            acrs = try checks.acrs(claims)
             resources = try checks.resources()
+            authorizationDetails = try AuthorizationDetails.check(parameters, context)
             hintedSubject = try checks.hintedSubject()
         } catch {
             throw AuthorizationRefusal(error, wayBack: wayBack)

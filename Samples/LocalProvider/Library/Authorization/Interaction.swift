@@ -40,7 +40,9 @@ extension Interaction {
     private func interactiveStep(_ signIn: Browser.SignIn?, consented: Set<String>, _ context: Context) -> Step {
         guard let signIn else { return .signIn }
         if !hasSignedIn {
-            if request.prompts.contains("login") || isTooOld(signIn, context.now) { return .signIn }
+            if request.prompts.contains("login") || isTooOld(signIn, context.now) || isTooWeak(signIn) {
+                return .signIn
+            }
             if let subject = request.hintedSubject, subject != signIn.subject { return .signIn }
             if request.prompts.contains("select_account"), !hasChosenAccount { return .chooseAccount(signIn) }
         } else if let subject = request.hintedSubject, subject != signIn.subject {
@@ -48,7 +50,9 @@ extension Interaction {
             return .fail(error: "login_required", description: "another person than the hinted one has signed in")
         }
         let asks = request.prompts.contains("consent")
-        let isNew = context.configuration.requiresConsent && !consented.isSuperset(of: request.scopes)
+        // Details are asked about each time: a person who has made one payment has not agreed to the next.
+        let hasNews = !consented.isSuperset(of: request.scopes) || !request.authorizationDetails.isEmpty
+        let isNew = context.configuration.requiresConsent && hasNews
         return (asks || isNew) && !hasConsented ? .consent(signIn) : .finish(signIn)
     }
 

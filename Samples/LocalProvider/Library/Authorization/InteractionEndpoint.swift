@@ -86,7 +86,7 @@ struct InteractionEndpoint {
         var changed = interaction
         changed.hasSignedIn = true
         context.store.withLock { [changed] in $0.interactions[changed.id] = changed }
-        let renewed = try context.signIn(user, in: browser)
+        let renewed = try context.signIn(user, in: browser, acr: interaction.request.acrs.first ?? Metadata.acr)
         var reply = Reply.redirect(to: url(interaction))
         reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)
         return reply
@@ -106,11 +106,11 @@ struct InteractionEndpoint {
 
 extension Context {
     /// Gives the browser a new cookie, so that one planted before is worth nothing (session fixation).
-    func signIn(_ user: User, in browser: Browser) throws -> Browser {
+    func signIn(_ user: User, in browser: Browser, acr: String = Metadata.acr) throws -> Browser {
         let now = now
         let renewed = Browser(
             id: try OpaqueToken.make(), expiresAt: now.adding(configuration.sessionLifetime),
-            signIn: .init(userName: user.name, subject: user.subject, time: now))
+            signIn: .init(userName: user.name, subject: user.subject, time: now, acr: acr))
         store.withLock { records in
             records.browsers[browser.id] = nil
             records.browsers[renewed.id] = renewed

@@ -19,7 +19,7 @@ struct TokenExchangeGrant {
         let kind = form["requested_token_type"] ?? PresentedTokens.accessToken
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: client.id, subject: subject.subject,
-            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, nonce: nil, claims: .none,
+            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, acr: nil, nonce: nil, claims: .none,
             resources: try ResourceIndicators.check(form, context) + audience,
             actor: actor?.subject ?? actor?.clientID)
         switch kind {
@@ -54,7 +54,8 @@ struct TokenExchangeGrant {
         // §2.2.1: what is no access token is presented in no way.
         var answer = TokenAnswer(
             accessToken: try JWS.sign(.object(claims), header: ["kid": .string(kid), "typ": "JWT"], with: key),
-            tokenType: "N_A", expiresIn: lifetime, scopes: grant.scopes, refreshToken: nil, idToken: nil)
+            tokenType: "N_A", expiresIn: lifetime, scopes: grant.scopes, authorizationDetails: [],
+            refreshToken: nil, idToken: nil)
         answer.issuedTokenType = PresentedTokens.jwt
         return answer
     }

@@ -70,6 +70,7 @@ extension Pages {
             <p>\(words.wants(request.client.name))</p>
             <ul>
             \(scopes)
+            \(authorizationDetails(request.authorizationDetails))
             </ul>
             <form method="post" action="\(action(interaction))">
             \(token(interaction))

@@ -64,6 +64,7 @@ struct BearerToken {
             throw invalidToken("the access token is for another resource")
         }
         try checkBinding(of: found.token, value, scheme, request)
+        try checkAuthentication(of: found.grant, for: resource, scheme)
         return found
     }
 }

@@ -22,6 +22,9 @@ struct IntrospectionEndpoint {
             if let (access, grant) = records.access(token, now) {
                 var document = members(grant, access.scopes, issuedAt: access.issuedAt, expiresAt: access.expiresAt)
                 document["token_type"] = access.confirmation == nil ? "Bearer" : "DPoP"
+                // RFC 9396 §9.2.
+                let details = access.authorizationDetails
+                if !details.isEmpty { document["authorization_details"] = .array(details) }
                 document["cnf"] = access.confirmation?.json
                 if !access.resources.isEmpty { document["aud"] = .array(access.resources.map(JSON.string)) }
                 return .object(document)
@@ -44,6 +47,9 @@ struct IntrospectionEndpoint {
         document["sub"] = grant.subject.map(JSON.string)
         document["username"] = grant.subject.flatMap(context.user).map { .string($0.name) }
         document["act"] = grant.actor.map { ["sub": .string($0)] }
+        // RFC 9470 §6.2.
+        document["acr"] = grant.acr.map(JSON.string)
+        document["auth_time"] = grant.authTime.map { .number(.init($0.seconds)) }
         document["scope"] = .string(scopes.joined(separator: " "))
         document["iat"] = .number(.init(issuedAt.seconds))
         document["exp"] = .number(.init(expiresAt.seconds))

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import JOSE
 
 /// What a person (or a client for itself) has allowed. Every token belongs to one, and dies with it.
 struct Grant: Sendable {
@@ -6,14 +7,18 @@ struct Grant: Sendable {
     let clientID: String
     /// nil for client credentials.
     let subject: String?
-    let scopes: [String]
+    var scopes: [String]
     let authTime: Date?
+    /// How the person signed in.
+    let acr: String?
     let nonce: String?
     let claims: ClaimsRequest
     /// What the tokens are for (RFC 8707); empty for everything.
     var resources: [String]
     /// Who acts for the subject, after a token exchange (RFC 8693 §4.1).
     var actor: String? = nil
+    /// What was allowed in detail (RFC 9396).
+    var authorizationDetails: [JSON] = []
 }
 
 /// Waits to be exchanged (RFC 6749 §4.1.2).
@@ -31,6 +36,7 @@ struct AccessToken: Sendable {
     let grantID: String
     let scopes: [String]
     let resources: [String]
+    let authorizationDetails: [JSON]
     /// The key that whoever uses it has to prove; nil for a bearer token.
     let confirmation: Confirmation?
     let issuedAt: Date

@@ -70,6 +70,8 @@ struct Browser: Sendable {
         let userName: String
         let subject: String
         let time: Date
+        /// How (OpenID Connect Core §2).
+        let acr: String
     }
 }
 

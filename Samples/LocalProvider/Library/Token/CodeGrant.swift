@@ -8,6 +8,7 @@ struct CodeGrant {
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
         guard let value = form["code"] else { throw OAuthFailure.invalidRequest("expected a code") }
         let resources = try ResourceIndicators.check(form, context)
+        let details = try AuthorizationDetails.check(form, context)
         let now = context.now
         // A failure comes out as a value: what it changed in the store stays.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
@@ -27,6 +28,7 @@ struct CodeGrant {
                 try context.check(code.confirmation, of: "the code")
                 var grant = code.grant
                 grant.resources = try Self.limited(resources, to: grant.resources)
+                grant.authorizationDetails = try AuthorizationDetails.limited(details, to: grant.authorizationDetails)
                 return try TokenIssuer(context: context).issue(grant, to: client, in: &records)
             }
         }

@@ -44,7 +44,9 @@ extension Grant {
     ) throws {
         self.init(
             id: try OpaqueToken.make(), clientID: client.id, subject: subject, scopes: scopes,
-            authTime: subject == nil ? nil : context.now, nonce: nil, claims: .none,
-            resources: try ResourceIndicators.check(form, context))
+            authTime: subject == nil ? nil : context.now, acr: subject == nil ? nil : Metadata.acr, nonce: nil,
+            claims: .none,
+            resources: try ResourceIndicators.check(form, context),
+            authorizationDetails: try AuthorizationDetails.check(form, context))
     }
 }

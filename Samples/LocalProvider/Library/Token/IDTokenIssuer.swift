@@ -42,7 +42,7 @@ struct IDTokenIssuer {
         claims["exp"] = .number(.init(now.adding(context.configuration.idTokenLifetime).seconds))
         claims["iat"] = .number(.init(now.seconds))
         claims["auth_time"] = grant.authTime.map { .number(.init($0.seconds)) }
-        claims["acr"] = .string(Metadata.acr)
+        claims["acr"] = grant.acr.map(JSON.string)
         // RFC 8176 §2.
         claims["amr"] = ["pwd"]
         return claims

@@ -8,6 +8,7 @@ struct RefreshGrant {
     func refresh(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
         guard let value = form["refresh_token"] else { throw OAuthFailure.invalidRequest("expected a refresh_token") }
         let resources = try ResourceIndicators.check(form, context)
+        let details = try AuthorizationDetails.check(form, context)
         let (now, configuration) = (context.now, context.configuration)
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var token = records.refreshTokens[value], token.expiresAt > now,
@@ -25,10 +26,13 @@ struct RefreshGrant {
             }
             return Result {
                 // Checked before the token is spent: a request that asks for too much costs nothing.
-                let scopes = try Self.scopes(form["scope"], of: grant)
-                let limited = try CodeGrant.limited(resources, to: grant.resources)
+                var limited = grant
+                limited.scopes = try Self.scopes(form["scope"], of: grant)
+                limited.resources = try CodeGrant.limited(resources, to: grant.resources)
+                limited.authorizationDetails = try AuthorizationDetails.limited(
+                    details, to: grant.authorizationDetails)
                 let issuer = TokenIssuer(context: context)
-                let access = try issuer.accessToken(for: grant, scopes: scopes, resources: limited, in: &records)
+                let access = try issuer.accessToken(for: limited, in: &records)
                 var successor: String?
                 if configuration.rotatesRefreshTokens {
                     successor = try issuer.refreshToken(for: grant, in: &records)
@@ -38,7 +42,8 @@ struct RefreshGrant {
                 }
                 records.refreshTokens[value] = token
                 return IssuedTokens(
-                    grant: grant, scopes: scopes, accessToken: access, refreshToken: successor,
+                    grant: grant, scopes: limited.scopes, authorizationDetails: limited.authorizationDetails,
+                    accessToken: access, refreshToken: successor,
                     wantsIDToken: configuration.sendsIDTokenOnRefresh)
             }
         }

@@ -1,9 +1,11 @@
 internal import FoundationEssentials
+internal import JOSE
 
 /// Tokens that are stored and not yet answered with.
 struct IssuedTokens: Sendable {
     let grant: Grant
     let scopes: [String]
+    let authorizationDetails: [JSON]
     let accessToken: String
     let refreshToken: String?
     /// For the first ID token of a grant alone (OpenID Connect Core §12.2).
@@ -24,18 +26,18 @@ struct TokenIssuer {
         let isAsked = grant.scopes.contains("offline_access")
         let isOffline = (isAsked || isUnasked) && client.grantTypes.contains("refresh_token")
         return IssuedTokens(
-            grant: grant, scopes: grant.scopes,
-            accessToken: try accessToken(for: grant, scopes: grant.scopes, resources: grant.resources, in: &records),
+            grant: grant, scopes: grant.scopes, authorizationDetails: grant.authorizationDetails,
+            accessToken: try accessToken(for: grant, in: &records),
             refreshToken: isOffline ? try refreshToken(for: grant, in: &records) : nil, nonce: grant.nonce)
     }
 
-    func accessToken(
-        for grant: Grant, scopes: [String], resources: [String], in records: inout Records
-    ) throws -> String {
+    /// A token for all of a grant, or for a grant that was made smaller.
+    func accessToken(for grant: Grant, in records: inout Records) throws -> String {
         let (token, now) = (try OpaqueToken.make(), context.now)
         let lifetime = context.client(grant.clientID).map(context.accessTokenLifetime(of:))
         records.accessTokens[token] = AccessToken(
-            grantID: grant.id, scopes: scopes, resources: resources, confirmation: context.confirmation,
+            grantID: grant.id, scopes: grant.scopes, resources: grant.resources,
+            authorizationDetails: grant.authorizationDetails, confirmation: context.confirmation,
             issuedAt: now, expiresAt: now.adding(lifetime ?? context.configuration.accessTokenLifetime))
         return token
     }
@@ -57,7 +59,7 @@ struct TokenIssuer {
         return TokenAnswer(
             accessToken: issued.accessToken, tokenType: context.confirmation == nil ? "Bearer" : "DPoP",
             expiresIn: context.accessTokenLifetime(of: client),
-            scopes: issued.scopes, refreshToken: issued.refreshToken,
+            scopes: issued.scopes, authorizationDetails: issued.authorizationDetails, refreshToken: issued.refreshToken,
             idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
     }
 }

@@ -1,0 +1,62 @@
+internal import JOSE
+
+/// What a client asks for in detail (RFC 9396 §2): objects of types that the provider knows.
+enum AuthorizationDetails {
+    /// The objects of a request, in their order; empty where it has none.
+    static func check(_ parameters: Parameters, _ context: Context) throws(OAuthFailure) -> [JSON] {
+        guard let text = parameters["authorization_details"] else { return [] }
+        guard let details = (try? JSON(parsing: text))?.array, !details.isEmpty else {
+            throw .invalidDetails("expected authorization_details to be a list of objects in JSON")
+        }
+        for detail in details { try check(detail, context.configuration.authorizationDetailsTypes) }
+        return details
+    }
+
+    /// RFC 9396 §5: an unknown type, and a member of the wrong kind (§2.2).
+    private static func check(_ detail: JSON, _ types: [String]) throws(OAuthFailure) {
+        guard let type = detail["type"]?.string, types.contains(type) else {
+            throw .invalidDetails("expected authorization details of a type that this provider knows")
+        }
+        for name in ["locations", "actions", "datatypes", "privileges"] {
+            guard let member = detail[name] else { continue }
+            guard member.strings != nil else { throw .invalidDetails("expected \(name) to be a list of strings") }
+        }
+        guard detail["identifier"].map({ $0.string != nil }) ?? true else {
+            throw .invalidDetails("expected identifier to be a string")
+        }
+    }
+
+    /// RFC 9396 §6: at the token endpoint a client may ask for fewer than were granted, never for others.
+    static func limited(_ details: [JSON], to granted: [JSON]) throws(OAuthFailure) -> [JSON] {
+        guard details.allSatisfy(granted.contains) else {
+            throw .invalidDetails("some authorization details were not granted")
+        }
+        return details.isEmpty ? granted : details
+    }
+
+    /// RFC 9396 §10.
+    static func describe(_ document: inout JSON.Object, _ context: Context) {
+        let types = context.configuration.authorizationDetailsTypes
+        document["authorization_details_types_supported"] = .array(types.map(JSON.string))
+    }
+}
+
+extension OAuthFailure {
+    /// RFC 9396 §5, §6.
+    fileprivate static func invalidDetails(_ description: String) -> OAuthFailure {
+        OAuthFailure("invalid_authorization_details", description)
+    }
+}
+
+extension Pages {
+    /// What the person is asked to agree to, in the client's words: this provider knows no better ones for any type.
+    func authorizationDetails(_ details: [JSON]) -> HTML {
+        HTML(
+            joining: details.map { detail in
+                let members = (detail.object?.members ?? []).filter { $0.name != "type" }
+                let lines = HTML(
+                    joining: members.map { "<br>\($0.name): <code>\($0.value.string ?? $0.value.serialized())</code>" })
+                return "<li>\(detail["type"]?.string ?? "")\(lines)</li>"
+            })
+    }
+}
