@@ -184,6 +184,11 @@ let package = Package(
             name: "SevenPassTests",
             dependencies: ["SevenPass", "AppAuthCore", "JOSE", "LocalProvider", "SampleSupport", httpTypes],
             swiftSettings: swift),
+        // A case for each module of the OpenID Foundation's plans for relying parties.
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
+            path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
         .testTarget(
             name: "IntegrationTests",

@@ -4,6 +4,8 @@ package import HTTPTypes
 package struct LoggedRequest: Sendable {
     package let endpoint: Endpoint
     package let method: HTTPRequest.Method
+    /// The Host field.
+    package let host: String
     package let path: String
     package let query: Parameters
     /// Empty where the body is no form.
@@ -15,7 +17,8 @@ package struct LoggedRequest: Sendable {
     package internal(set) var status: Int?
 
     init(_ request: Request, at endpoint: Endpoint) {
-        (self.endpoint, method, path, query) = (endpoint, request.method, request.path, request.query)
+        (self.endpoint, method, host) = (endpoint, request.method, request.host)
+        (path, query) = (request.path, request.query)
         (form, headers, body) = (request.form ?? Parameters(), request.headers, request.body)
     }
 

@@ -87,18 +87,23 @@ package final class DPoP: Sendable {
 
 extension Environment {
     /// Sends a request with a proof; once more if its server refuses no more than the proof.
+    ///
+    /// - Parameter exchange: Makes the request, the second one too: a client's assertion is good once (RFC 7523 §3).
     package func send(
-        _ exchange: HTTPExchange, provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage
+        provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
+        _ exchange: () async throws -> HTTPExchange
     ) async throws -> HTTPAnswer {
-        var exchange = exchange
-        try proof.prove(&exchange.request, with: token, at: now())
-        let answer = try await send(exchange, stage: stage)
-        guard proof.mustProveAgain(answer, to: exchange.request, at: now()) else { return answer }
+        func attempt() async throws -> (answer: HTTPAnswer, request: HTTPRequest) {
+            var exchange = try await exchange()
+            try proof.prove(&exchange.request, with: token, at: now())
+            return (try await send(exchange, stage: stage), exchange.request)
+        }
+        let first = try await attempt()
+        guard proof.mustProveAgain(first.answer, to: first.request, at: now()) else { return first.answer }
         logger.debug("\(stage.rawValue): sent once more with another proof")
-        try proof.prove(&exchange.request, with: token, at: now())
-        let second = try await send(exchange, stage: stage)
-        _ = proof.mustProveAgain(second, to: exchange.request, at: now())
-        return second
+        let second = try await attempt()
+        _ = proof.mustProveAgain(second.answer, to: second.request, at: now())
+        return second.answer
     }
 }
 

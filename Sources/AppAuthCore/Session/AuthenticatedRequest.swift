@@ -40,6 +40,6 @@ extension AuthState {
         var exchange = exchange
         environment.dialect.authorize(token, &exchange.request.headerFields)
         guard let proof else { return try await environment.send(exchange, stage: stage) }
-        return try await environment.send(exchange, provenBy: proof, with: token, stage: stage)
+        return try await environment.send(provenBy: proof, with: token, stage: stage) { exchange }
     }
 }

@@ -44,6 +44,16 @@ package struct TokenEndpoint: Sendable {
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard,
         accepting type: String = "application/json"
     ) async throws -> HTTPAnswer {
+        func exchange() async throws -> HTTPExchange {
+            try await authenticated(form, to: url, stage: stage, by: dialect, accepting: type)
+        }
+        guard let proof else { return try await environment.send(exchange(), stage: stage) }
+        return try await environment.send(provenBy: proof, stage: stage, exchange)
+    }
+
+    private func authenticated(
+        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect, accepting type: String
+    ) async throws -> HTTPExchange {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = type
@@ -55,9 +65,7 @@ package struct TokenEndpoint: Sendable {
         dialect.tokenRequest(&form, &request.headerFields, client)
         // RFC 6749 §4, §6: whatever a dialect has changed, what follows is a form.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        let exchange = HTTPExchange(request, body: Array(form.encoded.utf8))
-        guard let proof else { return try await environment.send(exchange, stage: stage) }
-        return try await environment.send(exchange, provenBy: proof, stage: stage)
+        return HTTPExchange(request, body: Array(form.encoded.utf8))
     }
 }
 

@@ -1,0 +1,51 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// What stands in the plan of all tests, and in none that leads to a certificate.
+@Suite(.timeLimit(.minutes(1)))
+struct ComprehensiveTests {
+    private static let all: [Plan] = [.comprehensive]
+
+    @Test("oidcc-client-test-missing-aud", arguments: all)
+    func missingAudience(plan: Plan) async throws {
+        try await plan.refuses("expected 'aud' to be a string or an array of strings") { $0.claims["aud"] = nil }
+    }
+
+    @Test("oidcc-client-test-invalid-sig-es256", arguments: all)
+    func invalidES256(plan: Plan) async throws {
+        try await plan.refuses(
+            "expected a signature by the provider's key, found another", { $0.clients[0].idTokenAlgorithm = .es256 },
+            idToken: { $0.signature = .damaged(.es256) })
+    }
+
+    @Test("oidcc-client-test-invalid-sig-hs256", arguments: all)
+    func invalidHS256(plan: Plan) async throws {
+        try await plan.refuses(
+            .invalidIDToken, "expected an HS256 signature by the client secret, found another", after: [.token]
+        ) { party in
+            party.provider.fault(
+                .editDocument { $0["id_token_signing_alg_values_supported"] = ["HS256"] }, at: .openIDConfiguration)
+            party.fault(idToken: { $0.signature = .secret(.hs256, Array("another secret".utf8)) })
+        }
+    }
+
+    /// RFC 8705 §5, for a client whose tokens are bound to its certificate.
+    @Test("oidcc-client-test-mtls-endpoint-aliases", arguments: all)
+    func placesForCertificates(plan: Plan) async throws {
+        try await plan.run { party in
+            let alias = party.provider.url(.token).replacing("127.0.0.1", with: "localhost")
+            party.provider.fault(
+                .editDocument { $0["mtls_endpoint_aliases"] = ["token_endpoint": .string(alias)] },
+                at: .openIDConfiguration)
+            let client = Client(
+                id: Plan.clientID, authentication: plan.authentication, provider: try await party.metadata(),
+                bindsTokensToCertificate: true)
+            try await party.use(party.signIn(client))
+            let hosts = party.provider.log.map { "\($0.endpoint.rawValue) \($0.host.hasPrefix("localhost"))" }
+            #expect(hosts.contains("token true") && hosts.contains("userInfo false"))
+        }
+    }
+}

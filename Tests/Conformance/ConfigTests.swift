@@ -1,0 +1,86 @@
+import AppAuthCore
+import JOSE
+import LocalProvider
+import Testing
+
+/// OpenID Connect Discovery, and keys that change.
+@Suite(.timeLimit(.minutes(1)))
+struct ConfigTests {
+    private static let both: [Plan] = [.config, .dynamic]
+
+    @Test("oidcc-client-test-discovery-openid-config", arguments: both)
+    func metadata(plan: Plan) async throws {
+        try await plan.accepts({ $0.issuerPath = "/tenant" }) { party in
+            #expect(party.provider.log.isEmpty)
+            _ = try await party.metadata()
+            #expect(party.provider.log.map(\.path) == ["/tenant/.well-known/openid-configuration"])
+        }
+    }
+
+    @Test("oidcc-client-test-discovery-jwks-uri-keys", arguments: both)
+    func keys(plan: Plan) async throws {
+        try await plan.run { party in
+            let state = try await party.signIn()
+            #expect(party.provider.count(.keys) == 1)
+            let token = try JWS(compact: try #require(await state.record.idToken?.rawValue.reveal()))
+            let published = try await party.publishedKeys()
+            #expect(published["keys"]?.array?.contains { $0["kid"]?.string == token.header.kid } == true)
+            try await party.use(state)
+        }
+    }
+
+    @Test("oidcc-client-test-discovery-issuer-mismatch", arguments: both)
+    func otherIssuer(plan: Plan) async throws { try await plan.refusesOtherIssuer() }
+
+    /// The provider signs with a key that its key set has had for less time than the set is cached on the way.
+    @Test("oidcc-client-test-signing-key-rotation-just-before-signing", arguments: both)
+    func keysChangeBeforeSigning(plan: Plan) async throws {
+        try await plan.run { party in
+            let before = try await party.publishedKeys()
+            try party.provider.rotateSigningKeys()
+            party.provider.fault(.editDocument { $0["keys"] = before["keys"] }, at: .keys)
+            let earlier = party.provider.count(.keys)
+            let state = try await party.signIn()
+            #expect(party.provider.count(.keys) - earlier == 2)
+            try await party.use(state)
+        }
+    }
+
+    @Test("oidcc-client-test-signing-key-rotation", arguments: both)
+    func keysChangeBetweenSignIns(plan: Plan) async throws {
+        try await plan.run { party in
+            let client = try await party.client()
+            let first = try await party.signIn(client)
+            try party.provider.rotateSigningKeys()
+            try party.provider.withdrawOldSigningKeys()
+            let second = try await party.signIn(client)
+            #expect(party.provider.count(.keys) == 2)
+            let tokens = [await first.record.idToken, await second.record.idToken]
+            let names = try tokens.compactMap { try $0.map { try JWS(compact: $0.rawValue.reveal()).header.kid } }
+            #expect(Set(names).count == 2)
+            try await party.use(second)
+        }
+    }
+}
+
+extension Plan {
+    /// Discovery §4.3: nothing of such a document is used.
+    func refusesOtherIssuer() async throws {
+        try await run { party in
+            let other = party.provider.issuer + "/other"
+            party.provider.fault(.editDocument { $0["issuer"] = .string(other) }, at: .openIDConfiguration)
+            let error = await authError { try await party.use(party.signIn()) }
+            #expect(error?.code == .issuerMismatch)
+            #expect(
+                error?.message == "expected metadata of '\(party.provider.issuer)', found metadata of '\(other)'")
+            #expect(party.provider.log.map(\.endpoint) == [.openIDConfiguration])
+        }
+    }
+}
+
+extension RelyingParty {
+    /// The provider's key set as anybody gets it now.
+    func publishedKeys() async throws -> JSON {
+        try await environment.document(at: SecureURL(provider.url(.keys)), stage: .keys).0
+    }
+}

@@ -1,0 +1,79 @@
+import AppAuthCore
+import JOSE
+import LocalProvider
+import Testing
+
+/// OpenID Connect Registration, and requests by reference. The rest of the plan is in ``ConfigTests`` and ``BasicTests``.
+@Suite(.timeLimit(.minutes(1)))
+struct DynamicTests {
+    @Test("oidcc-client-test-dynamic-registration", arguments: [Plan.dynamic])
+    func registration(plan: Plan) async throws {
+        try await plan.run { party in
+            let client = try await party.client()
+            try await party.use(party.signIn(client))
+            #expect(party.provider.count(.clientRegistration) == 1)
+            #expect(party.provider.log(.authorization).first?.query["client_id"] == client.id)
+        }
+    }
+
+    /// A native app has no place for a request object but the provider's own (RFC 9126 §3).
+    @Test("oidcc-client-test-request-uri-signed-rs256", arguments: [Plan.dynamic])
+    func signedRequestByReference(plan: Plan) async throws {
+        try await plan.run { party in
+            let key = try SigningKey.generate(.rs256)
+            let clientKey = try ClientKey(pem: key.pem)
+            let party = party.holding(clientKey)
+            let client = try await party.client { $0.jwks = [clientKey.publicJWK] }
+            let response = try await party.authorize(client) {
+                ($0.signingKeyName, $0.isPushed) = ("the client's", true)
+            }
+            let state = try await AuthState(
+                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
+            try await party.use(state)
+            let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form["request"])
+            #expect(try JWS(compact: pushed).header.alg == "RS256")
+            let names = try #require(party.provider.log(.authorization).first?.query.names)
+            #expect(names.sorted() == ["client_id", "request_uri"])
+        }
+    }
+
+    /// What is pushed without a signature is what an unsigned request object would hold.
+    @Test("oidcc-client-test-request-uri-signed-none", arguments: [Plan.dynamic])
+    func unsignedRequestByReference(plan: Plan) async throws {
+        try await plan.run { party in
+            let response = try await party.authorize(party.client()) { $0.isPushed = true }
+            let state = try await AuthState(
+                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
+            try await party.use(state)
+            let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form)
+            #expect(pushed["request"] == nil && pushed["code_challenge"] != nil)
+            let names = try #require(party.provider.log(.authorization).first?.query.names)
+            #expect(names.sorted() == ["client_id", "request_uri"])
+        }
+    }
+
+    @Test("oidcc-client-test-userinfo-signed", arguments: [Plan.dynamic])
+    func signedUserInfo(plan: Plan) async throws {
+        try await plan.run { party in
+            let client = try await party.client { $0["userinfo_signed_response_alg"] = "RS256" }
+            let state = try await party.signIn(client)
+            let claims = try await state.userInfo()
+            #expect(claims.subject == User.alice.subject && claims["aud"]?.string == client.id)
+            // What nobody signed with the provider's key is refused.
+            let error = await authError {
+                party.provider.fault(.damagedBody, at: .userInfo)
+                return try await state.userInfo()
+            }
+            #expect(error?.code == .invalidResponse)
+            #expect(error?.message.contains("expected a signature by the provider's key, found another") == true)
+        }
+    }
+}
+
+extension Fault {
+    /// One character of a token's signature is another.
+    fileprivate static let damagedBody = Fault.editReply { reply in
+        let place = reply.body.count - 20
+        reply.body[place] = reply.body[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+    }
+}

@@ -1,0 +1,177 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// Financial-grade API 1.0 Advanced: signed requests, a key in place of a secret, and an answer that is signed: by an ID
+/// token beside the code, or as a whole (JARM).
+@Suite(.timeLimit(.minutes(1)))
+struct FAPI1Tests {
+    private static let both: [Plan] = [.fapi1, .fapi1JARM]
+
+    @Test("fapi1-advanced-final-client-test", arguments: both)
+    func plain(plan: Plan) async throws {
+        try await plan.run { party in
+            try await party.use(party.signIn())
+            #expect(party.provider.log(.authorization).first?.query["request"] != nil)
+            #expect(party.provider.log(.token).first?.form["client_assertion"] != nil)
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-test-discovery-issuer-mismatch", arguments: both)
+    func otherIssuerOfMetadata(plan: Plan) async throws { try await plan.refusesOtherIssuer() }
+
+    @Test("fapi1-advanced-final-client-test-happy-path-no-mtls-endpoint-aliases", arguments: both)
+    func noPlacesForCertificates(plan: Plan) async throws {
+        try await plan.run { party in
+            let client = Client(
+                id: Plan.clientID, authentication: plan.authentication, provider: try await party.metadata(),
+                bindsTokensToCertificate: true)
+            #expect(client.provider.mutualTLSAlias(of: .token) == nil)
+            try await party.use(party.signIn(client))
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-shash", arguments: [Plan.fapi1])
+    func invalidStateHash(plan: Plan) async throws {
+        try await plan.refuses("expected 's_hash' to fit what came with it") { $0.claims["s_hash"] = "another" }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-missing-shash", arguments: [Plan.fapi1])
+    func missingStateHash(plan: Plan) async throws {
+        try await plan.refuses("expected 's_hash', found none") { $0.claims["s_hash"] = nil }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-chash", arguments: [Plan.fapi1])
+    func invalidCodeHash(plan: Plan) async throws {
+        try await plan.refuses("expected 'c_hash' to fit what came with it") { $0.claims["c_hash"] = "another" }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-nonce", arguments: both)
+    func invalidNonce(plan: Plan) async throws {
+        try await plan.refuses("expected the 'nonce' that was sent, found another") { $0.claims["nonce"] = "another" }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-missing-nonce", arguments: both)
+    func missingNonce(plan: Plan) async throws {
+        try await plan.refuses("expected the 'nonce' that was sent, found none") { $0.claims["nonce"] = nil }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-iss", arguments: both)
+    func invalidIssuer(plan: Plan) async throws {
+        try await plan.refuses("found 'https://other.example'") { $0.claims["iss"] = "https://other.example" }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-missing-iss", arguments: both)
+    func missingIssuer(plan: Plan) async throws {
+        try await plan.refuses("expected 'iss' to be") { $0.claims["iss"] = nil }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-aud", arguments: both)
+    func invalidAudience(plan: Plan) async throws {
+        try await plan.refuses("expected 'aud' to contain 'conformance', found 'other'") { $0.claims["aud"] = "other" }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-missing-aud", arguments: both)
+    func missingAudience(plan: Plan) async throws {
+        try await plan.refuses("expected 'aud' to be a string or an array of strings") { $0.claims["aud"] = nil }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-secondary-aud", arguments: both)
+    func secondaryAudience(plan: Plan) async throws {
+        try await plan.refuses("expected no audience beside 'conformance', found 'other'") {
+            $0.claims["aud"] = ["conformance", "other"]
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-test-valid-aud-as-array", arguments: both)
+    func audienceAsArray(plan: Plan) async throws {
+        try await plan.accepts(idToken: { $0.claims["aud"] = ["conformance"] })
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-signature", arguments: both)
+    func invalidSignature(plan: Plan) async throws {
+        try await plan.refuses("expected a signature by the provider's key, found another") {
+            $0.signature = .damaged(.ps256)
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-null-alg", arguments: both)
+    func unsigned(plan: Plan) async throws {
+        try await plan.refuses("expected an algorithm of 'PS256', found 'none'") { $0.signature = .none }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-alternate-alg", arguments: both)
+    func otherAlgorithm(plan: Plan) async throws {
+        try await plan.refuses("expected an algorithm of 'PS256', found 'RS256'") { $0.signature = .key(.rs256) }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-expired-exp", arguments: both)
+    func expired(plan: Plan) async throws {
+        try await plan.refuses("expired", as: .clockSkew) { $0.claims["exp"] = .seconds(fromNow: -330) }
+    }
+
+    @Test("fapi1-advanced-final-client-test-invalid-missing-exp", arguments: both)
+    func missingExpiration(plan: Plan) async throws {
+        try await plan.refuses("expected 'exp', found none") { $0.claims["exp"] = nil }
+    }
+
+    @Test("fapi1-advanced-final-client-test-iat-is-week-in-past", arguments: [Plan.fapi1])
+    func weekOld(plan: Plan) async throws {
+        try await plan.refuses("it was issued 604800 s ago", as: .clockSkew) {
+            $0.claims["iat"] = .seconds(fromNow: -604_800)
+        }
+    }
+
+    /// What was granted is what was asked for then (RFC 6749 §5.1).
+    @Test("fapi1-advanced-final-client-test-no-scope-in-token-endpoint-response", arguments: both)
+    func noScope(plan: Plan) async throws {
+        try await plan.run { party in
+            party.provider.fault(.editDocument { $0["scope"] = nil }, at: .token)
+            let state = try await party.signIn()
+            #expect(await state.record.scope == [.openID, .profile, .email, .offlineAccess])
+            try await party.use(state)
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-test-missing-athash", arguments: both)
+    func noTokenHash(plan: Plan) async throws { try await plan.accepts(idToken: { $0.claims["at_hash"] = nil }) }
+
+    @Test("fapi1-advanced-final-client-test-unencrypted-request-object-with-par", arguments: both)
+    func pushedRequestObject(plan: Plan) async throws {
+        try await plan.run({ $0.requiresPushedRequests = true }) { party in
+            try await party.use(party.signIn())
+            let request = try #require(party.provider.log(.pushedAuthorization).first?.form["request"])
+            #expect(try JWS(compact: request).header.alg == "ES256")
+        }
+    }
+
+    @Test("fapi1-advanced-final-client-refresh-token-test", arguments: both)
+    func refresh(plan: Plan) async throws { try await plan.refreshesTwice() }
+}
+
+extension JSON {
+    static func seconds(fromNow seconds: Int) -> JSON {
+        .number(.init(Int(Moment.current.wall.timeIntervalSince1970) + seconds))
+    }
+}
+
+extension Plan {
+    /// The resource refuses a token twice. The library refreshes by itself, once for each call.
+    func refreshesTwice() async throws {
+        try await run { party in
+            let state = try await party.signIn()
+            for _ in 0..<2 {
+                let token = try await state.freshAccessToken().value
+                party.provider.fault(
+                    .status(.unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#]), at: .api)
+                try await party.use(state)
+                #expect(try await state.freshAccessToken().value != token)
+            }
+            let grants = party.provider.log(.token).filter { $0.status == 200 }.map { $0.form["grant_type"] }
+            #expect(grants == ["authorization_code", "refresh_token", "refresh_token"])
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import AppAuthCore
+import HTTPTypes
+import JOSE
+import LocalProvider
+import Testing
+
+/// OpenID Connect Core §12.
+@Suite(.timeLimit(.minutes(1)))
+struct RefreshTokenTests {
+    @Test("oidcc-client-test-refresh-token", arguments: [Plan.refreshToken])
+    func refresh(plan: Plan) async throws {
+        try await plan.run { party in
+            let state = try await party.signIn()
+            let first = try await state.freshAccessToken().value
+            let second = try await state.freshAccessToken(forceRefresh: true).value
+            #expect(first != second)
+            try await party.use(state)
+            #expect(party.provider.log(.userInfo).last?.headers[.authorization] == "Bearer " + second.reveal())
+        }
+    }
+
+    @Test("oidcc-client-test-refresh-token-invalid-issuer", arguments: [Plan.refreshToken])
+    func otherIssuer(plan: Plan) async throws {
+        try await refuses(plan, "found 'https://other.example'") { $0.claims["iss"] = "https://other.example" }
+    }
+
+    @Test("oidcc-client-test-refresh-token-invalid-sub", arguments: [Plan.refreshToken])
+    func otherSubject(plan: Plan) async throws {
+        try await refuses(plan, "expected the same 'sub' as before the refresh, found another") {
+            $0.claims["sub"] = "another"
+        }
+    }
+
+    private func refuses(
+        _ plan: Plan, _ message: String, idToken edit: @escaping @Sendable (inout JWTDraft) -> Void
+    ) async throws {
+        try await plan.run { party in
+            let state = try await party.signIn()
+            party.fault(idToken: edit)
+            let error = await authError {
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                try await party.use(state)
+            }
+            #expect(error?.code == .signInRequired)
+            #expect(error?.message.contains(message) == true, "\(String(describing: error))")
+            // What the refresh brought is nobody's to use, and given back.
+            #expect(party.calls == [.token, .revocation])
+        }
+    }
+}
