@@ -70,7 +70,7 @@ enum Metadata {
     /// What each extension adds.
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
-        FrontChannelIDToken.describe,
+        FrontChannelIDToken.describe, ResponseEncryption.describe,
     ]
 
     private static let grantTypes = [
