@@ -88,7 +88,7 @@ public struct IDTokenVerifier: Sendable {
         }
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
         let claims = idToken.claims
-        // Step 1, decryption, does not apply: a token of three parts is not encrypted.
+        // Step 1, decryption, is done: see ``Environment/signedToken(in:)``.
         try checkIssuer(claims)
         try checkAudience(claims)
         let finding: SignatureFinding
