@@ -73,6 +73,7 @@ enum Metadata {
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
         FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
+        ResponseEncryption.describe,
     ]
 
     private static let grantTypes = [

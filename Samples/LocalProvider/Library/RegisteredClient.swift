@@ -32,6 +32,10 @@ package struct RegisteredClient: Sendable {
     package var authorizationAlgorithm = SignatureAlgorithm.rs256
     /// Gets no tokens but those bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
     package var requiresDPoP = false
+    /// Encrypts its ID tokens, once they are signed (`id_token_encrypted_response_alg`).
+    package var idTokenEncryption: ResponseEncryption?
+    /// Encrypts its userinfo answers, signed or not (`userinfo_encrypted_response_alg`).
+    package var userInfoEncryption: ResponseEncryption?
 
     package init(
         id: String, secret: String? = nil, keys: [JWK] = [], name: String? = nil, redirectURIs: [RedirectURI] = [],
