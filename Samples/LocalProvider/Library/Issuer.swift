@@ -16,6 +16,8 @@ struct Issuer: Sendable {
             .openIDConfiguration: path + "/.well-known/openid-configuration",
             // RFC 8414 §3.1: the well-known part stands between the host and the issuer's path.
             .oauthMetadata: "/.well-known/oauth-authorization-server" + path,
+            // RFC 7033 §4: one for the host.
+            .webFinger: "/.well-known/webfinger",
             .keys: path + "/jwks",
             .authorization: path + "/authorize",
             .interaction: path + "/interaction",

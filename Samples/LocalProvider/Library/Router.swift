@@ -36,6 +36,7 @@ struct Router: Sendable {
                 to: request, Metadata.openID(context), cacheControl: configuration.metadataCacheControl)
         case .oauthMetadata:
             documents.answer(to: request, Metadata.oauth(context), cacheControl: configuration.metadataCacheControl)
+        case .webFinger: WebFingerEndpoint(context: context).answer(to: request)
         case .keys:
             documents.answer(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
         case .authorization: try AuthorizationEndpoint(context: context).answer(to: request)
