@@ -27,6 +27,7 @@ struct Issuer: Sendable {
             .endSession: path + "/end_session",
             .pushedAuthorization: path + "/par",
             .deviceAuthorization: path + "/device_authorization",
+            .backchannelAuthentication: path + "/bc-authorize",
             .clientRegistration: path + "/register",
             .clientConfiguration: path + "/clients",
             // RFC 8628 §3.3: short, since people type it.

@@ -73,12 +73,12 @@ enum Metadata {
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
         FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
-        ResponseEncryption.describe,
+        ResponseEncryption.describe, BackchannelAuthenticationEndpoint.describe,
     ]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
-        TokenExchangeGrant.type, AssertionGrant.type,
+        TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
     ]
 
     private static let authentication: JSON = [
