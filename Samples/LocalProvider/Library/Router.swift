@@ -45,7 +45,7 @@ struct Router: Sendable {
         case .api: EchoEndpoint(context: context).answer(to: request)
         case .revocation: try RevocationEndpoint(context: context).answer(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
-        case .endSession: EndSessionEndpoint(context: context).answer(to: request)
+        case .endSession: try EndSessionEndpoint(context: context).answer(to: request)
         case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
         case .clientRegistration: try RegistrationEndpoint(context: context).answer(to: request)

@@ -76,6 +76,8 @@ struct Browser: Sendable {
         let time: Date
         /// How (OpenID Connect Core §2).
         let acr: String
+        /// What clients know the session by (`sid`, OpenID Connect Back-Channel Logout §2.1).
+        let sessionID: String
     }
 }
 
