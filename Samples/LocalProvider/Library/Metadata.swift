@@ -47,7 +47,7 @@ enum Metadata {
             "display_values_supported": .array(displayValues.map(JSON.string)),
             "acr_values_supported": .array(context.configuration.acrValues.map(JSON.string)),
             "ui_locales_supported": .array(Language.allCases.map { .string($0.rawValue) }),
-            "claim_types_supported": ["normal"],
+            "claim_types_supported": ["normal", "aggregated", "distributed"],
             "claims_supported": .array(claims.map(JSON.string)),
             "claims_parameter_supported": true,
             // Discovery §3: the default is true.

@@ -51,6 +51,7 @@ struct Router: Sendable {
         case .clientRegistration: try RegistrationEndpoint(context: context).answer(to: request)
         case .clientConfiguration: try ClientConfigurationEndpoint(context: context).answer(to: request)
         case .backchannelAuthentication: try BackchannelAuthenticationEndpoint(context: context).answer(to: request)
+        case .foreignClaims: try ForeignClaimsEndpoint(context: context).answer(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         default:
             try context.configuration.addition?.answer(to: request, at: endpoint, context)

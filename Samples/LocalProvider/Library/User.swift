@@ -10,6 +10,8 @@ package struct User: Sendable {
     package var claims: JSON.Object
     /// What the person wants to be asked with on their own device (CIBA Core §7.1 `user_code`); nil for nothing.
     package var backchannelCode: String?
+    /// What others say about the person; the userinfo endpoint says who.
+    package var foreignClaims: [ForeignClaims] = []
 
     package init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
         (self.name, self.password) = (name, password)
