@@ -88,10 +88,6 @@ EVP_PKEY *shims_ec_private(
     return checked(key);
 }
 
-EVP_PKEY *shims_ed25519_private(const uint8_t *d) {
-    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, d, 32);
-}
-
 EVP_PKEY *shims_rsa_public(const uint8_t *n, size_t n_length, const uint8_t *e, size_t e_length) {
     EVP_PKEY *key = NULL;
     if (n_length > INT_MAX || e_length > INT_MAX) return NULL;
@@ -120,6 +116,7 @@ EVP_PKEY *shims_ec_public(const char *group, const uint8_t *point, size_t point_
 EVP_PKEY *shims_rsa_generate(size_t bits) { return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits); }
 EVP_PKEY *shims_ec_generate(const char *group) { return EVP_PKEY_Q_keygen(NULL, NULL, "EC", group); }
 EVP_PKEY *shims_ed25519_generate(void) { return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"); }
+EVP_PKEY *shims_x25519_generate(void) { return EVP_PKEY_Q_keygen(NULL, NULL, "X25519"); }
 
 static size_t big_number(const EVP_PKEY *key, const char *name, uint8_t *out, size_t capacity) {
     BIGNUM *number = NULL;

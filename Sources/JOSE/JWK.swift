@@ -1,4 +1,4 @@
-/// A public JSON Web Key (RFC 7517) of a kind that signs: RSA, EC on a NIST curve, or Ed25519.
+/// A public JSON Web Key (RFC 7517): RSA, EC on a NIST curve, Ed25519 or X25519.
 package struct JWK: Sendable, Hashable {
     package enum Material: Sendable, Hashable {
         /// Modulus and exponent, big endian (RFC 7518 §6.3.1).
@@ -7,6 +7,8 @@ package struct JWK: Sendable, Hashable {
         case ec(Curve, x: [UInt8], y: [UInt8])
         /// An Ed25519 public key (RFC 8037 §2).
         case ed25519([UInt8])
+        /// An X25519 public key (RFC 8037 §2): for key agreement alone.
+        case x25519([UInt8])
     }
 
     package var material: Material
@@ -54,10 +56,10 @@ package struct JWK: Sendable, Hashable {
                 throw JOSEError("expected coordinates of \(curve.byteCount) bytes, found \(x.count) and \(y.count)")
             }
             return .ec(curve, x: x, y: y)
-        case "OKP" where curve == "Ed25519":
+        case "OKP" where curve == "Ed25519" || curve == "X25519":
             let key = try bytes("x", in: object)
-            guard key.count == 32 else { throw JOSEError("expected an Ed25519 key of 32 bytes, found \(key.count)") }
-            return .ed25519(key)
+            guard key.count == 32 else { throw JOSEError("expected a key of 32 bytes, found \(key.count)") }
+            return curve == "X25519" ? .x25519(key) : .ed25519(key)
         default: throw JOSEError("the JWK's type is not known")
         }
     }
@@ -86,6 +88,7 @@ package struct JWK: Sendable, Hashable {
                 "x": .string(Base64URL.encode(x)), "y": .string(Base64URL.encode(y)),
             ]
         case .ed25519(let x): ["crv": "Ed25519", "kty": "OKP", "x": .string(Base64URL.encode(x))]
+        case .x25519(let x): ["crv": "X25519", "kty": "OKP", "x": .string(Base64URL.encode(x))]
         }
     }
 
@@ -106,8 +109,7 @@ package struct JWK: Sendable, Hashable {
     package func fits(_ algorithm: SignatureAlgorithm) -> Bool {
         if let use, use != "sig" { return false }
         if let keyOps, !keyOps.contains("verify") { return false }
-        // RFC 9864 names EdDSA with this curve 'Ed25519'.
-        if let alg, alg != algorithm.rawValue, !(alg == "Ed25519" && algorithm == .edDSA) { return false }
+        if let alg, !algorithm.isNamed(alg) { return false }
         return switch (algorithm.family, material) {
         case (.rsaPKCS1, .rsa), (.rsaPSS, .rsa), (.edDSA, .ed25519): true
         case (.ecdsa(let curve), .ec(let found, _, _)): curve == found

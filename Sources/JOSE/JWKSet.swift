@@ -24,6 +24,6 @@ package struct JWKSet: Sendable {
     /// The keys that may have made a signature: with the `kid`, if the header names one, those that carry it; without,
     /// all that fit the algorithm (OpenID Connect Core §10.1).
     package func candidates(kid: String?, algorithm: SignatureAlgorithm) -> [VerificationKey] {
-        keys.filter { key in (kid == nil || key.jwk.kid == kid) && key.jwk.fits(algorithm) }
+        keys.filter { key in (kid.map { key.jwk.kid?.isExactly($0) == true } ?? true) && key.jwk.fits(algorithm) }
     }
 }

@@ -35,24 +35,10 @@ package struct JWS: Sendable {
         guard parts.count == 3, let header = parts[0], let payload = parts[1], let signature = parts[2] else {
             throw JOSEError("expected a signed token: three parts in base64url without padding")
         }
-        self.header = try Self.header(from: header)
+        let members = try JOSEHeader(header)
+        self.header = Header(alg: members.alg, kid: try members.text("kid"), typ: try members.text("typ"))
         (self.payload, self.signature) = (payload, signature)
         (token, self.signedCount) = (text, signedCount)
-    }
-
-    private static func header(from bytes: [UInt8]) throws(JOSEError) -> Header {
-        let json: JSON
-        do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token's header is \(error)") }
-        guard let object = json.object, let alg = object["alg"]?.string else {
-            throw JOSEError("expected a header with 'alg'")
-        }
-        guard object["crit"] == nil else { throw JOSEError("the token's header has 'crit', and no extension is known") }
-        func text(_ name: String) throws(JOSEError) -> String? {
-            guard let value = object[name] else { return nil }
-            guard let text = value.string else { throw JOSEError("expected the header's '\(name)' to be a string") }
-            return text
-        }
-        return Header(alg: alg, kid: try text("kid"), typ: try text("typ"))
     }
 
     package func isSigned(by key: VerificationKey, algorithm: SignatureAlgorithm) -> Bool {

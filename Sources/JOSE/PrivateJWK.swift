@@ -3,7 +3,7 @@ internal import CShims
 
 /// The private members of a JWK, on their way to libcrypto.
 struct PrivateJWK {
-    private let publicKey: JWK
+    let publicKey: JWK
     private let members: JSON.Object
 
     init(_ json: JSON) throws(JOSEError) {
@@ -40,17 +40,21 @@ struct PrivateJWK {
             }
             let point = [0x04] + x + y
             return shims_ec_private(curve.rawValue, point, point.count, d, d.count)
-        case .ed25519(let x):
-            let d = try secret("d")
-            guard d.count == 32 else { throw JOSEError("expected the JWK's 'd' to have 32 bytes, found \(d.count)") }
-            guard let key = shims_ed25519_private(d) else { return nil }
-            var (found, length) = ([UInt8](repeating: 0, count: 32), 32)
-            guard EVP_PKEY_get_raw_public_key(key, &found, &length) == 1, found == x else {
-                EVP_PKEY_free(key)
-                return nil
-            }
-            return key
+        case .ed25519(let x): return try rawKey(EVP_PKEY_ED25519, of: x)
+        case .x25519(let x): return try rawKey(EVP_PKEY_X25519, of: x)
         }
+    }
+
+    private func rawKey(_ type: CInt, of x: [UInt8]) throws(JOSEError) -> OpaquePointer? {
+        let d = try secret("d")
+        guard d.count == 32 else { throw JOSEError("expected the JWK's 'd' to have 32 bytes, found \(d.count)") }
+        guard let key = EVP_PKEY_new_raw_private_key(type, nil, d, d.count) else { return nil }
+        var (found, length) = ([UInt8](repeating: 0, count: 32), 32)
+        guard EVP_PKEY_get_raw_public_key(key, &found, &length) == 1, found == x else {
+            EVP_PKEY_free(key)
+            return nil
+        }
+        return key
     }
 
     private func secret(_ name: String) throws(JOSEError) -> [UInt8] {

@@ -25,3 +25,6 @@ package final class SecretBytes: Sendable {
             && CRYPTO_memcmp(left.storage.baseAddress, right.storage.baseAddress, left.storage.count) == 0
     }
 }
+
+/// Wipes a key that is needed no longer. Copies of it elsewhere stay.
+func wipe(_ bytes: inout [UInt8]) { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }

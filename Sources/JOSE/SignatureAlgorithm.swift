@@ -12,6 +12,8 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
     case es384 = "ES384"
     case es512 = "ES512"
     case edDSA = "EdDSA"
+    /// The same under the name of RFC 9864, which says the curve.
+    case ed25519 = "Ed25519"
 
     package enum Family: Sendable { case rsaPKCS1, rsaPSS, ecdsa(Curve), edDSA }
 
@@ -22,7 +24,7 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
         case .es256: .ecdsa(.p256)
         case .es384: .ecdsa(.p384)
         case .es512: .ecdsa(.p521)
-        case .edDSA: .edDSA
+        case .edDSA, .ed25519: .edDSA
         }
     }
 
@@ -31,8 +33,17 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
         switch self {
         case .rs256, .ps256, .es256: .sha256
         case .rs384, .ps384, .es384: .sha384
-        case .rs512, .ps512, .es512, .edDSA: .sha512
+        case .rs512, .ps512, .es512, .edDSA, .ed25519: .sha512
         }
+    }
+}
+
+extension SignatureAlgorithm {
+    /// Whether a name, of a list or a key, means this algorithm: EdDSA with Ed25519 has two (RFC 9864 §2.2).
+    package func isNamed(_ name: String) -> Bool {
+        if name == rawValue { return true }
+        guard case .edDSA = family else { return false }
+        return name == Self.edDSA.rawValue || name == Self.ed25519.rawValue
     }
 }
 
@@ -51,8 +62,8 @@ package enum MACAlgorithm: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The curves of ECDSA (RFC 7518 §6.2.1.1).
-package enum Curve: String, Sendable, Hashable {
+/// The curves of ECDSA and ECDH-ES (RFC 7518 §6.2.1.1).
+package enum Curve: String, Sendable, Hashable, CaseIterable {
     case p256 = "P-256"
     case p384 = "P-384"
     case p521 = "P-521"

@@ -4,7 +4,7 @@ internal import CShims
 /// A public key, ready to verify. Safe to use from many threads at once.
 package final class VerificationKey: @unchecked Sendable {
     package let jwk: JWK
-    private let key: OpaquePointer
+    private let key: PublicKey
     /// Contexts set up for an algorithm and not in use: setting one up costs a tenth of an RSA verification.
     private let idle = Guarded<[SignatureAlgorithm: [OpaquePointer]]>([:])
 
@@ -13,28 +13,11 @@ package final class VerificationKey: @unchecked Sendable {
     /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an improper exponent, and for a point
     ///   that is not on its curve (RFC 7518 §3.3, RFC 8725 §3.4).
     package init(_ jwk: JWK) throws(JOSEError) {
-        let key: OpaquePointer?
-        switch jwk.material {
-        case .rsa(let n, let e):
-            try Self.checkRSA(modulus: n, exponent: e)
-            key = shims_rsa_public(n, n.count, e, e.count)
-        case .ec(let curve, let x, let y):
-            let point = [4] + x + y
-            key = shims_ec_public(curve.rawValue, point, point.count)
-        case .ed25519(let x): key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, x, x.count)
-        }
-        guard let key else {
-            ERR_clear_error()
-            throw JOSEError("libcrypto refuses the public key")
-        }
-        self.jwk = jwk
-        self.key = key
+        if case .x25519 = jwk.material { throw JOSEError("expected a key that verifies, found one for key agreement") }
+        (self.jwk, key) = (jwk, try PublicKey(jwk.material))
     }
 
-    deinit {
-        idle.withLock { for context in $0.values.joined() { EVP_PKEY_CTX_free(context) } }
-        EVP_PKEY_free(key)
-    }
+    deinit { idle.withLock { for context in $0.values.joined() { EVP_PKEY_CTX_free(context) } } }
 
     /// libcrypto itself takes a modulus of one bit or of 32,768.
     static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(JOSEError) {
@@ -61,7 +44,7 @@ package final class VerificationKey: @unchecked Sendable {
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
             // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS libcrypto takes a signature without its leading zeros too.
             case .rsaPKCS1, .rsaPSS:
-                signature.count == EVP_PKEY_get_size(key) && verifiesDigest(signature, of: input, algorithm)
+                signature.count == EVP_PKEY_get_size(key.pointer) && verifiesDigest(signature, of: input, algorithm)
             }
         if !valid { ERR_clear_error() }
         return valid
@@ -75,7 +58,7 @@ package final class VerificationKey: @unchecked Sendable {
         guard let context = EVP_MD_CTX_new() else { return false }
         defer { EVP_MD_CTX_free(context) }
         let bytes = input.bindMemory(to: UInt8.self)
-        return EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
+        return EVP_DigestVerifyInit(context, nil, nil, nil, key.pointer) == 1
             && EVP_DigestVerify(context, signature, signature.count, bytes.baseAddress, bytes.count) == 1
     }
 
@@ -103,7 +86,7 @@ package final class VerificationKey: @unchecked Sendable {
     }
 
     private func newContext(for algorithm: SignatureAlgorithm) -> OpaquePointer? {
-        guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else { return nil }
+        guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key.pointer, nil) else { return nil }
         guard EVP_PKEY_verify_init(context) == 1, configure(context, for: algorithm) else {
             EVP_PKEY_CTX_free(context)
             return nil

@@ -14,6 +14,7 @@ import Testing
         arguments: [
             ["kty": "XYZ", "kid": "2"], ["kty": "oct", "k": "AQAB"], ["kty": "RSA", "n": "AQAB", "e": "AQAB"],
             ["kty": "EC", "crv": "P-256", "x": "AQAB", "y": "AQAB"], ["kty": "OKP", "crv": "X25519", "x": "AQAB"],
+            ["kty": "OKP", "crv": "X25519", "x": "3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08"],
             ["kty": "RSA"], [:], "a key", nil, 1, [],
         ] as [JSON])
     func `a key that cannot be used is left out`(entry: JSON) throws {

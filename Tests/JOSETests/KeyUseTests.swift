@@ -12,7 +12,7 @@ import Testing
     @Test func `a key without a statement fits the algorithms of its type and curve`() throws {
         let fitting: [(String, [SignatureAlgorithm])] = [
             ("rfc7515-a2", [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]), ("rfc7515-a3", [.es256]),
-            ("rfc7515-a4", [.es512]), ("rfc8037-a", [.edDSA]),
+            ("rfc7515-a4", [.es512]), ("rfc8037-a", [.edDSA, .ed25519]),
         ]
         for (name, algorithms) in fitting {
             let jwk = try jwk(name)
@@ -45,7 +45,9 @@ import Testing
 
     @Test func `Ed25519 is another name of EdDSA, as RFC 9864 has it`() throws {
         #expect(try jwk("rfc8037-a", alg: "Ed25519").fits(.edDSA))
+        #expect(try jwk("rfc8037-a", alg: "EdDSA").fits(.ed25519))
         #expect(try !jwk("rfc8037-a", alg: "Ed448").fits(.edDSA))
+        #expect(try !jwk("rfc8037-a", alg: "Ed448").fits(.ed25519))
         #expect(try !jwk("rfc7515-a2", alg: "Ed25519").fits(.edDSA))
     }
 

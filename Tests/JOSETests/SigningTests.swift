@@ -58,7 +58,7 @@ import Testing
 
     @Test func `a private key signs with an algorithm of its own type and curve alone`() throws {
         let families: [[SignatureAlgorithm]] = [
-            [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA],
+            [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA, .ed25519],
         ]
         for family in families {
             let pem = try SigningKey.generate(family[0]).pem

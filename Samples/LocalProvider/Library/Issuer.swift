@@ -29,6 +29,8 @@ struct Issuer: Sendable {
             .endSession: path + "/end_session",
             .pushedAuthorization: path + "/par",
             .deviceAuthorization: path + "/device_authorization",
+            .backchannelAuthentication: path + "/bc-authorize",
+            .foreignClaims: path + "/claims",
             .clientRegistration: path + "/register",
             .clientConfiguration: path + "/clients",
             // RFC 8628 §3.3: short, since people type it.
@@ -42,7 +44,7 @@ struct Issuer: Sendable {
     func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
     /// Those whose name is followed by an id.
-    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration]
+    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration, .foreignClaims]
 
     /// The endpoint at a path, and what follows its name.
     func endpoint(at requested: String) -> Endpoint {

@@ -76,6 +76,9 @@ extension LocalProvider {
     /// Signs with the next keys from now on. The old ones stay published.
     package func rotateSigningKeys() throws { try router.context.keys.rotate() }
 
+    /// Signs with new keys from now on, under the ids of the old ones, which are gone.
+    package func replaceSigningKeys() throws { try router.context.keys.replace() }
+
     /// Takes the keys that no longer sign out of the key set.
     package func withdrawOldSigningKeys() throws { try router.context.keys.withdrawOldKeys() }
 }

@@ -50,7 +50,7 @@ public struct ClientKey: Sendable {
         keyID: String?, only: String? = nil, _ read: (SignatureAlgorithm) throws(JOSEError) -> SigningKey
     ) throws {
         var (keys, problem) = ([SigningKey](), nil as JOSEError?)
-        for algorithm in Self.preferred where only == nil || only == algorithm.rawValue {
+        for algorithm in Self.preferred where only.map(algorithm.isNamed) ?? true {
             do { keys.append(try read(algorithm)) } catch { problem = problem ?? error }
         }
         guard !keys.isEmpty else {
@@ -64,7 +64,7 @@ public struct ClientKey: Sendable {
 
     /// Where a provider names none. RS256 is what all providers know; the others follow the kind of the key.
     private static let preferred: [SignatureAlgorithm] = [
-        .rs256, .ps256, .es256, .es384, .es512, .edDSA, .rs384, .rs512, .ps384, .ps512,
+        .rs256, .ps256, .es256, .es384, .es512, .edDSA, .ed25519, .rs384, .rs512, .ps384, .ps512,
     ]
 
     /// The public key as a JWK, to register at the provider (RFC 7591 §2 `jwks`).
@@ -77,11 +77,7 @@ public struct ClientKey: Sendable {
     /// The key for an algorithm that the provider knows, the first of ours where it names none.
     package func signingKey(_ algorithms: [String]?) -> SigningKey? {
         guard let algorithms else { return keys.first }
-        // RFC 9864 names EdDSA with this curve 'Ed25519'.
-        return keys.first { key in
-            algorithms.contains(key.algorithm.rawValue)
-                || (key.algorithm == .edDSA && algorithms.contains("Ed25519"))
-        }
+        return keys.first { algorithms.contains($0.algorithm.rawValue) }
     }
 }
 

@@ -30,24 +30,35 @@ struct IDTokenVerification: Sendable {
         return try await verify(token, expected, serverClock: tokens.serverClock)
     }
 
-    /// Verifies with the keys at hand; if none of them is the token's, with the keys fetched again, once.
+    /// Decrypts the token, if it is encrypted, and verifies it with the keys at hand; if none of them has signed it, with the
+    /// keys fetched again, once: a provider may have a new key, under a new name or an old one (Core §10.1.1).
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` or ``AuthError/Code/clockSkew``. Where a key is not
-    ///   known (yet), it is temporary: providers sign with a new key before everybody can read it.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` or ``AuthError/Code/clockSkew``. It is temporary where a
+    ///   key is not known (yet), since providers sign with a new key before everybody can read it, and where the keys were
+    ///   fetched too short a time ago to fetch them again; what ``Environment/decryptionKey`` throws.
     func verify(
         _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
     ) async throws -> IDToken {
         var verifier = IDTokenVerifier(client: client)
         (verifier.now, verifier.serverClock) = (environment.now, serverClock)
+        let signed: Secret
+        do { signed = try await environment.signedToken(in: token) } catch let error as JOSEError {
+            throw verifier.refusal("\(error)")
+        }
         let atHand = try await keys?.keys()
-        if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: atHand, expecting: expected) { return idToken }
+        if case .verified(let idToken) = try verifier.examine(signed, keys: atHand, expecting: expected) {
+            return idToken
+        }
         guard let keys else { throw verifier.refusal("expected the provider to have a 'jwks_uri', found none") }
         // Where somebody else has just fetched them, those are the latest.
         let fetched = try await keys.refetch()
         let latest = if let fetched { fetched } else { try await keys.keys() }
-        if let idToken = try verifier.verifyIfKeyIsKnown(token, keys: latest, expecting: expected) { return idToken }
-        var error = verifier.refusal("expected a key that fits it in the provider's key set, found none")
-        error.isTemporary = true
-        throw error
+        switch try verifier.examine(signed, keys: latest, expecting: expected) {
+        case .verified(let idToken): return idToken
+        case .signature(let finding):
+            var error = verifier.refusal(finding)
+            error.isTemporary = finding == .keyUnknown || fetched == nil
+            throw error
+        }
     }
 }

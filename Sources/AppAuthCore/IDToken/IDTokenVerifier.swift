@@ -66,16 +66,20 @@ public struct IDTokenVerifier: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything but
     ///   a time is right.
     public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
-        guard let idToken = try verifyIfKeyIsKnown(token, keys: keys, expecting: expected) else {
-            throw refusal("expected a key that fits it in the provider's key set, found none")
+        switch try examine(token, keys: keys, expecting: expected) {
+        case .verified(let idToken): return idToken
+        case .signature(let finding): throw refusal(finding)
         }
-        return idToken
     }
 
-    /// As ``verify(_:keys:expecting:)``; nil if the key set has no key for it and may be out of date.
-    package func verifyIfKeyIsKnown(
-        _ token: Secret, keys: KeySet?, expecting expected: Expectations
-    ) throws -> IDToken? {
+    /// What came of a token: an error is final, the rest may be another with newer keys.
+    enum Examination {
+        case verified(IDToken)
+        case signature(SignatureFinding)
+    }
+
+    /// As ``verify(_:keys:expecting:)``, for keys that may be out of date, or are not there.
+    func examine(_ token: Secret, keys: KeySet?, expecting expected: Expectations) throws -> Examination {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
         // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
@@ -84,16 +88,16 @@ public struct IDTokenVerifier: Sendable {
         }
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
         let claims = idToken.claims
-        // Step 1, decryption, does not apply: a token of three parts is not encrypted.
+        // Step 1, decryption, is done: see ``Environment/signedToken(in:)``.
         try checkIssuer(claims)
         try checkAudience(claims)
-        let isSigned: Bool
+        let finding: SignatureFinding
         do throws(JOSEError) {
-            isSigned = try checkSignature(jws, keys: keys, listed: client.provider.idTokenSigningAlgorithms)
+            finding = try checkSignature(jws, keys: keys, listed: client.provider.idTokenSigningAlgorithms)
         } catch {
             throw refusal("\(error)")
         }
-        guard isSigned else { return nil }
+        guard finding == .valid else { return .signature(finding) }
         try checkSubject(claims)
         // The times come last, so that an error about them means that all else is right.
         try checkNonce(claims, expected)
@@ -102,7 +106,13 @@ public struct IDTokenVerifier: Sendable {
         try checkContinuity(idToken, expected)
         try checkTimes(claims)
         try checkAuthenticationTime(claims, expected)
-        return idToken
+        return .verified(idToken)
+    }
+
+    func refusal(_ finding: SignatureFinding) -> AuthError {
+        finding == .keyUnknown
+            ? refusal("expected a key that fits it in the provider's key set, found none")
+            : refusal("expected a signature by the provider's key, found another")
     }
 
     func refusal(_ message: String) -> AuthError {

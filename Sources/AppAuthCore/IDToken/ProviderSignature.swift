@@ -12,7 +12,8 @@ extension IDTokenVerification {
     ) async throws {
         let verifier = IDTokenVerifier(client: client)
         func isSigned(_ keys: KeySet?) throws -> Bool {
-            do throws(JOSEError) { return try verifier.checkSignature(jws, keys: keys, listed: listed) } catch {
+            do throws(JOSEError) { return try verifier.checkSignature(jws, keys: keys, listed: listed) == .valid } catch
+            {
                 throw refusal("\(error)")
             }
         }

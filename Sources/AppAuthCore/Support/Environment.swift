@@ -16,6 +16,16 @@ public struct Environment: Sendable {
             "expected Environment.clientKey to find the key '\(name)', found none",
             outcome: .notSent)
     }
+    /// Finds the key that an answer was encrypted to, by the `kid` of its header; nil where it has none. Asked for each such
+    /// answer. The name is the sender's and nothing has been verified yet: look it up among the app's own keys, and take
+    /// it for no path.
+    public var decryptionKey: @Sendable (_ keyID: String?) async throws -> DecryptionKey = { _ in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.decryptionKey to find the key of an encrypted answer, found none")
+    }
+    /// What has to come encrypted, since the client is registered so: it is refused in the clear. Nothing by default.
+    public var requiredEncryption: Set<EncryptedAnswer> = []
     /// Where each step is logged, without secrets; silent unless an app sets it.
     public var logger: Logger
 

@@ -18,6 +18,7 @@ EVP_PKEY *shims_ec_public(const char *group, const uint8_t *point, size_t point_
 EVP_PKEY *shims_rsa_generate(size_t bits);
 EVP_PKEY *shims_ec_generate(const char *group);
 EVP_PKEY *shims_ed25519_generate(void);
+EVP_PKEY *shims_x25519_generate(void);
 
 // The public parts of a key. They return the length, or 0 if it does not fit or the key has none.
 size_t shims_rsa_modulus(const EVP_PKEY *key, uint8_t *out, size_t capacity);
@@ -30,8 +31,6 @@ size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out
 EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t lengths[8]);
 EVP_PKEY *shims_ec_private(
     const char *group, const uint8_t *point, size_t point_length, const uint8_t *d, size_t d_length);
-// 32 bytes.
-EVP_PKEY *shims_ed25519_private(const uint8_t *d);
 
 // A PEM private key (PKCS#8, PKCS#1 or SEC 1). An encrypted one needs its passphrase: nobody is asked.
 EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length, const char *passphrase);

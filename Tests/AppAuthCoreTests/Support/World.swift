@@ -11,9 +11,13 @@ struct World: Sendable {
     let transport = CurlTransport()
     let clock: TestClock
     let log = LogCapture()
+    /// The client's, where the provider encrypts.
+    var decryptionKey: DecryptionKey?
 
     var environment: Environment {
-        Environment(transport: transport, now: { [clock] in clock.moment }, logger: log.logger)
+        var environment = Environment(transport: transport, now: { [clock] in clock.moment }, logger: log.logger)
+        if let decryptionKey { environment.decryptionKey = { _ in decryptionKey } }
+        return environment
     }
 
     /// Runs a test with a provider of its own, which is stopped at the end. Its clock goes on evenly, whatever is done to

@@ -94,7 +94,7 @@ struct ClientAuthenticationTests {
     @Test(arguments: [
         #"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, #"{"method":"client_secret_jwt"}"#,
         #"{"method":"private_key_jwt","key":"a","secret":"b"}"#, #"{"method":"none","secret":"b"}"#,
-        #"{"method":"tls_client_auth"}"#, "{}",
+        #"{"method":"tls_client_auth","secret":"b"}"#, #"{"method":"unheard_of"}"#, "{}",
     ])
     func `a stored method that is not known, or lacks what it needs, is refused`(stored: String) throws {
         let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])

@@ -19,7 +19,8 @@ struct TokenExchangeGrant {
         let kind = form["requested_token_type"] ?? PresentedTokens.accessToken
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: client.id, subject: subject.subject,
-            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, acr: nil, nonce: nil, claims: .none,
+            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, acr: nil, nonce: nil,
+            claims: .none,
             resources: try ResourceIndicators.check(form, context) + audience,
             actor: actor?.subject ?? actor?.clientID)
         switch kind {

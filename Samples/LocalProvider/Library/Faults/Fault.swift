@@ -23,9 +23,11 @@ package enum Fault: Sendable {
     case endless
     /// Changes the JSON document of the answer (metadata, keys, tokens, claims), also before userinfo is signed.
     case editDocument(@Sendable (inout JSON.Object) -> Void)
-    /// Changes the ID token before it is signed, or how it is signed.
+    /// Changes the ID token before it is signed, or how it is signed: at ``Endpoint/token``, or where an authorization
+    /// answer with one is made, see ``editAuthorizationResponse(_:)``.
     case editIDToken(@Sendable (inout JWTDraft) -> Void)
-    /// The same of an authorization response that is a signed token (JARM).
+    /// The same of an authorization response that is a signed token (JARM): at ``Endpoint/interaction`` where the person
+    /// saw a page before, else at ``Endpoint/authorization``.
     case editAuthorizationResponse(@Sendable (inout JWTDraft) -> Void)
     /// Changes the answer in any way.
     case editReply(@Sendable (inout Reply) -> Void)

@@ -14,7 +14,7 @@ struct FrontChannelIDToken {
         claims["c_hash"] = .string(IDTokenIssuer.hash(code, algorithm))
         // Financial-grade API 1.0 Advanced §5.2.2.1.
         claims["s_hash"] = state.map { .string(IDTokenIssuer.hash($0, algorithm)) }
-        return try issuer.signed(claims, algorithm)
+        return try issuer.signed(claims, for: client)
     }
 
     static func describe(_ document: inout JSON.Object, _ context: Context) {

@@ -7,7 +7,9 @@ final class KeyRing: Sendable {
         let kid: String
         var isPublished = true
 
-        init(_ key: SigningKey) { (self.key, kid) = (key, String(key.publicKey.thumbprint.prefix(16))) }
+        init(_ key: SigningKey, kid: String? = nil) {
+            (self.key, self.kid) = (key, kid ?? String(key.publicKey.thumbprint.prefix(16)))
+        }
 
         var jwk: JWK {
             var jwk = key.publicKey
@@ -67,6 +69,14 @@ final class KeyRing: Sendable {
     func rotate() throws {
         try announce()
         try update { line, _ in line.isNextAnnounced = false }
+    }
+
+    /// Signs with new keys under the ids of those that signed so far, which are gone: no provider should do so, and some do.
+    func replace() throws {
+        try update { line, algorithm in
+            let kid = line.entries[line.current].kid
+            line.entries[line.current] = Entry(try SigningKey.generate(algorithm), kid: kid)
+        }
     }
 
     /// Takes the keys that no longer sign out of the set.

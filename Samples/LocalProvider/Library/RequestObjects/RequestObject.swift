@@ -36,13 +36,14 @@ struct RequestObject {
         guard let jws = try? JWS(compact: text), let claims = (try? JSON(parsing: jws.payload))?.object else {
             throw .invalidRequestObject("expected a signed token with an object inside")
         }
-        // §6.2, and RFC 8725 §3.11: a token that says it is of another type is one.
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), Self.algorithms.contains(algorithm) else {
             throw .invalidRequestObject("expected a signature, and not by a shared secret")
         }
+        // §10.8: a token that says it is of another type is one.
         guard [nil, "JWT", "oauth-authz-req+jwt"].contains(jws.header.typ) else {
             throw .invalidRequestObject("expected the typ oauth-authz-req+jwt")
         }
+        // §6.2.
         guard client.hasSigned(jws, algorithm) else {
             throw .invalidRequestObject("the request object is not signed by a key of the client")
         }

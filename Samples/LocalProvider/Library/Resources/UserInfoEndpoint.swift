@@ -22,25 +22,33 @@ struct UserInfoEndpoint {
         }
         var claims = user.claims(for: token.scopes)
         for name in grant.claims.userInfo where claims[name] == nil { claims[name] = user.claims[name] }
+        for member in try user.sources(context.issuer).members { claims[member.name] = member.value }
         // Core §5.3.2: sub is always there.
         claims["sub"] = .string(user.subject)
-        guard let client = context.client(grant.clientID), let algorithm = client.userInfoAlgorithm else {
-            return .json(context.edited(.object(claims))).notStored
-        }
-        return try signed(claims, for: client, algorithm).notStored
+        let client = context.client(grant.clientID)
+        let answer = try client.flatMap { try jwt(claims, for: $0) }
+        return answer.map { Reply(.ok, type: "application/jwt", $0).notStored }
+            ?? .json(context.edited(.object(claims))).notStored
+    }
+
+    /// Core §5.3.2: signed, encrypted, or signed and then encrypted; nil for a client that takes plain JSON.
+    private func jwt(_ claims: JSON.Object, for client: RegisteredClient) throws -> String? {
+        let signed = try client.userInfoAlgorithm.map { try self.signed(claims, for: client, $0) }
+        guard let encryption = client.userInfoEncryption else { return signed }
+        if let signed { return try encryption.encrypted(token: signed) }
+        return try encryption.encrypted(claims: context.edited(.object(claims)))
     }
 
     /// Core §5.3.2: a signed answer names its issuer and its audience.
     private func signed(
         _ claims: JSON.Object, for client: RegisteredClient, _ algorithm: SignatureAlgorithm
-    ) throws -> Reply {
+    ) throws -> String {
         var claims = claims
         claims["iss"] = .string(context.issuer.identifier)
         claims["aud"] = .string(client.id)
         let (key, kid) = try context.keys.signing(algorithm)
         var header = JSON.Object()
         header["kid"] = .string(kid)
-        let token = try JWS.sign(context.edited(.object(claims)), header: header, with: key)
-        return Reply(.ok, type: "application/jwt", token)
+        return try JWS.sign(context.edited(.object(claims)), header: header, with: key)
     }
 }

@@ -9,26 +9,30 @@ struct IDTokenIssuer {
     func token(_ issued: IssuedTokens, _ client: RegisteredClient) throws -> String {
         let (grant, algorithm) = (issued.grant, algorithm(for: client))
         var claims = claims(of: grant, for: client)
+        claims["sid"] = grant.sessionID.map(JSON.string)
         claims["nonce"] = issued.nonce.map(JSON.string)
         claims["at_hash"] = .string(Self.hash(issued.accessToken, algorithm))
-        guard let user = grant.subject.flatMap(context.user) else { return try signed(claims, algorithm) }
+        guard let user = grant.subject.flatMap(context.user) else { return try signed(claims, for: client) }
         let wanted = context.configuration.putsUserClaimsInIDToken ? user.claims(for: grant.scopes).members : []
         for member in wanted { claims[member.name] = member.value }
         for name in grant.claims.idToken where claims[name] == nil { claims[name] = user.claims[name] }
-        return try signed(claims, algorithm)
+        return try signed(claims, for: client)
     }
 
     func algorithm(for client: RegisteredClient) -> SignatureAlgorithm {
         client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
     }
 
-    func signed(_ claims: JSON.Object, _ algorithm: SignatureAlgorithm) throws -> String {
+    /// Signed, and then encrypted for a client that asked for it (Core §16.14).
+    func signed(_ claims: JSON.Object, for client: RegisteredClient) throws -> String {
+        let algorithm = algorithm(for: client)
         var header = JSON.Object()
         header["kid"] = .string(try context.keys.signing(algorithm).kid)
         header["typ"] = "JWT"
         var draft = JWTDraft(header: header, claims: claims, signature: .key(algorithm))
         for case .editIDToken(let edit) in context.faults { edit(&draft) }
-        return try draft.serialized(context.keys)
+        let token = try draft.serialized(context.keys)
+        return try client.idTokenEncryption?.encrypted(token: token) ?? token
     }
 
     /// What every ID token of a grant says.

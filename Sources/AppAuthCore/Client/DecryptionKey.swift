@@ -1,0 +1,68 @@
+internal import JOSE
+
+/// A private key to which a provider encrypts what is for this client alone: ID tokens and userinfo answers (OpenID Connect Core
+/// §10.2, RFC 7516).
+///
+/// ```swift
+/// var environment = Environment.live
+/// let key = try DecryptionKey(pem: text)
+/// environment.decryptionKey = { _ in key }
+/// ```
+/// It decrypts RSA-OAEP, RSA-OAEP-256 and ECDH-ES, the latter with and without key wrapping. A type of its own beside
+/// ``ClientKey``, since a key that decrypts must not sign as well (RFC 7517 §4.2, NIST SP 800-57 part 1 §5.2).
+public struct DecryptionKey: Sendable {
+    private let key: RecipientKey
+
+    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or X25519.
+    ///
+    /// - Parameters:
+    ///   - pem: The key.
+    ///   - keyID: The `kid` by which the provider knows it.
+    ///   - passphrase: Asked for if the key is encrypted. Nobody is ever asked on a terminal.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the key.
+    public init(
+        pem: String, keyID: String? = nil, passphrase: @Sendable () async throws -> Secret
+    ) async throws {
+        let secret = pem.contains("ENCRYPTED") ? try await passphrase() : nil
+        try self.init { () throws(JOSEError) in
+            try RecipientKey(pem: pem, passphrase: secret?.reveal(), kid: keyID)
+        }
+    }
+
+    /// Reads a private key in PEM that is not encrypted.
+    ///
+    /// - Throws: As ``init(pem:keyID:passphrase:)``.
+    public init(pem: String, keyID: String? = nil) throws {
+        try self.init { () throws(JOSEError) in try RecipientKey(pem: pem, kid: keyID) }
+    }
+
+    /// Reads a private JWK (RFC 7517), whose `kid`, `use`, `key_ops` and `alg` count where it has them.
+    ///
+    /// - Throws: As ``init(pem:keyID:passphrase:)``.
+    public init(jwk: JSON) throws {
+        try self.init { () throws(JOSEError) in try RecipientKey(jwk: jwk) }
+    }
+
+    private init(_ read: () throws(JOSEError) -> RecipientKey) throws {
+        do { key = try read() } catch {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "the client's decryption key is refused: \(error)",
+                outcome: .notSent)
+        }
+    }
+
+    /// The key's `kid`, if the provider is to name it by one.
+    public var keyID: String? { key.publicKey.kid }
+
+    /// The public key as a JWK, to register at the provider (RFC 7591 §2 `jwks`).
+    public var publicJWK: JSON { key.publicKey.json }
+
+    func decrypt(_ token: JWE) throws -> [UInt8] { try token.decrypted(by: key) }
+}
+
+extension DecryptionKey: CustomStringConvertible, CustomReflectable {
+    /// Says no more than its name.
+    public var description: String { "decryption key\(keyID.map { " '\($0)'" } ?? "")" }
+    /// Shows no children, so that `dump` prints no more.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,23 @@
+/// The members of a token's header (RFC 7515 §4, RFC 7516 §4), read strictly: an object in JSON, each name once, with an `alg`
+/// and without `crit`, since no extension is known here (RFC 7515 §4.1.11).
+struct JOSEHeader {
+    let members: JSON.Object
+    let alg: String
+
+    init(_ bytes: [UInt8]) throws(JOSEError) {
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token's header is \(error)") }
+        guard let object = json.object, let alg = object["alg"]?.string else {
+            throw JOSEError("expected a header with 'alg'")
+        }
+        guard object["crit"] == nil else { throw JOSEError("the token's header has 'crit', and no extension is known") }
+        (members, self.alg) = (object, alg)
+    }
+
+    /// A member that is a string, or is not there.
+    func text(_ name: String) throws(JOSEError) -> String? {
+        guard let value = members[name] else { return nil }
+        guard let text = value.string else { throw JOSEError("expected the header's '\(name)' to be a string") }
+        return text
+    }
+}

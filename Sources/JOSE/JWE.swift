@@ -1,0 +1,100 @@
+/// A JSON Web Encryption in compact form (RFC 7516 §3.1), read but not yet decrypted.
+package struct JWE: Sendable {
+    package let header: Header
+    let encryptedKey: [UInt8]
+    private let iv: [UInt8]
+    private let ciphertext: [UInt8]
+    private let tag: [UInt8]
+    /// The header as it was sent: what the tag protects beside the content (§5.1 step 14).
+    private let additionalData: [UInt8]
+
+    /// What counts in a header. Members that bring a key of their own (`jku`, `jwk`, `x5u`, `x5c`) are not read at all.
+    package struct Header: Sendable, Hashable {
+        package let alg: KeyManagementAlgorithm
+        package let enc: ContentEncryption
+        package let kid: String?
+        package let typ: String?
+        package let cty: String?
+        /// The sender's key of this one agreement, and what it says of the two parties (RFC 7518 §4.6.1).
+        let epk: JWK?
+        let apu: [UInt8]
+        let apv: [UInt8]
+    }
+
+    /// A signed token of 64 KiB is a third longer in base64url, which is what stands here; and there are the header and the
+    /// encrypted key.
+    package static let maximumCount = 128 * 1024
+
+    /// Whether a text has the form of an encrypted token: five parts (§9).
+    package static func hasForm(_ text: String) -> Bool { text.utf8.count { $0 == UInt8(ascii: ".") } == 4 }
+
+    /// - Throws: ``JOSEError`` for anything but five parts in base64url with an object as the header, for more than 128 KiB,
+    ///   for algorithms that are not known, for an initialization vector or a tag of another length than the algorithm's, and
+    ///   for a header with `crit` or `zip`: what is compressed tells of itself by its length (RFC 8725 §3.6).
+    package init(compact text: String) throws(JOSEError) {
+        guard text.utf8.count <= Self.maximumCount else {
+            throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(text.utf8.count)")
+        }
+        let encoded = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 5, omittingEmptySubsequences: false)
+        let parts = encoded.compactMap { Base64URL.decode(String(Substring($0))) }
+        guard encoded.count == 5, parts.count == 5 else {
+            throw JOSEError("expected an encrypted token: five parts in base64url without padding")
+        }
+        header = try Header(JOSEHeader(parts[0]))
+        (encryptedKey, iv, ciphertext, tag) = (parts[1], parts[2], parts[3], parts[4])
+        additionalData = Array(encoded[0])
+        let enc = header.enc
+        guard iv.count == enc.ivByteCount, tag.count == enc.tagByteCount else {
+            throw JOSEError(
+                "expected an initialization vector of \(enc.ivByteCount) bytes and a tag of \(enc.tagByteCount), "
+                    + "found \(iv.count) and \(tag.count)")
+        }
+    }
+
+    /// The content.
+    ///
+    /// - Throws: ``JOSEError``: one for a key of another kind, and one for whatever else can be wrong. Who sends made-up tokens
+    ///   learns nothing from it, nor from the time it takes: where the key cannot be decrypted, a random one takes its place
+    ///   (RFC 7516 §11.5).
+    package func decrypted(by key: RecipientKey) throws -> [UInt8] {
+        guard key.publicKey.fits(header.alg) else {
+            throw JOSEError("expected a token that is encrypted as its key is meant for, found \(header.alg.rawValue)")
+        }
+        var contentKey = try randomBytes(header.enc.keyByteCount)
+        defer { wipe(&contentKey) }
+        if let found = key.contentKey(of: self), found.count == contentKey.count { contentKey = found }
+        guard let content = header.enc.open(ciphertext, tag: tag, key: contentKey, iv: iv, aad: additionalData) else {
+            throw JOSEError("expected a token that is encrypted to this key, and whole; found another")
+        }
+        return content
+    }
+}
+
+extension JWE.Header {
+    fileprivate init(_ header: JOSEHeader) throws(JOSEError) {
+        guard let alg = KeyManagementAlgorithm(rawValue: header.alg) else {
+            throw JOSEError("expected an algorithm that is known here, found '\(header.alg.prefix(64))'")
+        }
+        let name = try header.text("enc")
+        guard let enc = name.flatMap(ContentEncryption.init) else {
+            throw JOSEError("expected an 'enc' that is known here, found '\((name ?? "none").prefix(64))'")
+        }
+        guard header.members["zip"] == nil else { throw JOSEError("the token's content is compressed") }
+        func party(_ name: String) throws(JOSEError) -> [UInt8] {
+            guard let text = try header.text(name) else { return [] }
+            guard let bytes = Base64URL.decode(text) else {
+                throw JOSEError("expected the header's '\(name)' in base64url")
+            }
+            return bytes
+        }
+        (self.alg, self.enc) = (alg, enc)
+        (kid, typ, cty) = (try header.text("kid"), try header.text("typ"), try header.text("cty"))
+        (apu, apv) = (try party("apu"), try party("apv"))
+        switch alg.family {
+        case .rsaOAEP: epk = nil
+        case .ecdhES:
+            guard let json = header.members["epk"] else { throw JOSEError("expected a header with 'epk'") }
+            epk = try JWK(json)
+        }
+    }
+}

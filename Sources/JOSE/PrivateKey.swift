@@ -1,0 +1,108 @@
+internal import CLibcrypto
+internal import CShims
+
+/// A private key of libcrypto's with its public part: what a ``SigningKey`` signs and a ``RecipientKey`` decrypts with.
+final class PrivateKey: @unchecked Sendable {
+    let pointer: OpaquePointer
+    let material: JWK.Material
+
+    enum Kind {
+        case rsa(bits: Int)
+        case ec(Curve)
+        case ed25519
+        case x25519
+    }
+
+    /// Makes a new key.
+    convenience init(_ kind: Kind) throws(JOSEError) {
+        let key: OpaquePointer? =
+            switch kind {
+            case .rsa(let bits): shims_rsa_generate(bits)
+            case .ec(let curve): shims_ec_generate(curve.rawValue)
+            case .ed25519: shims_ed25519_generate()
+            case .x25519: shims_x25519_generate()
+            }
+        guard let key else {
+            ERR_clear_error()
+            throw JOSEError("libcrypto could not make a key")
+        }
+        try self.init(owning: key)
+    }
+
+    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
+    convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
+        guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
+            ERR_clear_error()
+            throw JOSEError(
+                passphrase == nil
+                    ? "expected a private key in PEM that is not encrypted"
+                    : "expected a private key in PEM, and its passphrase")
+        }
+        try self.init(owning: key)
+    }
+
+    /// Reads a private JWK (RFC 7518 §6.2.2, §6.3.2, RFC 8037 §2).
+    convenience init(jwk json: JSON) throws(JOSEError) {
+        guard let key = try PrivateJWK(json).libcryptoKey() else {
+            ERR_clear_error()
+            throw JOSEError("expected a private JWK whose private part belongs to its public one")
+        }
+        try self.init(owning: key)
+    }
+
+    private init(owning key: OpaquePointer) throws(JOSEError) {
+        guard let material = JWK.Material(publicPartOf: key) else {
+            EVP_PKEY_free(key)
+            ERR_clear_error()
+            throw JOSEError("expected a private key for RSA, on P-256, P-384 or P-521, Ed25519 or X25519")
+        }
+        (pointer, self.material) = (key, material)
+        // What nobody may verify with is not signed with either (RFC 7518 §3.3, §3.5).
+        if case .rsa(let n, let e) = material { try VerificationKey.checkRSA(modulus: n, exponent: e) }
+    }
+
+    deinit { EVP_PKEY_free(pointer) }
+
+    /// The key as PKCS#8 in PEM, not encrypted.
+    var pem: String {
+        let capacity = shims_private_key_to_pem(pointer, nil, 0)
+        return String(unsafeUninitializedCapacity: capacity) { out in
+            out.withMemoryRebound(to: CChar.self) { shims_private_key_to_pem(pointer, $0.baseAddress, capacity) }
+        }
+    }
+}
+
+extension JWK.Material {
+    /// nil for a kind of key that is not known here.
+    fileprivate init?(publicPartOf key: OpaquePointer) {
+        func bytes(_ capacity: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int) -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: capacity) { out, count in count = read(out.baseAddress) }
+        }
+        func raw() -> [UInt8]? {
+            var length = 32
+            let x = bytes(32) { EVP_PKEY_get_raw_public_key(key, $0, &length) == 1 ? length : 0 }
+            return x.count == 32 ? x : nil
+        }
+        if EVP_PKEY_is_a(key, "RSA") == 1 {
+            let n = bytes(1024) { shims_rsa_modulus(key, $0, 1024) }
+            let e = bytes(8) { shims_rsa_exponent(key, $0, 8) }
+            guard !n.isEmpty, !e.isEmpty else { return nil }
+            self = .rsa(n: n, e: e)
+        } else if EVP_PKEY_is_a(key, "EC") == 1 {
+            for curve in Curve.allCases {
+                let half = curve.byteCount
+                let point = bytes(2 * half) { shims_ec_coordinates(key, curve.rawValue, $0, half) }
+                guard !point.isEmpty else { continue }
+                self = .ec(curve, x: Array(point[..<half]), y: Array(point[half...]))
+                return
+            }
+            return nil
+        } else if EVP_PKEY_is_a(key, "ED25519") == 1, let x = raw() {
+            self = .ed25519(x)
+        } else if EVP_PKEY_is_a(key, "X25519") == 1, let x = raw() {
+            self = .x25519(x)
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// A private key to which others encrypt (RFC 7516 §2). Safe to use from many threads at once.
+package final class RecipientKey: Sendable {
+    /// Its public part, with `use` `enc`; with `kid` and `alg` where the private JWK has them.
+    package let publicKey: JWK
+    private let key: PrivateKey
+
+    /// The kinds of key that can be encrypted to.
+    package enum Kind: Sendable {
+        case rsa(bits: Int = 2048)
+        case ec(Curve)
+        case x25519
+    }
+
+    /// Makes a new key.
+    package static func generate(_ kind: Kind) throws(JOSEError) -> RecipientKey {
+        let key =
+            switch kind {
+            case .rsa(let bits): try PrivateKey(.rsa(bits: bits))
+            case .ec(let curve): try PrivateKey(.ec(curve))
+            case .x25519: try PrivateKey(.x25519)
+            }
+        return try RecipientKey(key, JWK(key.material, use: "enc"))
+    }
+
+    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
+    ///
+    /// - Parameters:
+    ///   - passphrase: For a key that is encrypted.
+    ///   - kid: The name by which senders know it.
+    package convenience init(pem: String, passphrase: String? = nil, kid: String? = nil) throws(JOSEError) {
+        let key = try PrivateKey(pem: pem, passphrase: passphrase)
+        try self.init(key, JWK(key.material, kid: kid, use: "enc"))
+    }
+
+    /// Reads a private JWK (RFC 7517), whose `kid`, `use`, `key_ops` and `alg` count where it has them.
+    package convenience init(jwk json: JSON) throws(JOSEError) {
+        var publicKey = try PrivateJWK(json).publicKey
+        publicKey.use = publicKey.use ?? "enc"
+        try self.init(PrivateKey(jwk: json), publicKey)
+    }
+
+    private init(_ key: PrivateKey, _ publicKey: JWK) throws(JOSEError) {
+        (self.key, self.publicKey) = (key, publicKey)
+        guard KeyManagementAlgorithm.allCases.contains(where: publicKey.fits) else {
+            throw JOSEError("expected a private key that decrypts: RSA, EC or X25519, and for encryption")
+        }
+    }
+
+    /// The private key as PKCS#8 in PEM, not encrypted.
+    package var pem: String { key.pem }
+
+    /// The content encryption key of a token; nil if it was not encrypted to this key.
+    func contentKey(of jwe: JWE) -> [UInt8]? {
+        let header = jwe.header
+        switch header.alg.family {
+        case .rsaOAEP(let padding): return padding.decrypt(jwe.encryptedKey, with: key)
+        case .ecdhES(nil):
+            // RFC 7516 §5.2 step 10.
+            guard jwe.encryptedKey.isEmpty else { return nil }
+            return agreedKey(header, header.enc.rawValue, header.enc.keyByteCount)
+        case .ecdhES(let count?):
+            // RFC 3394 §2.2.1: eight bytes more than there were.
+            guard jwe.encryptedKey.count == header.enc.keyByteCount + 8 else { return nil }
+            return agreedKey(header, header.alg.rawValue, count).flatMap { AES.unwrap(jwe.encryptedKey, with: $0) }
+        }
+    }
+
+    private func agreedKey(_ header: JWE.Header, _ algorithm: String, _ count: Int) -> [UInt8]? {
+        let agreement = KeyAgreement(algorithm: algorithm, partyUInfo: header.apu, partyVInfo: header.apv)
+        return header.epk.flatMap { agreement.key(key, $0.material, byteCount: count) }
+    }
+}
