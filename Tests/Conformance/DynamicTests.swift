@@ -6,6 +6,28 @@ import Testing
 /// OpenID Connect Registration, and requests by reference. The rest of the plan is in ``ConfigTests`` and ``BasicTests``.
 @Suite(.timeLimit(.minutes(1)))
 struct DynamicTests {
+    @Test("oidcc-client-test-discovery-webfinger-acct", arguments: [Plan.dynamic])
+    func issuerOfAccount(plan: Plan) async throws {
+        try await findsIssuer(plan) { "acct:alice@\($0.authority)" }
+    }
+
+    @Test("oidcc-client-test-discovery-webfinger-url", arguments: [Plan.dynamic])
+    func issuerOfURL(plan: Plan) async throws {
+        try await findsIssuer(plan) { "\($0.scheme)://\($0.authority)/alice" }
+    }
+
+    private func findsIssuer(_ plan: Plan, of identifier: (SecureURL) -> String) async throws {
+        try await plan.run({ $0.issuerPath = "/tenant" }) { party in
+            let identifier = identifier(try SecureURL(party.provider.issuer))
+            let issuer = try await Discovery(environment: party.environment).issuer(of: identifier)
+            #expect(issuer.string == party.provider.issuer)
+            let question = try #require(party.provider.log.first)
+            #expect(question.endpoint == .webFinger && question.query["resource"] == identifier)
+            try await party.use(party.signIn())
+            #expect(party.provider.log[1].path == "/tenant/.well-known/openid-configuration")
+        }
+    }
+
     @Test("oidcc-client-test-dynamic-registration", arguments: [Plan.dynamic])
     func registration(plan: Plan) async throws {
         try await plan.run { party in

@@ -106,7 +106,7 @@ extension RegisteredClient {
             id: "demo-confidential", secret: "s3cret: 100% äß+/=", name: "Demo Server", redirectURIs: [.anyLoopback],
             grantTypes: [
                 "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
-                TokenExchangeGrant.type, AssertionGrant.type,
+                TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
             ])
     }
 

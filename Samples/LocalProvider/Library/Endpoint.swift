@@ -10,6 +10,8 @@ package struct Endpoint: RawRepresentable, Sendable, Hashable {
     package static let openIDConfiguration = Endpoint("openIDConfiguration")
     /// `/.well-known/oauth-authorization-server<path of the issuer>` (RFC 8414 §3.1).
     package static let oauthMetadata = Endpoint("oauthMetadata")
+    /// `/.well-known/webfinger` (RFC 7033 §4).
+    package static let webFinger = Endpoint("webFinger")
     package static let keys = Endpoint("keys")
     package static let authorization = Endpoint("authorization")
     /// The login, account and consent pages that an authorization request leads to, and their forms.

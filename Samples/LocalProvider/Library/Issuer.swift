@@ -16,6 +16,8 @@ struct Issuer: Sendable {
             .openIDConfiguration: path + "/.well-known/openid-configuration",
             // RFC 8414 §3.1: the well-known part stands between the host and the issuer's path.
             .oauthMetadata: "/.well-known/oauth-authorization-server" + path,
+            // RFC 7033 §4: one for the host.
+            .webFinger: "/.well-known/webfinger",
             .keys: path + "/jwks",
             .authorization: path + "/authorize",
             .interaction: path + "/interaction",
@@ -27,6 +29,8 @@ struct Issuer: Sendable {
             .endSession: path + "/end_session",
             .pushedAuthorization: path + "/par",
             .deviceAuthorization: path + "/device_authorization",
+            .backchannelAuthentication: path + "/bc-authorize",
+            .foreignClaims: path + "/claims",
             .clientRegistration: path + "/register",
             .clientConfiguration: path + "/clients",
             // RFC 8628 §3.3: short, since people type it.
@@ -40,7 +44,7 @@ struct Issuer: Sendable {
     func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
     /// Those whose name is followed by an id.
-    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration]
+    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration, .foreignClaims]
 
     /// The endpoint at a path, and what follows its name.
     func endpoint(at requested: String) -> Endpoint {

@@ -47,7 +47,7 @@ enum Metadata {
             "display_values_supported": .array(displayValues.map(JSON.string)),
             "acr_values_supported": .array(context.configuration.acrValues.map(JSON.string)),
             "ui_locales_supported": .array(Language.allCases.map { .string($0.rawValue) }),
-            "claim_types_supported": ["normal"],
+            "claim_types_supported": ["normal", "aggregated", "distributed"],
             "claims_supported": .array(claims.map(JSON.string)),
             "claims_parameter_supported": true,
             // Discovery §3: the default is true.
@@ -73,12 +73,13 @@ enum Metadata {
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
         FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
-        ResponseEncryption.describe,
+        ResponseEncryption.describe, BackchannelAuthenticationEndpoint.describe,
+        ProviderLogout.describe,
     ]
 
     private static let grantTypes = [
         "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
-        TokenExchangeGrant.type, AssertionGrant.type,
+        TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
     ]
 
     private static let authentication: JSON = [

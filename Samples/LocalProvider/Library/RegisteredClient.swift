@@ -28,6 +28,10 @@ package struct RegisteredClient: Sendable {
     package var idTokenAlgorithm: SignatureAlgorithm?
     /// Signs its userinfo answers; nil for plain JSON (`userinfo_signed_response_alg`).
     package var userInfoAlgorithm: SignatureAlgorithm?
+    /// Where logout tokens are posted (OpenID Connect Back-Channel Logout §2.2).
+    package var backchannelLogoutURI: String?
+    /// What is shown in a frame when somebody signs out (OpenID Connect Front-Channel Logout §2).
+    package var frontchannelLogoutURI: String?
     /// Signs its authorization responses where it wants them signed (`authorization_signed_response_alg`).
     package var authorizationAlgorithm = SignatureAlgorithm.rs256
     /// Gets no tokens but those bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).

@@ -36,6 +36,7 @@ struct Router: Sendable {
                 to: request, Metadata.openID(context), cacheControl: configuration.metadataCacheControl)
         case .oauthMetadata:
             documents.answer(to: request, Metadata.oauth(context), cacheControl: configuration.metadataCacheControl)
+        case .webFinger: WebFingerEndpoint(context: context).answer(to: request)
         case .keys:
             documents.answer(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
         case .authorization: try AuthorizationEndpoint(context: context).answer(to: request)
@@ -45,11 +46,13 @@ struct Router: Sendable {
         case .api: EchoEndpoint(context: context).answer(to: request)
         case .revocation: try RevocationEndpoint(context: context).answer(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
-        case .endSession: EndSessionEndpoint(context: context).answer(to: request)
+        case .endSession: try EndSessionEndpoint(context: context).answer(to: request)
         case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
         case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
         case .clientRegistration: try RegistrationEndpoint(context: context).answer(to: request)
         case .clientConfiguration: try ClientConfigurationEndpoint(context: context).answer(to: request)
+        case .backchannelAuthentication: try BackchannelAuthenticationEndpoint(context: context).answer(to: request)
+        case .foreignClaims: try ForeignClaimsEndpoint(context: context).answer(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
         default:
             try context.configuration.addition?.answer(to: request, at: endpoint, context)

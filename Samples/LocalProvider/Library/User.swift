@@ -8,6 +8,10 @@ package struct User: Sendable {
     package var subject: String
     /// Claims by name (Core §5.1).
     package var claims: JSON.Object
+    /// What the person wants to be asked with on their own device (CIBA Core §7.1 `user_code`); nil for nothing.
+    package var backchannelCode: String?
+    /// What others say about the person; the userinfo endpoint says who.
+    package var foreignClaims: [ForeignClaims] = []
 
     package init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
         (self.name, self.password) = (name, password)

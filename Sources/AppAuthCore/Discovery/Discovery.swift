@@ -11,7 +11,7 @@ internal import Logging
 /// let provider = try await Discovery(environment: .live).metadata(for: "https://accounts.example.org")
 /// ```
 public final class Discovery: Sendable {
-    private let environment: Environment
+    let environment: Environment
     private let cache = Guarded<[Issuer: Entry]>([:])
 
     private struct Entry {

@@ -134,7 +134,7 @@ extension ProviderMetadata {
 
         static let known: [Endpoint] = [
             .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,
-            .deviceAuthorization, .pushedAuthorizationRequest,
+            .deviceAuthorization, .pushedAuthorizationRequest, .backchannelAuthentication,
         ]
     }
 

@@ -15,11 +15,14 @@ extension AuthState {
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
     public init(
         awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        wait: DeviceWait = DeviceWait()
+        wait: ApprovalWait = ApprovalWait()
     ) async throws {
         let request = authorization.request
         let proof = try DPoP(for: request.client)
-        let tokens = try await wait.tokens(for: authorization, environment, proof)
+        let tokens = try await wait.tokens(
+            .deviceCode(authorization.deviceCode),
+            from: TokenEndpoint(client: request.client, environment: environment, proof: proof),
+            every: authorization.interval, within: authorization.term)
         let verification = IDTokenVerification(client: request.client, environment: environment)
         // Without a nonce, since none was sent: a token that has one is not for this sign-in.
         let idToken = try await verification.idToken(

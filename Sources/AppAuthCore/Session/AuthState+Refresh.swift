@@ -235,9 +235,11 @@ extension AuthState {
     /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
-    public func forget() async throws {
+    public func forget() async throws { try await forget(because: "signed out") }
+
+    func forget(because reason: String) async throws {
         let known = SessionRules.Knowledge(record: record, wasStored: true)
-        record.end("signed out", at: environment.now().wall)
+        record.end(reason, at: environment.now().wall)
         // In a task of its own: who is cancelled while signing out has to be signed out all the same.
         unsaved?.lock?.release()
         unsaved = Unsaved(.signedOut, known: known, lock: nil)

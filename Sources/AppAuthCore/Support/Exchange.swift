@@ -28,9 +28,11 @@ extension Environment {
     /// Gets a JSON document that anybody may read: metadata or keys.
     ///
     /// - Throws: ``AuthError``; for a status other than 200 with ``AuthError/httpStatus``.
-    package func document(at url: SecureURL, stage: AuthError.Stage) async throws -> (json: JSON, lifetime: Duration) {
+    package func document(
+        at url: SecureURL, stage: AuthError.Stage, accepting type: String = "application/json"
+    ) async throws -> (json: JSON, lifetime: Duration) {
         var request = HTTPRequest(method: .get, url: url)
-        request.headerFields[.accept] = "application/json"
+        request.headerFields[.accept] = type
         let answer = try await send(HTTPExchange(request, limits: .document), stage: stage)
         guard answer.response.status == .ok else { throw answer.unexpectedStatus(from: url, stage: stage) }
         do { return (try JSON(parsing: answer.body), answer.cacheLifetime) } catch {

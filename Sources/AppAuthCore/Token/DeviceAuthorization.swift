@@ -27,71 +27,40 @@ public struct DeviceAuthorization: Sendable {
     package let deviceCode: Secret
     package let term: Term
 
-    /// A hundred years: more is an error of whoever wrote it.
-    private static let longestLifetime = 3_155_760_000
     private static let longestUserCode = 64
     private static let longestDeviceCode = 8192
 
     package init(_ answer: HTTPAnswer, to request: DeviceAuthorizationRequest, received: Moment) throws {
-        guard answer.mediaType == "application/json" else {
-            throw Self.refusal("expected content of type application/json, found \(answer.mediaType ?? "none")")
+        let object = try AnswerObject(answer) { message in
+            AuthError(
+                .invalidResponse, .authorization, "the device authorization response is refused: \(message)",
+                httpStatus: HTTPResponse.Status.ok.code)
         }
-        let json: JSON
-        do { json = try JSON(parsing: answer.body) } catch { throw Self.refusal("\(error)") }
-        guard let members = json.object else { throw Self.refusal("expected a JSON object") }
         self.request = request
-        deviceCode = Secret(try Self.code("device_code", in: members, atMost: Self.longestDeviceCode))
+        deviceCode = Secret(try Self.code("device_code", in: object, atMost: Self.longestDeviceCode))
         // RFC 8628 §6.1: meant to be read and typed by people.
-        userCode = try Self.code("user_code", in: members, atMost: Self.longestUserCode)
+        userCode = try Self.code("user_code", in: object, atMost: Self.longestUserCode)
         // `verification_url` is the name of an early draft, which some providers still use.
-        let isOfDraft = members["verification_uri"] ?? .null == .null
-        guard let uri = try Self.url(isOfDraft ? "verification_url" : "verification_uri", in: members) else {
-            throw Self.refusal("expected 'verification_uri', found none")
+        let isOfDraft = object.value("verification_uri") == nil
+        guard let uri = try object.url(isOfDraft ? "verification_url" : "verification_uri") else {
+            throw object.refusal("expected 'verification_uri', found none")
         }
         verificationURI = uri
-        verificationURIComplete = try Self.url("verification_uri_complete", in: members)
+        verificationURIComplete = try object.url("verification_uri_complete")
         // §3.2: expires_in is REQUIRED.
-        guard let lifetime = members["expires_in"].flatMap(Self.seconds), lifetime >= 1 else {
-            throw Self.refusal("expected 'expires_in' to be 1 to \(Self.longestLifetime) seconds")
-        }
-        term = Term(from: received, for: .seconds(Int(lifetime)))
-        interval = try Self.interval(members["interval"])
-    }
-
-    /// §3.5: 5 seconds where nothing is said. None at all would mean to ask without a pause.
-    private static func interval(_ member: JSON?) throws -> Duration {
-        guard let member, member != .null else { return .seconds(5) }
-        guard let seconds = seconds(member) else {
-            throw refusal("expected 'interval' to be 0 to \(longestLifetime) seconds")
-        }
-        return .seconds(max(1, Int(seconds.rounded(.up))))
+        let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
+        term = Term(from: received, for: .seconds(lifetime))
+        // §3.5: 5 seconds where nothing is said. None at all would mean to ask without a pause.
+        interval = .seconds(max(1, try object.seconds("interval", .up) ?? 5))
     }
 
     /// Visible ASCII, with spaces inside: it is shown on a terminal, or sent.
-    private static func code(_ name: String, in members: JSON.Object, atMost count: Int) throws -> String {
-        guard let code = members[name]?.string else { throw refusal("expected '\(name)' to be a string") }
-        guard (1...count).contains(code.utf8.count), code.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
-            !code.hasPrefix(" "), !code.hasSuffix(" ")
-        else { throw refusal("expected '\(name)' to be 1 to \(count) visible ASCII characters") }
+    private static func code(_ name: String, in object: AnswerObject, atMost count: Int) throws -> String {
+        let code = try object.required(name) { try object.text($0, atMost: count) }
+        guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
+            throw object.refusal("expected '\(name)' without spaces around it")
+        }
         return code
-    }
-
-    private static func url(_ name: String, in members: JSON.Object) throws -> SecureURL? {
-        guard let member = members[name], member != .null else { return nil }
-        guard let text = member.string else { throw refusal("expected '\(name)' to be a string") }
-        do { return try SecureURL(text) } catch let error as AuthError { throw refusal("'\(name)': \(error.message)") }
-    }
-
-    /// A number, or a string that holds one, as several servers send it.
-    private static func seconds(_ value: JSON) -> Double? {
-        let number = value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
-        return number.flatMap { (0...Double(longestLifetime)).contains($0) ? $0 : nil }
-    }
-
-    private static func refusal(_ message: String) -> AuthError {
-        AuthError(
-            .invalidResponse, .authorization, "the device authorization response is refused: \(message)",
-            httpStatus: HTTPResponse.Status.ok.code)
     }
 }
 

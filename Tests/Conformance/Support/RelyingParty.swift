@@ -107,7 +107,7 @@ struct RelyingParty: Sendable {
     /// nonce counts once.
     var calls: [Endpoint] {
         let before: Set<Endpoint> = [
-            .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization, .clientRegistration,
+            .webFinger, .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization, .clientRegistration,
         ]
         return provider.log.map(\.endpoint).filter { !before.contains($0) }.reduce(into: []) { calls, endpoint in
             if calls.last != endpoint { calls.append(endpoint) }

@@ -11,8 +11,8 @@ struct AuthorizationAnswer {
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: request.client.id, subject: signIn.subject, scopes: request.scopes,
             authTime: signIn.time, acr: signIn.acr, nonce: request.nonce, claims: request.claims,
-            resources: request.resources,
-            authorizationDetails: request.authorizationDetails)
+            resources: request.resources, authorizationDetails: request.authorizationDetails,
+            sessionID: signIn.sessionID)
         context.store.withLock { records in
             records.prune(now)
             records.codes[code] = AuthorizationCode(

@@ -110,7 +110,9 @@ extension Context {
         let now = now
         let renewed = Browser(
             id: try OpaqueToken.make(), expiresAt: now.adding(configuration.sessionLifetime),
-            signIn: .init(userName: user.name, subject: user.subject, time: now, acr: acr))
+            signIn: .init(
+                userName: user.name, subject: user.subject, time: now, acr: acr,
+                sessionID: try browser.sessionID(of: user) ?? OpaqueToken.make()))
         store.withLock { records in
             records.browsers[browser.id] = nil
             records.browsers[renewed.id] = renewed
@@ -120,5 +122,12 @@ extension Context {
             }
         }
         return renewed
+    }
+}
+
+extension Browser {
+    /// Whoever signs in once more goes on with their session.
+    fileprivate func sessionID(of user: User) -> String? {
+        signIn.flatMap { $0.subject == user.subject ? $0.sessionID : nil }
     }
 }

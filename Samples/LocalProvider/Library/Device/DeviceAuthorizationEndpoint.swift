@@ -33,7 +33,8 @@ struct DeviceAuthorizationEndpoint {
             while records.waitingDevice(userCode, now) != nil { userCode = try UserCode.make() }
             let device = DeviceRequest(
                 client: client, scopes: scopes, userCode: userCode,
-                expiresAt: now.adding(configuration.deviceCodeLifetime), interval: configuration.devicePollingInterval)
+                expiresAt: now.adding(configuration.deviceCodeLifetime),
+                pace: PollingPace(interval: configuration.devicePollingInterval))
             records.devices[deviceCode] = device
             records.userCodes[userCode] = deviceCode
             return (deviceCode, device)
@@ -47,7 +48,7 @@ struct DeviceAuthorizationEndpoint {
             "verification_uri": .string(page),
             "verification_uri_complete": .string(page.appending([("user_code", device.userCode.shown)])),
             "expires_in": .number(.init(context.configuration.deviceCodeLifetime)),
-            "interval": .number(.init(device.interval)),
+            "interval": .number(.init(device.pace.interval)),
         ]
     }
 }

@@ -20,7 +20,7 @@ struct DeviceCodeGrant {
                 return .failure(OAuthFailure("expired_token", "the device_code has expired"))
             }
             switch device.outcome {
-            case .pending: return .failure(device.poll(now))
+            case .pending: return .failure(device.pace.poll(now))
             case .denied: return .failure(OAuthFailure("access_denied", "the person said no"))
             case .used: return .failure(OAuthFailure.invalidGrant("the device_code was used before"))
             case .approved(let grant):
@@ -29,16 +29,5 @@ struct DeviceCodeGrant {
             }
         }
         return try TokenIssuer(context: context).answer(result.get(), to: client)
-    }
-}
-
-extension DeviceRequest {
-    /// RFC 8628 §3.5: who asks too soon has to leave five seconds more, for this and all that follow.
-    fileprivate mutating func poll(_ now: Date) -> OAuthFailure {
-        let isTooSoon = lastPoll.map { now.timeIntervalSince($0) < Double(interval) } ?? false
-        lastPoll = now
-        guard isTooSoon else { return OAuthFailure("authorization_pending", "the person has not decided yet") }
-        interval += 5
-        return OAuthFailure("slow_down", "expected \(interval) seconds between two questions")
     }
 }

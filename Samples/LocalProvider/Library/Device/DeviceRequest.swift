@@ -16,9 +16,7 @@ struct DeviceRequest: Sendable {
     let scopes: [String]
     let userCode: UserCode
     let expiresAt: Date
-    /// The seconds that the device has to leave between two questions.
-    var interval: Int
-    var lastPoll: Date?
+    var pace: PollingPace
     var outcome = Outcome.pending
 }
 

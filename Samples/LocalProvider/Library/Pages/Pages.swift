@@ -10,9 +10,10 @@ struct Pages {
     ///   the redirects that follow a form, too.
     /// - Parameter sources: Further sources of that policy.
     /// - Parameter script: What the policy lets run, by its hash.
+    /// - Parameter frames: The sources of what the page shows in frames.
     func page(
         _ title: String, _ content: HTML, language: Language = .en, target: String? = nil, sources: [String] = [],
-        script: String? = nil, _ status: HTTPResponse.Status = .ok
+        script: String? = nil, frames: [String] = [], _ status: HTTPResponse.Status = .ok
     ) -> Reply {
         let html: HTML = """
             <!doctype html>
@@ -41,7 +42,9 @@ struct Pages {
             "frame-ancestors 'none'",
             (["form-action 'self'"] + (target.map { [Self.source(of: $0)] } ?? []) + sources).joined(separator: " "),
         ]
-        let scripts = script.map { ["script-src \($0)"] } ?? []
+        let scripts =
+            (script.map { ["script-src \($0)"] } ?? [])
+            + (frames.isEmpty ? [] : ["frame-src \(frames.joined(separator: " "))"])
         reply.headers[.contentSecurityPolicy] = (policy + scripts).joined(separator: "; ")
         reply.headers[.cacheControl] = "no-store"
         reply.headers[.frameOptions] = "DENY"
@@ -52,7 +55,7 @@ struct Pages {
 
     /// The origin of a URI as a policy names it; its scheme alone for [::1], which policies cannot name, and for
     /// schemes of apps.
-    private static func source(of uri: String) -> String {
+    static func source(of uri: String) -> String {
         let scheme = uri.prefix { $0 != ":" }
         let rest = uri.dropFirst(scheme.count + 1)
         guard scheme == "http" || scheme == "https", rest.hasPrefix("//"), !rest.hasPrefix("//[") else {

@@ -50,6 +50,9 @@ struct SubmittedMetadata {
         for name in ["id_token_signed_response_alg", "userinfo_signed_response_alg"] {
             registered[name] = try reader.algorithm(name, context).map { .string($0.rawValue) }
         }
+        for name in ["backchannel_logout_uri", "frontchannel_logout_uri"] {
+            registered[name] = try reader.url(name).map(JSON.string)
+        }
         registered["post_logout_redirect_uris"] = try reader.strings("post_logout_redirect_uris")
             .map { .array($0.map(JSON.string)) }
         self.registered = registered
@@ -66,6 +69,8 @@ struct SubmittedMetadata {
             grantTypes: Set(grantTypes), authentication: [methods])
         client.idTokenAlgorithm = algorithm("id_token_signed_response_alg")
         client.userInfoAlgorithm = algorithm("userinfo_signed_response_alg")
+        client.backchannelLogoutURI = registered["backchannel_logout_uri"]?.string
+        client.frontchannelLogoutURI = registered["frontchannel_logout_uri"]?.string
         return client
     }
 }

@@ -22,6 +22,7 @@ struct UserInfoEndpoint {
         }
         var claims = user.claims(for: token.scopes)
         for name in grant.claims.userInfo where claims[name] == nil { claims[name] = user.claims[name] }
+        for member in try user.sources(context.issuer).members { claims[member.name] = member.value }
         // Core §5.3.2: sub is always there.
         claims["sub"] = .string(user.subject)
         let client = context.client(grant.clientID)

@@ -6,7 +6,7 @@ struct EndSessionEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request) -> Reply {
+    func answer(to request: Request) throws -> Reply {
         let parameters: Parameters
         switch request.method {
         case .get: parameters = request.query
@@ -17,37 +17,43 @@ struct EndSessionEndpoint {
             parameters = form
         default: return .notAllowed("GET, POST")
         }
-        do throws(EndSessionRequest.Refusal) {
-            return end(try EndSessionRequest(parameters, context), parameters, request)
-        } catch {
-            return pages.refusal(error.reason)
+        do {
+            return try end(EndSessionRequest(parameters, context), parameters, request)
+        } catch let refusal as EndSessionRequest.Refusal {
+            return pages.refusal(refusal.reason)
         }
     }
 
-    private func end(_ logout: EndSessionRequest, _ parameters: Parameters, _ request: Request) -> Reply {
+    private func end(_ logout: EndSessionRequest, _ parameters: Parameters, _ request: Request) throws -> Reply {
         let now = context.now
         let browser = BrowserCookie(context.issuer).id(in: request)
             .flatMap { id in context.store.withLock { $0.browser(id, now) } }
         guard let browser, let signIn = browser.signIn else { return done(logout) }
         // §2: without a hint, or with the hint of somebody else, the person is asked: any page can send a browser here.
-        if logout.subject == signIn.subject { return signOut(browser, logout) }
+        if logout.subject == signIn.subject { return try signOut(browser, signIn, logout) }
         let token = FormToken(context: context, browserID: browser.id, purpose: "end_session")
         guard request.method == .post, token.matches(parameters) else {
             return pages.signOutQuestion(parameters, logout, signIn, token)
         }
-        return parameters["action"] == "sign-out" ? signOut(browser, logout) : pages.stillSignedIn(logout.language)
+        guard parameters["action"] == "sign-out" else { return pages.stillSignedIn(logout.language) }
+        return try signOut(browser, signIn, logout)
     }
 
-    private func signOut(_ browser: Browser, _ logout: EndSessionRequest) -> Reply {
+    private func signOut(
+        _ browser: Browser, _ signIn: Browser.SignIn, _ logout: EndSessionRequest
+    ) throws -> Reply {
         context.store.withLock { records in
             records.browsers[browser.id] = nil
             records.interactions = records.interactions.filter { $0.value.browserID != browser.id }
         }
-        return done(logout)
+        let notices = ProviderLogout(signIn, context)
+        try notices.send()
+        return done(logout, showing: notices.frames)
     }
 
-    private func done(_ logout: EndSessionRequest) -> Reply {
+    private func done(_ logout: EndSessionRequest, showing frames: [String] = []) -> Reply {
         var reply = logout.location.map(Reply.redirect) ?? pages.signedOut(logout.language)
+        if !frames.isEmpty { reply = pages.signedOut(showing: frames, then: logout.location, logout.language) }
         reply.headers[.setCookie] = BrowserCookie(context.issuer).clear
         return reply
     }

@@ -19,6 +19,8 @@ struct Grant: Sendable {
     var actor: String? = nil
     /// What was allowed in detail (RFC 9396).
     var authorizationDetails: [JSON] = []
+    /// The session of the browser that it was given in (`sid`).
+    var sessionID: String? = nil
 }
 
 /// Waits to be exchanged (RFC 6749 §4.1.2).

@@ -13,6 +13,8 @@ struct Records: Sendable {
     var devices: [String: DeviceRequest] = [:]
     /// The device codes of those that nobody has decided on.
     var userCodes: [UserCode: String] = [:]
+    /// The sign-ins that wait for somebody's own device, by `auth_req_id`.
+    var backchannel: [String: BackchannelRequest] = [:]
     var userCodeAttempts = UserCodeAttempts()
     /// The `jti` of client assertions, until they expire: each is good once.
     var assertions: [String: Date] = [:]
@@ -42,6 +44,7 @@ struct Records: Sendable {
         codes = codes.filter { $0.value.expiresAt > now }
         pushedRequests = pushedRequests.filter { $0.value.expiresAt > now }
         devices = devices.filter { $0.value.expiresAt > now }
+        backchannel = backchannel.filter { $0.value.expiresAt > now }
         assertions = assertions.filter { $0.value > now }
         proofs = proofs.filter { $0.value > now }
         userCodes = userCodes.filter { devices[$0.value] != nil }
@@ -54,7 +57,8 @@ struct Records: Sendable {
     }
 
     private var count: Int {
-        browsers.count + interactions.count + codes.count + pushedRequests.count + devices.count + assertions.count
+        browsers.count + interactions.count + codes.count + pushedRequests.count + devices.count + backchannel.count
+            + assertions.count
             + proofs.count + accessTokens.count + refreshTokens.count
     }
 }
@@ -72,6 +76,8 @@ struct Browser: Sendable {
         let time: Date
         /// How (OpenID Connect Core §2).
         let acr: String
+        /// What clients know the session by (`sid`, OpenID Connect Back-Channel Logout §2.1).
+        let sessionID: String
     }
 }
 

@@ -9,6 +9,7 @@ struct IDTokenIssuer {
     func token(_ issued: IssuedTokens, _ client: RegisteredClient) throws -> String {
         let (grant, algorithm) = (issued.grant, algorithm(for: client))
         var claims = claims(of: grant, for: client)
+        claims["sid"] = grant.sessionID.map(JSON.string)
         claims["nonce"] = issued.nonce.map(JSON.string)
         claims["at_hash"] = .string(Self.hash(issued.accessToken, algorithm))
         guard let user = grant.subject.flatMap(context.user) else { return try signed(claims, for: client) }

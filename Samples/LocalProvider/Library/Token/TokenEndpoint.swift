@@ -17,6 +17,7 @@ struct TokenEndpoint {
             case "password": grant = PasswordGrant(context: context).issue
             case TokenExchangeGrant.type: grant = TokenExchangeGrant(context: context).exchange
             case AssertionGrant.type: grant = AssertionGrant(context: context).issue
+            case BackchannelGrant.type: grant = BackchannelGrant(context: context).redeem
             case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
             default:
                 guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {

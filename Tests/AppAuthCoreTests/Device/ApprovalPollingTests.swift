@@ -2,7 +2,7 @@ import AppAuthCore
 import Testing
 
 /// What follows which answer (RFC 8628 §3.5): values alone.
-struct DevicePollingTests {
+struct ApprovalPollingTests {
     private static func answer(_ code: String, status: Int = 400, retryAfter: Int? = nil) -> AuthError {
         AuthError(
             AuthError.Code(rawValue: code), .token, "the provider answered \(code)", isTemporary: code == "slow_down",
@@ -15,7 +15,7 @@ struct DevicePollingTests {
 
     /// The pauses after these answers; what ends the polling ends the list.
     private static func pauses(_ answers: [AuthError], interval: Duration = .seconds(5)) -> [Duration] {
-        var polling = DevicePolling(interval: interval)
+        var polling = ApprovalPolling(interval: interval)
         var pauses: [Duration] = []
         for answer in answers {
             guard case .poll(let pause, _) = polling.next(after: answer) else { break }
@@ -29,14 +29,14 @@ struct DevicePollingTests {
     @Test func `a pending authorization is asked for again after the interval`() {
         let pending = Self.answer("authorization_pending")
         #expect(Self.pauses([pending, pending, pending]) == Self.seconds(5, 5, 5))
-        var polling = DevicePolling(interval: .seconds(5))
+        var polling = ApprovalPolling(interval: .seconds(5))
         #expect(polling.next(after: pending) == .poll(after: .seconds(5), .waiting))
     }
 
     @Test func `slow_down adds five seconds each time, for good`() {
         let (pending, slower) = (Self.answer("authorization_pending"), Self.answer("slow_down"))
         #expect(Self.pauses([pending, slower, pending, slower, pending]) == Self.seconds(5, 10, 10, 15, 15))
-        var polling = DevicePolling(interval: .seconds(5))
+        var polling = ApprovalPolling(interval: .seconds(5))
         #expect(polling.next(after: slower) == .poll(after: .seconds(10), .slowedDown(interval: .seconds(10))))
     }
 
@@ -76,7 +76,7 @@ struct DevicePollingTests {
     func `a refusal ends it with its own code and the server's words`(
         error: String, code: AuthError.Code, words: String
     ) {
-        var polling = DevicePolling(interval: .seconds(5))
+        var polling = ApprovalPolling(interval: .seconds(5))
         guard case .end(let end) = polling.next(after: Self.answer(error)) else {
             Issue.record("expected the end")
             return
@@ -89,7 +89,7 @@ struct DevicePollingTests {
     }
 
     @Test func `trouble that time does not heal ends it`() {
-        var polling = DevicePolling(interval: .seconds(5))
+        var polling = ApprovalPolling(interval: .seconds(5))
         let error = AuthError(.transport, .token, "certificate not trusted", outcome: .notSent)
         #expect(polling.next(after: error) == .end(error))
     }

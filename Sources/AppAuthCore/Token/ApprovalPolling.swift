@@ -1,6 +1,6 @@
-/// How often the token endpoint is asked while a person enters a code elsewhere (RFC 8628 §3.5): a value without clock
+/// How often the token endpoint is asked while a person decides elsewhere (RFC 8628 §3.5, CIBA Core §11): a value without clock
 /// and network, to which each answer says how to go on.
-package struct DevicePolling: Sendable, Hashable {
+package struct ApprovalPolling: Sendable, Hashable {
     /// Between the end of an answer and the next question.
     package private(set) var interval: Duration
     /// How many times in a row no proper answer came.
@@ -8,7 +8,7 @@ package struct DevicePolling: Sendable, Hashable {
 
     /// What follows an answer.
     package enum Next: Sendable, Hashable {
-        case poll(after: Duration, DeviceAuthorization.Progress)
+        case poll(after: Duration, ApprovalWait.Progress)
         case end(AuthError)
     }
 
@@ -30,7 +30,7 @@ package struct DevicePolling: Sendable, Hashable {
             failures = 0
             interval += .seconds(5)
             return .poll(after: pause(interval, error), .slowedDown(interval: interval))
-        case AuthError.Code.expiredToken.rawValue: return .end(.expiredCode(error))
+        case AuthError.Code.expiredToken.rawValue: return .end(.expiredApproval(error))
         case AuthError.Code.accessDenied.rawValue: return .end(.refusedByPerson(error))
         default:
             // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED.
@@ -49,7 +49,7 @@ package struct DevicePolling: Sendable, Hashable {
     }
 }
 
-extension DeviceAuthorization {
+extension ApprovalWait {
     /// What the wait for the person has come to.
     public enum Progress: Sendable, Hashable {
         /// Nobody has decided yet (`authorization_pending`).
@@ -62,16 +62,16 @@ extension DeviceAuthorization {
 }
 
 extension AuthError.Code {
-    /// Nobody approved the sign-in before its code expired (RFC 8628 §3.5).
+    /// Nobody approved the sign-in in time (RFC 8628 §3.5, CIBA Core §11).
     public static let expiredToken: AuthError.Code = "expired_token"
 }
 
 extension AuthError {
     /// - Parameter cause: The provider's answer; nil if the time has run out here.
-    static func expiredCode(_ cause: AuthError? = nil) -> AuthError {
+    static func expiredApproval(_ cause: AuthError? = nil) -> AuthError {
         AuthError(
             .expiredToken, .token,
-            "the code expired before the sign-in was approved: start again for a new one", server: cause?.server,
+            "the sign-in was not approved in time: start it again", server: cause?.server,
             httpStatus: cause?.httpStatus)
     }
 

@@ -1,0 +1,33 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Gives a client its tokens once a person has approved it on their own device (CIBA Core §10.1, §11).
+struct BackchannelGrant {
+    let context: Context
+
+    static let type = "urn:openid:params:grant-type:ciba"
+
+    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+        guard let id = form["auth_req_id"] else { throw OAuthFailure.invalidRequest("expected an auth_req_id") }
+        let now = context.now
+        // A failure comes out as a value: what it changed in the store stays.
+        let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
+            guard var request = records.backchannel[id], request.client.id == client.id else {
+                return .failure(OAuthFailure.invalidGrant("the auth_req_id is not one of this client"))
+            }
+            defer { records.backchannel[id] = request }
+            guard request.expiresAt > now else {
+                return .failure(OAuthFailure("expired_token", "the auth_req_id has expired"))
+            }
+            switch request.outcome {
+            case .pending: return .failure(request.pace.poll(now))
+            case .denied: return .failure(OAuthFailure("access_denied", "the person said no"))
+            case .used: return .failure(OAuthFailure.invalidGrant("the auth_req_id was used before"))
+            case .approved(let grant):
+                request.outcome = .used
+                return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
+            }
+        }
+        return try TokenIssuer(context: context).answer(result.get(), to: client)
+    }
+}

@@ -1,0 +1,49 @@
+public import FoundationEssentials
+internal import HTTPTypes
+
+/// What the provider answered to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3): it asks the person now.
+public struct BackchannelAuthentication: Sendable {
+    /// The request that it answers.
+    public let request: BackchannelAuthenticationRequest
+    /// How long the person may decide, counted from receipt.
+    public var expiresIn: Duration { term.length }
+    /// Until when, by this machine's clock.
+    public var expiresAt: Date { term.begin.wall + term.length.seconds }
+    /// How long to wait between an answer and the next question, at first: what the provider says, at least a second;
+    /// 5 seconds where it says nothing.
+    public let interval: Duration
+    /// What the token endpoint is asked with.
+    package let authReqID: Secret
+    package let term: Term
+
+    private static let idCharacters = Set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._".utf8)
+
+    init(_ answer: HTTPAnswer, to request: BackchannelAuthenticationRequest, received: Moment) throws {
+        let object = try AnswerObject(answer) { message in
+            AuthError(
+                .invalidResponse, .authorization, "the backchannel authentication response is refused: \(message)",
+                httpStatus: HTTPResponse.Status.ok.code)
+        }
+        self.request = request
+        // §7.3: REQUIRED, of letters, digits, '.', '-' and '_'.
+        let id = try object.required("auth_req_id") { try object.text($0, atMost: 8192) }
+        guard id.utf8.allSatisfy(Self.idCharacters.contains) else {
+            throw object.refusal("expected 'auth_req_id' of letters, digits, '.', '-' and '_'")
+        }
+        authReqID = Secret(id)
+        // §7.3: REQUIRED, positive.
+        let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
+        term = Term(from: received, for: .seconds(lifetime))
+        interval = .seconds(max(1, try object.seconds("interval", .up) ?? 5))
+    }
+}
+
+extension BackchannelAuthentication: CustomStringConvertible, CustomReflectable {
+    /// Names client and provider alone.
+    public var description: String {
+        "backchannel authentication of '\(request.client.id)' by \(request.client.provider.issuer)"
+    }
+    /// Shows no children, so that `dump` prints no more.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

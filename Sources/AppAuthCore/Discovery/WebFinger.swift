@@ -1,0 +1,71 @@
+internal import JOSE
+
+extension Discovery {
+    /// Finds where somebody signs in, by what the person is known by (OpenID Connect Discovery §2): one GET to the host that
+    /// is named there (WebFinger, RFC 7033).
+    ///
+    /// ```swift
+    /// let issuer = try await discovery.issuer(of: "alice@example.org")
+    /// let provider = try await discovery.metadata(for: issuer)
+    /// ```
+    /// Whoever has that host says where the person goes: show it before the browser opens.
+    ///
+    /// - Parameter identifier: As the person has typed it: `alice@example.org`, with `acct:` or without, a host, or a URL.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for what names no host,
+    ///   ``AuthError/Code/invalidResponse`` if the host names no issuer, or none that can be one,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
+    public func issuer(of identifier: String) async throws -> Issuer {
+        let subject = try WebFingerSubject(identifier)
+        let (json, _) = try await environment.document(
+            at: subject.url, stage: .discovery, accepting: "application/jrd+json, application/json")
+        func refusal(_ message: String) -> AuthError {
+            AuthError(.invalidResponse, .discovery, "the answer of \(subject.url.authority) is refused: \(message)")
+        }
+        // RFC 7033 §4.4: members and links that are not known are passed over.
+        let link = json["links"]?.array?.first { $0["rel"]?.string == WebFingerSubject.relation }
+        guard let href = link?["href"]?.string else { throw refusal("expected a link to an issuer, found none") }
+        do { return try Issuer(href) } catch let error as AuthError {
+            throw refusal("expected an issuer: \(error.message)")
+        }
+    }
+}
+
+/// Whom a host is asked about (OpenID Connect Discovery §2.1).
+private struct WebFingerSubject {
+    /// Where, and with what question (§2.2).
+    let url: SecureURL
+
+    static let relation = "http://openid.net/specs/connect/1.0/issuer"
+
+    init(_ identifier: String) throws {
+        // §2.1.2: without a scheme, a name at a host and nothing more is an account, and all else is a URL.
+        let text = identifier.prefix { $0 != "#" }
+        let isAccount = text.contains("@") && !text.contains(where: "/?:".contains)
+        let resource = isAccount ? "acct:\(text)" : Self.hasScheme(text) ? String(text) : "https://\(text)"
+        let host: SecureURL
+        if resource.lowercased().hasPrefix("acct:") {
+            let name = resource.dropFirst("acct:".count)
+            guard let at = name.lastIndex(of: "@"), at > name.startIndex else {
+                throw AuthError(
+                    .invalidConfiguration, .discovery, "expected a name at a host, such as alice@example.org",
+                    outcome: .notSent)
+            }
+            let authority = name[name.index(after: at)...]
+            let secure = try SecureURL("https://\(authority)")
+            host = secure.isLoopback ? try SecureURL("http://\(authority)") : secure
+        } else {
+            host = try SecureURL(resource)
+        }
+        var query = FormParameters()
+        query.append("resource", resource)
+        query.append("rel", Self.relation)
+        url = try SecureURL("\(host.scheme)://\(host.authority)/.well-known/webfinger?\(query.encoded)")
+    }
+
+    /// A number behind a colon is a port.
+    private static func hasScheme(_ text: Substring) -> Bool {
+        guard let colon = text.firstIndex(of: ":") else { return false }
+        return !text[text.index(after: colon)...].prefix { $0 != "/" && $0 != "?" }.allSatisfy(\.isNumber)
+            || text[colon...].hasPrefix("://")
+    }
+}

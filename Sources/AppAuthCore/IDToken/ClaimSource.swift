@@ -1,0 +1,63 @@
+/// Where claims are that others than the provider make about a person (OpenID Connect Core §5.6.2): with it, or elsewhere.
+public struct ClaimSource: Sendable, Hashable {
+    /// The provider's name for it.
+    public let name: String
+    /// The claims that are taken from it, and no others.
+    public let claimNames: Set<String>
+    /// The claims themselves, or where they are.
+    public let content: Content
+
+    /// What a source has.
+    public enum Content: Sendable, Hashable {
+        /// The claims, as a JWT (Core §5.6.2.1).
+        case aggregated(Secret)
+        /// Where the claims are, as a JWT, and what they are got with (Core §5.6.2.2): a token of that place's own.
+        case distributed(SecureURL, accessToken: Secret?)
+    }
+
+    init(name: String, claimNames: Set<String>, source: JSON?) throws {
+        @Sendable func refusal(_ message: String) -> AuthError {
+            AuthError(.invalidResponse, .userInfo, "the claim source '\(name.prefix(64))' is refused: \(message)")
+        }
+        let object = try AnswerObject(source, refuse: refusal)
+        (self.name, self.claimNames) = (name, claimNames)
+        let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint"))
+        switch (jwt, endpoint) {
+        case (let jwt?, nil): content = .aggregated(jwt)
+        case (nil, let endpoint?):
+            content = .distributed(endpoint, accessToken: try object.secret("access_token"))
+        default: throw refusal("expected either 'JWT' or 'endpoint'")
+        }
+    }
+}
+
+extension Claims {
+    private static let mostSources = 16
+
+    /// The sources of claims that the provider does not make itself (Core §5.6.2), by name; none if all are its own.
+    ///
+    /// Nothing of a source counts yet: ``ClaimSource/fetch(in:trusting:)`` gets it.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a list that is not as it should be: a source that
+    ///   is missing or is of no known kind, an endpoint that is not https (or http on loopback), more than 16.
+    public var sources: [ClaimSource] {
+        get throws {
+            @Sendable func refusal(_ message: String) -> AuthError {
+                AuthError(.invalidResponse, .userInfo, "the claim sources are refused: \(message)")
+            }
+            guard let value = self["_claim_names"], value != .null else { return [] }
+            let names = try AnswerObject(value, refuse: refusal)
+            let sources = try AnswerObject(self["_claim_sources"], refuse: refusal)
+            var claimNames: [String: Set<String>] = [:]
+            for claim in names.members.names {
+                claimNames[try names.required(claim) { try names.string($0) }, default: []].insert(claim)
+            }
+            guard claimNames.count <= Self.mostSources else {
+                throw refusal("expected at most \(Self.mostSources) sources, found \(claimNames.count)")
+            }
+            return try claimNames.sorted { $0.key < $1.key }.map { name, claims in
+                try ClaimSource(name: name, claimNames: claims, source: sources.value(name))
+            }
+        }
+    }
+}

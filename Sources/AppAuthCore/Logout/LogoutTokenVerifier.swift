@@ -1,0 +1,147 @@
+internal import FoundationEssentials
+internal import JOSE
+
+/// Verifies logout tokens by OpenID Connect Back-Channel Logout §2.6: for apps with a server part, which listens where
+/// ``ClientMetadata/backchannelLogoutURI`` says and hands on what is posted there.
+///
+/// ```swift
+/// let verifier = LogoutTokenVerifier(client: client, environment: .live)
+/// let token = try await verifier.verify(fromForm: body)
+/// for state in sessions { try await state.end(by: token) }
+/// ```
+/// Answer 200 when the sessions are over, 400 for an error of this, both with `Cache-Control: no-store` (§2.8).
+///
+/// Safe to share. One for each client: it keeps the provider's keys, and remembers which tokens it has seen.
+public struct LogoutTokenVerifier: Sendable {
+    /// How far the two clocks may be apart.
+    public var leeway: Duration = .seconds(60)
+    /// How old a token may be that has just been received; `iat` alone decides. Two minutes, as §2.4 recommends for their
+    /// lifetime, and the leeway.
+    public var maximumAge: Duration = .seconds(120)
+    private let verification: IDTokenVerification
+    private let seen = SeenTokens()
+
+    /// The event that makes a token a logout token (§2.4).
+    static let event = "http://schemas.openid.net/event/backchannel-logout"
+
+    /// Verifies tokens for one client, by the keys of its provider.
+    public init(client: Client, environment: Environment) {
+        verification = IDTokenVerification(client: client, environment: environment)
+    }
+
+    /// Verifies what was posted (§2.5): a form with one `logout_token`.
+    ///
+    /// - Throws: As ``verify(_:)``.
+    public func verify(fromForm body: String) async throws -> LogoutToken {
+        let values = FormParameters(decoding: body)?.values("logout_token") ?? []
+        guard values.count == 1, let token = values.first else {
+            throw Self.refusal("expected a form with one 'logout_token', found \(values.count)")
+        }
+        return try await verify(Secret(token))
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found; of the
+    ///   provider's keys ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``;
+    ///   `CancellationError`.
+    public func verify(_ token: Secret) async throws -> LogoutToken {
+        // §2.6 step 1, decryption, does not apply: a token of three parts is not encrypted.
+        let jws: JWS
+        do { jws = try JWS(compact: token.reveal()) } catch { throw Self.refusal("\(error)") }
+        // §2.4, RFC 8725 §3.11: where it has a type, that is logout+jwt. Providers from before it have JWT, or none.
+        let typ = jws.header.typ
+        guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {
+            throw Self.refusal("expected 'typ' to be logout+jwt, found '\(typ?.prefix(64) ?? "")'")
+        }
+        // Step 2: the signature, by an algorithm for ID tokens; never none.
+        let client = verification.client
+        try await verification.checkSignature(
+            of: jws, listed: client.provider.idTokenSigningAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
+        let payload = try? JSON(parsing: jws.payload)
+        let claims = try AnswerObject(payload, refuse: Self.refusal)
+        let logout = try Self.logout(claims, for: client)
+        try checkTimes(logout)
+        // Step 8: not one that was seen before.
+        let now = verification.environment.now()
+        guard seen.isNew(logout.tokenID, at: now, for: maximumAge + leeway * 2) else {
+            throw Self.refusal("expected a token that was not seen before, found its 'jti' again")
+        }
+        return logout
+    }
+
+    private static func logout(_ claims: AnswerObject, for client: Client) throws -> LogoutToken {
+        // Step 3: iss, aud, iat and exp, as in an ID token.
+        let issuer = try claims.required("iss") { try claims.string($0) }
+        guard issuer.isExactly(client.provider.issuer.string) else {
+            throw refusal("expected 'iss' to be '\(client.provider.issuer)', found '\(issuer.prefix(200))'")
+        }
+        let audience = try claims.required("aud") { try claims.stringOrStrings($0) }
+        guard audience.contains(where: client.id.isExactly) else {
+            throw refusal(
+                "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
+        }
+        if let other = audience.first(where: { !client.id.isExactly($0) }) {
+            throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
+        }
+        // Step 4: a session, a person, or both.
+        let (subject, sessionID) = (try claims.string("sub"), try claims.string("sid"))
+        guard subject != nil || sessionID != nil else { throw refusal("expected 'sub' or 'sid', found neither") }
+        guard subject?.isEmpty != true, sessionID?.isEmpty != true else {
+            throw refusal("expected 'sub' and 'sid' not to be empty")
+        }
+        // Step 5, §2.4: the event, with an object, which SHOULD be empty.
+        guard let events = claims.value("events")?.object else { throw refusal("expected 'events' to be an object") }
+        guard let event = events[Self.event] else { throw refusal("expected the event '\(Self.event)', found none") }
+        guard event.object != nil else { throw refusal("expected the event to be an object") }
+        // Step 6: what has a nonce is an ID token.
+        guard claims.members["nonce"] == nil else { throw refusal("expected no 'nonce', found one") }
+        return LogoutToken(
+            issuer: issuer, subject: subject, sessionID: sessionID,
+            tokenID: try claims.required("jti") { try claims.text($0) },
+            issuedAt: try claims.required("iat") { try claims.time($0) },
+            expiration: try claims.required("exp") { try claims.time($0) }, claims: Claims(claims.members))
+    }
+
+    private func checkTimes(_ token: LogoutToken) throws {
+        let now = verification.environment.now().wall
+        let (age, rest) = (now.timeIntervalSince(token.issuedAt), token.expiration.timeIntervalSince(now))
+        guard age >= -leeway.seconds else {
+            throw Self.refusal("it was issued \(Int(-age)) s ahead of this machine's clock")
+        }
+        guard rest > -leeway.seconds else {
+            throw Self.refusal("it expired \(Int(-rest)) s ago by this machine's clock")
+        }
+        guard age <= maximumAge.seconds + leeway.seconds else {
+            throw Self.refusal("it was issued \(Int(age)) s ago, and has just been received")
+        }
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidLogoutToken, .logout, "the logout token is refused: \(message)")
+    }
+}
+
+extension AuthError.Code {
+    /// A logout token or a front-channel logout request did not pass verification.
+    public static let invalidLogoutToken: AuthError.Code = "invalid_logout_token"
+}
+
+/// The names of the tokens that were accepted, for as long as one of them could be accepted again.
+private final class SeenTokens: Sendable {
+    private let tokens = Guarded<[String: Term]>([:])
+    /// So many in a few minutes are nobody's sign-outs: then the oldest go.
+    private static let most = 100_000
+
+    func isNew(_ id: String, at now: Moment, for length: Duration) -> Bool {
+        tokens.withLock { tokens in
+            tokens = tokens.filter { !$0.value.isOver(at: now) }
+            guard tokens[id] == nil else { return false }
+            if tokens.count >= Self.most, let oldest = tokens.min(by: { $0.value.begin.wall < $1.value.begin.wall }) {
+                tokens[oldest.key] = nil
+            }
+            tokens[id] = Term(from: now, for: length)
+            return true
+        }
+    }
+}

@@ -1,0 +1,24 @@
+extension AuthState {
+    /// Ends the session if it is one that the provider has ended (OpenID Connect Back-Channel Logout §2.7): its tokens
+    /// are gone from here and from the store, and whoever watches ``changes`` hears of it.
+    ///
+    /// - Returns: Whether the token names this session; false also where it was over already.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
+    @discardableResult
+    public func end(by token: LogoutToken) async throws -> Bool { try await end { token.names($0) } }
+
+    /// Ends the session if it is the one that the provider has ended (OpenID Connect Front-Channel Logout §2).
+    ///
+    /// - Returns: Whether the request names this session; false also where it was over already.
+    /// - Throws: As ``end(by:)-(LogoutToken)``.
+    @discardableResult
+    public func end(by logout: FrontChannelLogout) async throws -> Bool { try await end { logout.names($0) } }
+
+    private func end(if isNamed: (IDToken) -> Bool) async throws -> Bool {
+        // What another process has stored, or ended, counts.
+        await synchronise()
+        guard record.end == nil, let idToken = record.idToken, isNamed(idToken) else { return false }
+        try await forget(because: "the provider has ended it")
+        return true
+    }
+}
