@@ -58,7 +58,7 @@ struct AuthorizationDetailTests {
             let state = try await AuthState(exchanging: response, store: store, environment: world.environment)
             #expect(await state.record.authorizationDetails.map(\.json) == [payment])
             _ = try await state.freshAccessToken(forceRefresh: true)
-            let stored = try #require(try await store.load())
+            let stored = try #require(await store.load())
             #expect(stored.authorizationDetails.map(\.json) == [payment])
             let copy = try AuthStateRecord(decoding: stored.encoded(), from: "here")
             #expect(copy.authorizationDetails == stored.authorizationDetails)
