@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import LocalProvider
+import ScriptedBrowser
 import Testing
 
 /// The provider ends a session, and the app hears of it: by a logout token (OpenID Connect Back-Channel Logout), or by the
