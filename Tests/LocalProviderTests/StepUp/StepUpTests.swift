@@ -114,6 +114,27 @@ import Testing
         }
     }
 
+    /// RFC 8693 §1.1: the token that comes out is about the same sign-in.
+    @Test func `a token that was exchanged is as strong as the one before`() async throws {
+        try await withProvider(configuration(.init(acrValues: [strong]))) { provider in
+            let flow = Flow(provider: provider)
+            let type = "urn:ietf:params:oauth:token-type:access_token"
+            for (acr, status) in [(strong, 200), (nil, 401)] {
+                let access = try await token(flow, try await flow.authorize(["acr_values": acr]))
+                let answer = try await Wire.post(
+                    provider.url(.token),
+                    [
+                        ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+                        ("client_id", "demo-confidential"),
+                        ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
+                        ("subject_token", access), ("subject_token_type", type),
+                    ])
+                let exchanged = try #require(answer.json?["access_token"]?.string)
+                #expect(try await flow.bearer(.api, exchanged).status == status)
+            }
+        }
+    }
+
     /// RFC 9470 §6.2.
     @Test func `introspection says how and when the person signed in`() async throws {
         let clock = ManualClock()

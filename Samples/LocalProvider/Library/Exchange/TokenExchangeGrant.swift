@@ -19,9 +19,8 @@ struct TokenExchangeGrant {
         let kind = form["requested_token_type"] ?? PresentedTokens.accessToken
         let grant = Grant(
             id: try OpaqueToken.make(), clientID: client.id, subject: subject.subject,
-            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, acr: nil, nonce: nil,
-            claims: .none,
-            resources: try ResourceIndicators.check(form, context) + audience,
+            scopes: try scopes(form["scope"], of: subject), authTime: subject.authTime, acr: subject.acr, nonce: nil,
+            claims: .none, resources: try ResourceIndicators.check(form, context) + audience,
             actor: actor?.subject ?? actor?.clientID)
         switch kind {
         case PresentedTokens.accessToken: return try accessToken(grant, client)
@@ -97,6 +96,7 @@ struct PresentedTokens {
         let subject: String?
         let scopes: [String]
         let authTime: Date?
+        let acr: String?
     }
 
     /// - Parameter role: `subject` or `actor`.
@@ -121,7 +121,7 @@ struct PresentedTokens {
             return context.store.withLock { $0.access(value, now) }.map { found in
                 Token(
                     clientID: found.grant.clientID, subject: found.grant.subject, scopes: found.token.scopes,
-                    authTime: found.grant.authTime)
+                    authTime: found.grant.authTime, acr: found.grant.acr)
             }
         case Self.refreshToken:
             // It is in no hands but its client's.
@@ -130,7 +130,8 @@ struct PresentedTokens {
                     let grant = records.grants[token.grantID], grant.clientID == client.id
                 else { return nil }
                 return Token(
-                    clientID: grant.clientID, subject: grant.subject, scopes: grant.scopes, authTime: grant.authTime)
+                    clientID: grant.clientID, subject: grant.subject, scopes: grant.scopes, authTime: grant.authTime,
+                    acr: grant.acr)
             }
         case Self.idToken:
             guard let hint = IDTokenHint(value, context), let jws = try? JWS(compact: value),
@@ -139,7 +140,7 @@ struct PresentedTokens {
             // An ID token says who somebody is, and lets nobody do anything.
             return Token(
                 clientID: hint.audience.first ?? "", subject: hint.subject, scopes: ["profile", "email"],
-                authTime: nil)
+                authTime: nil, acr: nil)
         default: throw .invalidRequest("the token type is not one that is known here")
         }
     }
