@@ -26,10 +26,10 @@ struct RelyingParty: Sendable {
             transport: transport, entries: ["username": "alice", "password": "looking-glass"])
     }
 
-    /// The same with another key.
-    func holding(_ key: ClientKey) -> RelyingParty {
+    /// The same in another environment.
+    func with(_ edit: (inout Environment) -> Void) -> RelyingParty {
         var party = self
-        party.environment.clientKey = { _ in key }
+        edit(&party.environment)
         return party
     }
 
@@ -107,7 +107,8 @@ struct RelyingParty: Sendable {
     /// nonce counts once.
     var calls: [Endpoint] {
         let before: Set<Endpoint> = [
-            .webFinger, .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization, .clientRegistration,
+            .webFinger, .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization,
+            .clientRegistration,
         ]
         return provider.log.map(\.endpoint).filter { !before.contains($0) }.reduce(into: []) { calls, endpoint in
             if calls.last != endpoint { calls.append(endpoint) }
