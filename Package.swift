@@ -209,6 +209,6 @@ let package = Package(
 if Context.environment["APPAUTH_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "fuzz-redirect", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], path: "Tests/Fuzz/Sources",
+            name: "fuzz", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes], path: "Tests/Fuzz/Sources",
             swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
 }

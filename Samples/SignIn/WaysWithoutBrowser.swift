@@ -68,7 +68,7 @@ struct DeviceCommand {
     }
 
     /// A word as a shell takes it for one.
-    private static func quoted(_ word: String) -> String {
+    static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                 || "_@%+=:,./-".utf8.contains(byte)

@@ -10,8 +10,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
             The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
             sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
 
-            Pushed authorization requests, signed answers (response_mode=jwt), DPoP and 'code id_token' (by form_post) \
-            work as they are, and the metadata names them; options make the provider insist.
+            Pushed authorization requests, signed ones, signed answers (response_mode=jwt), DPoP and 'code id_token' \
+            (by form_post) work as they are, and the metadata names them; options make the provider insist. A client \
+            that signs brings its keys when it registers (RFC 7591).
 
             With --double it plays a vendor's server instead, and prints one line of JSON: base_url, and the clients, \
             people and passwords that the double knows.
@@ -52,7 +53,8 @@ struct LocalProviderCommand: AsyncParsableCommand {
     var requirePAR = false
 
     @Flag(
-        name: .customLong("require-dpop"), help: "Give clients no tokens but those bound to a DPoP key (RFC 9449).")
+        name: .customLong("require-dpop"),
+        help: "Give the demo clients and those of --client no tokens but those bound to a DPoP key (RFC 9449).")
     var requireDPoP = false
 
     @Flag(help: "Ask for a nonce in DPoP proofs (RFC 9449 §8, §9).")

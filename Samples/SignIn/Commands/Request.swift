@@ -53,7 +53,18 @@ struct Request: Command {
         }
         // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
+        if let demand = answer.authenticationDemand { console.say(Self.hint(demand)) }
         return status.code < 400 ? 0 : 1
+    }
+
+    /// What a person can do about it: no refresh changes how they signed in (RFC 9470).
+    private static func hint(_ demand: AuthenticationDemand) -> String {
+        var words = ["sign-in login …"]
+        if !demand.acrValues.isEmpty {
+            words += ["--acr-values", DeviceCommand.quoted(demand.acrValues.joined(separator: " ").onOneLine)]
+        }
+        if let age = demand.maxAge { words += ["--max-age", "\(age)"] }
+        return "The resource wants another sign-in than this: \(words.joined(separator: " "))"
     }
 
     private static func field(_ line: String) -> HTTPField? {

@@ -1,5 +1,6 @@
 import AppAuthCore
 import JOSE
+import LocalProvider
 import Testing
 
 /// RFC 9396 §2.
@@ -44,6 +45,39 @@ struct AuthorizationDetailTests {
         #expect(try parameter(options) == #"[{"type":"b","actions":["read"]}]"#)
         options.additionalParameters = [.init("authorization_details", #"{"type":"b"}"#)]
         #expect(refusal { try parameter(options) }?.code == .invalidConfiguration)
+    }
+
+    @Test func `what a server grants in detail is kept with the session`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.authorizationDetailsTypes = ["payment_initiation"]
+        try await World.run(configuration) { world in
+            var options = AuthorizationRequest.Options()
+            options.authorizationDetails = [try AuthorizationDetail(payment)]
+            let (client, store) = (try await world.client(), MemoryTokenStore())
+            let response = try await world.authorize(client, options: options)
+            let state = try await AuthState(exchanging: response, store: store, environment: world.environment)
+            #expect(await state.record.authorizationDetails.map(\.json) == [payment])
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let stored = try #require(try await store.load())
+            #expect(stored.authorizationDetails.map(\.json) == [payment])
+            let copy = try AuthStateRecord(decoding: stored.encoded(), from: "here")
+            #expect(copy.authorizationDetails == stored.authorizationDetails)
+            // invalid_authorization_details (§5).
+            options.authorizationDetails = [AuthorizationDetail("unheard_of")]
+            let error = await authError { try await world.authorize(client, options: options) }
+            #expect(error?.code == "invalid_authorization_details")
+        }
+    }
+
+    @Test(arguments: [
+        Fault.editDocument { $0["authorization_details"] = "all" },
+        .editDocument { $0["authorization_details"] = [["actions": []]] },
+    ])
+    func `details that are none are refused with their answer`(fault: Fault) async throws {
+        try await World.run { world in
+            world.provider.fault(fault, at: .token)
+            #expect(await authError { try await world.signIn() }?.code == .invalidResponse)
+        }
     }
 
     private func parameter(_ options: AuthorizationRequest.Options) throws -> String {

@@ -1,5 +1,6 @@
 import AppAuthCore
 import HTTPTypes
+import LocalProvider
 import Testing
 
 /// RFC 9470 §3.
@@ -40,6 +41,29 @@ struct AuthenticationDemandTests {
             answer(401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#).authenticationDemand)
         options.meet(context)
         #expect((options.acrValues, options.maxAge) == (["mfa"], 5))
+    }
+
+    @Test func `the sign-in that a resource demands satisfies it`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.acrValues.append("urn:example:two-factors")
+        configuration.authenticationRequirements = [.api: .init(acrValues: ["urn:example:two-factors"], maxAge: 60)]
+        try await World.run(configuration) { world in
+            let client = try await world.client()
+            let exchange = HTTPExchange(
+                HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+            let weak = try await world.signIn(client)
+            let refused = try await weak.send(exchange)
+            #expect(refused.response.status == .unauthorized)
+            // No refresh helps.
+            #expect(world.provider.count(.token) == 1)
+            var options = AuthorizationRequest.Options()
+            options.meet(try #require(refused.authenticationDemand))
+            let response = try await world.authorize(client, options: options)
+            let strong = try await AuthState(
+                exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+            #expect(await strong.record.idToken?.authenticationContext == "urn:example:two-factors")
+            #expect(try await strong.send(exchange).response.status == .ok)
+        }
     }
 
     private func answer(_ status: Int, _ field: String) -> HTTPAnswer {

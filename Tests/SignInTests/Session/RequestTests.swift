@@ -35,6 +35,20 @@ struct RequestTests {
         }
     }
 
+    @Test func `a resource that wants a stronger sign-in says which, and how to get it`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.acrValues.append("gold")
+        configuration.authenticationRequirements = [.api: .init(acrValues: ["gold", "it's"], maxAge: 60)]
+        try await withDesk(configuration) { desk in
+            _ = try await desk.login().result()
+            let outcome = try await desk.run("request", "GET", desk.provider.url(.api))
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains(#"sign-in login … --acr-values 'gold it'\''s' --max-age 60"#), "\(outcome)")
+            _ = try await desk.login("--acr-values", "gold", "--max-age", "60").result()
+            #expect(try await desk.run("request", "GET", desk.provider.url(.api)).status == 0)
+        }
+    }
+
     @Test func `a body that is no JSON is a string`() async throws {
         try await withSession { desk, api in
             desk.provider.fault(.htmlPage, at: .api)

@@ -1,0 +1,33 @@
+internal import AppAuth
+internal import AppAuthCore
+internal import HTTPTypes
+internal import JOSE
+
+/// What has to hold of a `WWW-Authenticate` field, whatever it is (RFC 9110 §11.6.1).
+enum Challenges {
+    @Sendable static func check(_ input: [UInt8]) {
+        let field = String(decoding: input, as: UTF8.self)
+        let challenges = Challenge.challenges(in: field)
+        for challenge in challenges {
+            for name in [challenge.scheme] + challenge.parameters.keys {
+                expect(!name.isEmpty && name == name.lowercased(), "a name that is not lower case")
+                expect(!name.contains { " \t,=\"".contains($0) }, "a name that is no token")
+            }
+            for value in challenge.parameters.values {
+                expect(value.utf8.count <= field.utf8.count, "a value that nobody sent")
+            }
+        }
+        let answer = HTTPAnswer(
+            HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), body: [])
+        let isDead = challenges.contains { $0.scheme == "bearer" && $0.parameters["error"] == "invalid_token" }
+        // HTTPTypes cleans what HTTP cannot carry, and keeps no character beyond Latin-1.
+        if HTTPField.isValidValue(field), field.utf8.allSatisfy({ $0 < 0x80 }) {
+            expect(answer.saysInvalidToken == isDead, "dead and alive")
+        }
+        do {
+            let url = try SecureURL("https://op.example/token")
+            let error = answer.oauthError(from: url, stage: .resource, hiding: [])
+            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "an error of several lines")
+        } catch { fatalError("\(error)") }
+    }
+}

@@ -1,0 +1,36 @@
+internal import AppAuth
+internal import JOSE
+
+/// What has to hold of a provider's metadata, whatever it is (OpenID Connect Discovery §3).
+enum Metadata {
+    private static let endpoints: [ProviderMetadata.Endpoint] = [
+        .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,
+        .deviceAuthorization, .pushedAuthorizationRequest,
+    ]
+
+    @Sendable static func check(_ input: [UInt8]) {
+        guard let json = try? JSON(parsing: input) else { return }
+        // What was read is written, and read again, as the same.
+        let written = json.serialized()
+        expect((try? JSON(parsing: Array(written.utf8))) == json, "written and read: something else")
+        do {
+            let provider = try ProviderMetadata(document: json)
+            check(provider.issuer.url)
+            expect(provider.issuer.string.isExactly(json["issuer"]?.string ?? ""), "another issuer")
+            for endpoint in endpoints {
+                let member = json[endpoint.rawValue] ?? .null
+                expect((provider[endpoint] == nil) == (member == .null), "an endpoint that is passed over")
+                if let url = provider[endpoint] { check(url) }
+            }
+            _ = (provider.idTokenSigningAlgorithms, provider.tokenEndpointAuthMethods, provider.scopes)
+        } catch let error as AuthError {
+            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "a refusal of several lines")
+        } catch { fatalError("another error: \(error)") }
+    }
+
+    private static func check(_ url: SecureURL) {
+        expect(url.scheme == "https" || url.scheme == "http" && url.isLoopback, "a URL in the clear")
+        expect(url.string.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a byte that no URL has")
+        expect(!url.authority.contains("@") && !url.string.contains("#"), "a person or a fragment in a URL")
+    }
+}
