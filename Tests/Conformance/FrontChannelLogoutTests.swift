@@ -20,10 +20,10 @@ struct FrontChannelLogoutTests {
             try await expectEnd(state, by: page, client)
             // Then the browser goes back to the app.
             let link = try #require(page.firstMatch(of: /<a href="([^"]+)">/)?.1).replacing("&amp;", with: "&")
-            async let lastPage = party.browser.visit(String(link))
+            async let journey: Void = party.travel(to: String(link), backTo: listener)
             let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
             await listener.finish(with: .signedOut(appName: "Conformance"))
-            _ = try await lastPage
+            try await journey
             #expect(isAnswered)
         }
     }

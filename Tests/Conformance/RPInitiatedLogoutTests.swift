@@ -57,10 +57,10 @@ extension RelyingParty {
         let listener = try LoopbackRedirectListener()
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
-        async let lastPage = browser.visit(request.url.reveal())
+        async let journey: Void = travel(to: request.url.reveal(), backTo: listener)
         let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
         await listener.finish(with: .signedOut(appName: "Conformance"))
-        _ = try await lastPage
+        try await journey
         return isAnswered
     }
 }

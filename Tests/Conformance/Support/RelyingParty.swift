@@ -66,13 +66,19 @@ struct RelyingParty: Sendable {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
-        async let lastPage = browser.visit(request.url)
+        async let journey: Void = travel(to: request.url, backTo: listener)
         let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             Result { if let response = try request.response(fromQuery: query) { response } else { throw NoAnswer() } }
         }
         await listener.finish(with: .signedIn(appName: "Conformance"))
-        _ = try await lastPage
+        try await journey
         return try result.get()
+    }
+
+    /// Where the journey ends without a way back, nobody waits for one.
+    func travel(to url: String, backTo listener: LoopbackRedirectListener) async throws {
+        defer { listener.close() }
+        try await browser.visit(url)
     }
 
     /// A session by a whole sign-in over the wire.
