@@ -187,7 +187,9 @@ let package = Package(
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
+            dependencies: [
+                "AppAuthLegacy", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
+            ],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
         // Starts the built programs, real providers and a browser; links none of the libraries.
         .testTarget(

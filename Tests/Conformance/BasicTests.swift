@@ -1,4 +1,5 @@
 import AppAuthCore
+import AppAuthLegacy
 import HTTPTypes
 import JOSE
 import LocalProvider
@@ -90,6 +91,18 @@ struct BasicTests {
             let request = try #require(party.provider.log(.userInfo).first)
             #expect(request.headers[.authorization] == "Bearer " + token)
             #expect(request.query.names.isEmpty && request.form.names.isEmpty)
+        }
+    }
+
+    @Test("oidcc-client-test-userinfo-bearer-body", arguments: core)
+    func tokenInBody(plan: Plan) async throws {
+        try await plan.run({ $0.takesTokensInForms = true }) { party in
+            let state = try await party.signIn()
+            let token = try await state.freshAccessToken().value.reveal()
+            #expect(try await state.userInfoByForm().subject == User.alice.subject)
+            let request = try #require(party.provider.log(.userInfo).first)
+            #expect(request.method == .post && request.form["access_token"] == token)
+            #expect(request.headers[.authorization] == nil && request.query.names.isEmpty)
         }
     }
 

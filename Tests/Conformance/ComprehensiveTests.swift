@@ -48,4 +48,35 @@ struct ComprehensiveTests {
             #expect(hosts.contains("token true") && hosts.contains("userInfo false"))
         }
     }
+
+    @Test("oidcc-client-test-aggregated-claims", arguments: all)
+    func claimsOfOthers(plan: Plan) async throws {
+        try await findsClaims(plan, isDistributed: false)
+    }
+
+    @Test("oidcc-client-test-distributed-claims", arguments: all)
+    func claimsAtOthers(plan: Plan) async throws {
+        try await findsClaims(plan, isDistributed: true)
+    }
+
+    /// Core §5.6.2: the provider has claims of a bank's, or says where they are.
+    private func findsClaims(_ plan: Plan, isDistributed: Bool) async throws {
+        let (bank, key) = ("https://bank.example", try SigningKey.generate(.es256))
+        let foreign = ForeignClaims(
+            ["credit_score": 650], by: bank, key: key, isDistributed: isDistributed, accessToken: "for the bank")
+        try await plan.run({ $0.users[0].foreignClaims = [foreign] }) { party in
+            let state = try await party.signIn()
+            var jwk = key.publicKey
+            jwk.kid = foreign.kid
+            let keys = [jwk.json]
+            party.provider.fault(.editDocument { $0["keys"] = .array(keys) }, at: .keys)
+            let trusted = try ProviderMetadata(
+                issuer: bank, endpoints: [.keys: party.provider.url(.keys)],
+                more: ["id_token_signing_alg_values_supported": ["ES256"]])
+            let source = try #require(try await state.userInfo().sources.first)
+            let found = try await source.fetch(in: party.environment, trusting: [trusted])
+            #expect(found.isVerified && found.issuer == bank && found.claims["credit_score"] == 650)
+            #expect(party.provider.count(.foreignClaims) == (isDistributed ? 1 : 0))
+        }
+    }
 }

@@ -125,6 +125,29 @@ struct FAPI1Tests {
         }
     }
 
+    @Test("fapi1-advanced-final-client-test-encrypted-idtoken", arguments: [Plan.fapi1])
+    func encrypted(plan: Plan) async throws {
+        let key = try RecipientKey.generate(.rsa())
+        try await plan.run({ $0.clients[0].idTokenEncryption = .init(key: key.publicKey, .rsaOAEP) }) { party in
+            let state = try await party.decrypting(by: key).signIn()
+            #expect(await state.record.idToken?.subject == User.alice.subject)
+            try await party.use(state)
+        }
+    }
+
+    /// RFC 8725 §3.2: whoever may ask often enough whether it decrypts learns what it says.
+    @Test("fapi1-advanced-final-client-test-encrypted-idtoken-usingrsa15", arguments: [Plan.fapi1])
+    func encryptedByRSA15(plan: Plan) async throws {
+        let key = try RecipientKey.generate(.rsa())
+        try await plan.run({ $0.clients[0].idTokenEncryption = .init(key: key.publicKey, .rsaOAEP) }) { party in
+            let party = try party.decrypting(by: key)
+            party.provider.fault(.encryptionByRSA15, at: .interaction, times: nil)
+            let error = await authError { try await party.use(party.signIn()) }
+            #expect(error?.code == .invalidIDToken && error?.message.contains("found 'RSA1_5'") == true)
+            #expect(party.calls == [])
+        }
+    }
+
     /// What was granted is what was asked for then (RFC 6749 §5.1).
     @Test("fapi1-advanced-final-client-test-no-scope-in-token-endpoint-response", arguments: both)
     func noScope(plan: Plan) async throws {
@@ -150,6 +173,27 @@ struct FAPI1Tests {
 
     @Test("fapi1-advanced-final-client-refresh-token-test", arguments: both)
     func refresh(plan: Plan) async throws { try await plan.refreshesTwice() }
+}
+
+extension RelyingParty {
+    /// The same, with the key that its ID tokens are encrypted to.
+    fileprivate func decrypting(by key: RecipientKey) throws -> RelyingParty {
+        let own = try DecryptionKey(pem: key.pem)
+        return with { $0.decryptionKey = { _ in own } }
+    }
+}
+
+extension Fault {
+    /// The encrypted token in a page says of itself that it is encrypted by RSA1_5.
+    fileprivate static let encryptionByRSA15 = Fault.editReply { reply in
+        let page = String(decoding: reply.body, as: UTF8.self)
+        guard let header = page.firstMatch(of: /"(eyJ[\w-]+)\.[\w-]+\.[\w-]+\.[\w-]+\.[\w-]+"/)?.1,
+            var members = Base64URL.decode(String(header)).flatMap({ try? JSON(parsing: $0) })?.object
+        else { return }
+        members["alg"] = "RSA1_5"
+        let other = Base64URL.encode(Array(JSON.object(members).serialized().utf8))
+        reply.body = Array(page.replacing(header, with: other).utf8)
+    }
 }
 
 extension JSON {

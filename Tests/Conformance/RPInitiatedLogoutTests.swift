@@ -40,20 +40,27 @@ struct RPInitiatedLogoutTests {
 }
 
 extension RelyingParty {
-    /// Forgets the session, and sends the browser to the provider to end it there.
+    /// Forgets the session, and has it ended at the provider.
     ///
     /// - Returns: Whether the browser came back with the answer to that.
     func signOut(_ state: AuthState) async throws -> Bool {
         let record = await state.record
         try await state.forget()
         #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+        return try await endSession(record)
+    }
+
+    /// Sends the browser to the provider to end the session there.
+    ///
+    /// - Returns: Whether the browser came back with the answer to that.
+    func endSession(_ record: AuthStateRecord) async throws -> Bool {
         let listener = try LoopbackRedirectListener()
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
-        async let lastPage = browser.visit(request.url.reveal())
+        async let journey: Void = travel(to: request.url.reveal(), backTo: listener)
         let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
         await listener.finish(with: .signedOut(appName: "Conformance"))
-        _ = try await lastPage
+        try await journey
         return isAnswered
     }
 }

@@ -43,6 +43,8 @@ extension LocalProvider {
         package var requiresPushedRequests = false
         /// Authorization requests come as signed request objects or not at all (RFC 9101 §10.5).
         package var requiresSignedRequestObjects = false
+        /// Access tokens in the body of a form too (RFC 6750 §2.2).
+        package var takesTokensInForms = false
         /// `iss` in authorization answers (RFC 9207).
         package var sendsIssuerParameter = true
         /// What DPoP proofs may be signed with.

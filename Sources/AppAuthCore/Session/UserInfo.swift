@@ -13,7 +13,11 @@ extension AuthState {
         let url = try record.client.require(.userInfo)
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
-        let answer = try await send(HTTPExchange(request), stage: .userInfo)
+        return try await userInfo(in: send(HTTPExchange(request), stage: .userInfo), from: url)
+    }
+
+    /// The claims in an answer of the userinfo endpoint's, however it was asked.
+    package func userInfo(in answer: HTTPAnswer, from url: SecureURL) async throws -> Claims {
         guard answer.response.status == .ok else {
             let secrets = [record.accessToken?.value].compactMap(\.self)
             throw answer.oauthError(from: url, stage: .userInfo, hiding: secrets)

@@ -26,10 +26,10 @@ struct RelyingParty: Sendable {
             transport: transport, entries: ["username": "alice", "password": "looking-glass"])
     }
 
-    /// The same with another key.
-    func holding(_ key: ClientKey) -> RelyingParty {
+    /// The same in another environment.
+    func with(_ edit: (inout Environment) -> Void) -> RelyingParty {
         var party = self
-        party.environment.clientKey = { _ in key }
+        edit(&party.environment)
         return party
     }
 
@@ -66,13 +66,19 @@ struct RelyingParty: Sendable {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
-        async let lastPage = browser.visit(request.url)
+        async let journey: Void = travel(to: request.url, backTo: listener)
         let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             Result { if let response = try request.response(fromQuery: query) { response } else { throw NoAnswer() } }
         }
         await listener.finish(with: .signedIn(appName: "Conformance"))
-        _ = try await lastPage
+        try await journey
         return try result.get()
+    }
+
+    /// Where the journey ends without a way back, nobody waits for one.
+    func travel(to url: String, backTo listener: LoopbackRedirectListener) async throws {
+        defer { listener.close() }
+        try await browser.visit(url)
     }
 
     /// A session by a whole sign-in over the wire.
@@ -107,7 +113,8 @@ struct RelyingParty: Sendable {
     /// nonce counts once.
     var calls: [Endpoint] {
         let before: Set<Endpoint> = [
-            .webFinger, .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization, .clientRegistration,
+            .webFinger, .openIDConfiguration, .keys, .authorization, .interaction, .pushedAuthorization,
+            .clientRegistration,
         ]
         return provider.log.map(\.endpoint).filter { !before.contains($0) }.reduce(into: []) { calls, endpoint in
             if calls.last != endpoint { calls.append(endpoint) }

@@ -40,11 +40,13 @@ struct BearerToken {
     ///
     /// - Parameter resource: The protected resource, which the token must be for if it is for anything special.
     func access(_ request: Request, resource: String) throws(Refusal) -> (token: AccessToken, grant: Grant) {
-        let fields = request.headers[values: .authorization]
+        let inForm = request.form?.values("access_token") ?? []
+        let isForm = context.configuration.takesTokensInForms
+        let fields = request.headers[values: .authorization] + (isForm ? inForm.map { "Bearer \($0)" } : [])
         // RFC 6750 §2: not more than one token, and no other way to send one.
-        guard fields.count <= 1, request.query.values("access_token").isEmpty,
-            request.form?.values("access_token").isEmpty ?? true
-        else { throw Refusal(.badRequest, "invalid_request", "expected one token, in the Authorization field") }
+        guard fields.count <= 1, request.query.values("access_token").isEmpty, isForm || inForm.isEmpty else {
+            throw Refusal(.badRequest, "invalid_request", "expected one token, in the Authorization field")
+        }
         guard let field = fields.first else { throw Refusal(.unauthorized) }
         let parts = field.split(separator: " ", maxSplits: 1)
         guard let scheme = Scheme.allCases.first(where: { $0.rawValue.lowercased() == parts.first?.lowercased() })

@@ -1,0 +1,30 @@
+public import AppAuthCore
+internal import HTTPTypes
+
+extension AuthState {
+    /// Fetches the person's claims with the access token in the body of a POST (RFC 6750 §2.2), for a userinfo endpoint
+    /// that looks for it nowhere else. ``AuthState/userInfo()`` is the usual way: fields are kept out of logs more often than
+    /// bodies.
+    ///
+    /// The answer is checked as there. A token that the server takes for dead is not refreshed.
+    ///
+    /// - Throws: As ``AuthState/userInfo()``; ``AuthError/Code/invalidConfiguration`` for tokens that are bound to a key,
+    ///   which have their place in a field of their own (RFC 9449 §7.1).
+    public func userInfoByForm() async throws -> Claims {
+        let client = record.client
+        guard client.dpop == nil else {
+            throw AuthError(
+                .invalidConfiguration, .userInfo,
+                "expected a bearer token for a form, found one that is bound to a key",
+                outcome: .notSent)
+        }
+        let url = try client.require(.userInfo)
+        var form = FormParameters()
+        form.append("access_token", try await freshAccessToken().value.reveal())
+        var request = HTTPRequest(method: .post, url: url)
+        request.headerFields[.accept] = "application/json, application/jwt"
+        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        let exchange = HTTPExchange(request, body: Array(form.encoded.utf8))
+        return try await userInfo(in: environment.send(exchange, stage: .userInfo), from: url)
+    }
+}
