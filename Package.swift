@@ -191,10 +191,11 @@ let package = Package(
                 "AppAuthLegacy", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
             ],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
-        // Starts the built programs, real providers and a browser; links none of the libraries.
+        // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
+                "AppAuth", "AppAuthCore", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

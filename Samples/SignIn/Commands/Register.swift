@@ -48,7 +48,9 @@ struct Register: Command {
         var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
-        let provider = try await Discovery(environment: console.environment).metadata(for: issuer)
+        let discovery = Discovery(environment: console.environment)
+        // Some have the endpoint in the RFC 8414 document alone.
+        let provider = try await discovery.complete(discovery.metadata(for: issuer), with: .registration)
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)

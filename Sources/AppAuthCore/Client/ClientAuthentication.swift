@@ -25,11 +25,23 @@ public enum ClientAuthentication: Sendable, Hashable {
 
     /// What a signed statement says beyond what it has to.
     public struct Assertion: Sendable, Hashable {
-        /// Who it is meant for; nil for the provider's issuer. Some servers want the URL of their token endpoint.
-        public var audience: String?
+        /// Who it is meant for.
+        public var audience: Audience
 
-        /// Meant for the provider's issuer, or for somebody else.
-        public init(audience: String? = nil) { self.audience = audience }
+        /// Meant for the provider's issuer, or for what the provider wants to find there.
+        public init(audience: Audience = .issuer) { self.audience = audience }
+    }
+
+    /// Who a signed statement says that it is meant for (RFC 7523 §3 item 3).
+    public enum Audience: Sendable, Hashable {
+        /// The provider's issuer, which names one provider alone (RFC 9126 §2, FAPI 2.0 Security Profile §5.3.3.1).
+        case issuer
+        /// The URL of the endpoint that it is sent to, whichever that is: at the token endpoint what OpenID Connect Core §9
+        /// asks for, and for some servers the only one that they take. Not with several providers, of which one could
+        /// name another's endpoint as its own.
+        case endpoint
+        /// Somebody else.
+        case other(String)
     }
 
     /// The method by its registered name (OpenID Connect Core §9).
@@ -79,12 +91,17 @@ extension Client {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the key is not there or does not fit.
     func authenticate(
-        _ form: inout FormParameters, _ fields: inout HTTPFields, in environment: Environment
+        _ form: inout FormParameters, _ fields: inout HTTPFields, at url: SecureURL, in environment: Environment
     ) async throws {
         let algorithms = provider.tokenEndpointAuthSigningAlgorithms
         func assertion(_ assertion: ClientAuthentication.Assertion) -> ClientAssertion {
-            ClientAssertion(
-                clientID: id, audience: assertion.audience ?? provider.issuer.string, environment: environment)
+            let audience =
+                switch assertion.audience {
+                case .issuer: provider.issuer.string
+                case .endpoint: url.string
+                case .other(let name): name
+                }
+            return ClientAssertion(clientID: id, audience: audience, environment: environment)
         }
         switch authentication {
         // RFC 8705 §2: the certificate says who it is only together with the id.

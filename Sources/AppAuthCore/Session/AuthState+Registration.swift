@@ -38,9 +38,7 @@ extension AuthState {
     ) async throws -> ClientRegistration {
         try await withRegistration { registration in
             let new = try await change(registration)
-            var client = record.client
-            let keyName: String? = if case .privateKeyJWT(let name, _) = client.authentication { name } else { nil }
-            client = try new.client(at: client.provider, keyNamed: keyName)
+            let client = try record.client.registered(as: new)
             // Known here first: if the store refuses it now, it goes there with the next change.
             record.client = client
             verification.client = client

@@ -24,8 +24,8 @@ extension Client {
         switch self.authentication {
         case .privateKeyJWT(let name, let assertion):
             authentication["key"] = .string(name)
-            authentication["audience"] = assertion.audience.map(JSON.string)
-        case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.map(JSON.string)
+            authentication["audience"] = assertion.audience.stored
+        case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.stored
         default: break
         }
         var json: JSON.Object = [
@@ -44,7 +44,7 @@ extension Client {
                 method: authentication.string("method"),
                 secret: authentication.optional("secret") { try $0.secret($1) },
                 key: authentication.optional("key") { try $0.string($1) },
-                audience: authentication.optional("audience") { try $0.string($1) }),
+                audience: ClientAuthentication.Audience(stored: authentication)),
             provider: try ProviderMetadata(document: json.value("provider")),
             dpop: try json.optional("dpop") {
                 guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
@@ -55,7 +55,7 @@ extension Client {
 }
 
 extension ClientAuthentication {
-    fileprivate init(method: String, secret: Secret?, key: String?, audience: String?) throws {
+    fileprivate init(method: String, secret: Secret?, key: String?, audience: Audience) throws {
         switch (method, secret, key) {
         case ("none", nil, nil): self = .none
         case ("tls_client_auth", nil, nil): self = .tlsClientAuth
@@ -64,6 +64,26 @@ extension ClientAuthentication {
         case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
         case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
         case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
+        default: throw StoredObject.Damage()
+        }
+    }
+}
+
+extension ClientAuthentication.Audience {
+    /// The name of somebody else as it is, and `true` for whom it is sent to; nil for the issuer.
+    fileprivate var stored: JSON? {
+        switch self {
+        case .issuer: nil
+        case .endpoint: true
+        case .other(let name): .string(name)
+        }
+    }
+
+    fileprivate init(stored authentication: StoredObject) throws {
+        switch try authentication.optional("audience", { try $0.value($1) }) {
+        case nil: self = .issuer
+        case .bool(true): self = .endpoint
+        case .string(let name): self = .other(name)
         default: throw StoredObject.Damage()
         }
     }

@@ -57,8 +57,9 @@ package struct TokenEndpoint: Sendable {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = type
-        do { try await client.authenticate(&form, &request.headerFields, in: environment) } catch var error as AuthError
-        {
+        do {
+            try await client.authenticate(&form, &request.headerFields, at: url, in: environment)
+        } catch var error as AuthError {
             error.stage = stage
             throw error
         }

@@ -47,6 +47,26 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test func `what a registration does not say stays as it was`() async throws {
+        try await World.run { world in
+            var metadata = World.clientMetadata
+            metadata.tokenEndpointAuthMethod = "private_key_jwt"
+            metadata.jwks = [try ClientKey(pem: SigningKey.generate(.es256).pem).publicJWK]
+            let registration = try await world.register(metadata)
+            var client = Client(
+                id: registration.clientID,
+                authentication: .privateKeyJWT(keyNamed: "key", .init(audience: .endpoint)),
+                provider: try await world.metadata(), dpop: .es256, bindsTokensToCertificate: true)
+            client.registration = registration
+            let store = TestStore(try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil))
+            let state = try #require(try await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 1)
+            client.registration = try await state.updateRegistration { $0.clientName = "Renamed" }
+            #expect(await state.record.client == client)
+            #expect(await store.record?.client == client)
+        }
+    }
+
     @Test func `another process goes on from what the first has stored`() async throws {
         try await World.run { world in
             let store = TestStore()

@@ -127,9 +127,18 @@ struct RegistrationTests {
         }
     }
 
-    @Test func `only 201 is a registration`() async throws {
+    /// OpenID Connect Registration §3.2 has SHOULD for 201.
+    @Test func `200 is a registration too`() async throws {
         try await World.run { world in
             world.provider.fault(.editReply { $0.status = .ok }, at: .clientRegistration)
+            let registration = try await world.register()
+            #expect(!registration.clientID.isEmpty)
+        }
+    }
+
+    @Test func `another success than 201 and 200 is no registration`() async throws {
+        try await World.run { world in
+            world.provider.fault(.editReply { $0.status = .accepted }, at: .clientRegistration)
             let error = await authError { try await world.register() }
             #expect(error?.code == .invalidResponse && error?.message.contains("expected status 201") == true)
         }

@@ -114,20 +114,34 @@ struct ClientAssertionTests {
         }
     }
 
-    @Test func `the audience is the provider, or what the app says`() async throws {
+    @Test func `the audience is the provider, or who the app says`() async throws {
         let key = try SigningKey.generate(.es256)
         try await World.run(configuration(key)) { world in
             let clientKey = try ClientKey(pem: key.pem)
             let tokenEndpoint = world.provider.url(.token)
             _ = try await session(
-                world, .privateKeyJWT(keyNamed: "key", .init(audience: tokenEndpoint)), key: clientKey)
+                world, .privateKeyJWT(keyNamed: "key", .init(audience: .other(tokenEndpoint))), key: clientKey)
             let sent = try #require(world.provider.log(.token).last?.form["client_assertion"])
             #expect(try JSON(parsing: JWS(compact: sent).payload)["aud"]?.string == tokenEndpoint)
             let wrong = await authError {
                 try await session(
-                    world, .privateKeyJWT(keyNamed: "key", .init(audience: "https://other.example")), key: clientKey)
+                    world, .privateKeyJWT(keyNamed: "key", .init(audience: .other("https://other.example"))),
+                    key: clientKey)
             }
             #expect(wrong?.code == .invalidClient)
+        }
+    }
+
+    @Test func `the audience is the endpoint that it is sent to, where the app says so`() async throws {
+        let key = try SigningKey.generate(.es256)
+        try await World.run(configuration(key)) { world in
+            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", .init(audience: .endpoint))
+            let state = try await session(world, authentication, key: ClientKey(pem: key.pem))
+            _ = await state.revokeTokens()
+            for endpoint in [Endpoint.token, .revocation] {
+                let sent = try #require(world.provider.log(endpoint).last?.form["client_assertion"])
+                #expect(try JSON(parsing: JWS(compact: sent).payload)["aud"]?.string == world.provider.url(endpoint))
+            }
         }
     }
 

@@ -78,9 +78,10 @@ struct ClientAuthenticationTests {
     @Test(arguments: [
         ClientAuthentication.none, .clientSecretBasic(Secret("s3cret-value")),
         .clientSecretPost(Secret("s3cret-value")), .clientSecretJWT(Secret("s3cret-value")),
-        .clientSecretJWT(Secret("s3cret-value"), .init(audience: "https://op.example/token")),
+        .clientSecretJWT(Secret("s3cret-value"), .init(audience: .other("https://op.example/token"))),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem"),
-        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: "https://op.example/token")),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .other("https://op.example/token"))),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .endpoint)),
     ])
     func `it survives being stored, and prints nothing`(authentication: ClientAuthentication) throws {
         let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
@@ -95,6 +96,7 @@ struct ClientAuthenticationTests {
         #"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, #"{"method":"client_secret_jwt"}"#,
         #"{"method":"private_key_jwt","key":"a","secret":"b"}"#, #"{"method":"none","secret":"b"}"#,
         #"{"method":"tls_client_auth","secret":"b"}"#, #"{"method":"unheard_of"}"#, "{}",
+        #"{"method":"private_key_jwt","key":"a","audience":false}"#,
     ])
     func `a stored method that is not known, or lacks what it needs, is refused`(stored: String) throws {
         let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])

@@ -75,6 +75,8 @@ def configure(state, server):
             "PKCE_REQUIRED": True,
             "ROTATE_REFRESH_TOKEN": True,
             "REFRESH_TOKEN_REUSE_PROTECTION": True,
+            "DCR_ENABLED": True,
+            "DCR_REGISTRATION_PERMISSION_CLASSES": ("oauth2_provider.dcr.AllowAllDCRPermission",),
             "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": "--without-iss" not in sys.argv,
             "SCOPES": {"openid": "your id", "profile": "your name", "email": "your address", "offline_access": "later"},
         },
@@ -111,7 +113,14 @@ def furnish(redirect_ports):
     """One person, a public and a confidential client."""
     from django.contrib.auth.models import User
     from django.core.management import call_command
+    from django.db.models.signals import pre_save
     from oauth2_provider.models import Application
+
+    def choose_algorithm(instance, **_):
+        instance.algorithm = instance.algorithm or Application.RS256_ALGORITHM
+
+    # A client that registers itself is saved without one, and could not have an ID token.
+    pre_save.connect(choose_algorithm, sender=Application, weak=False)
 
     call_command("migrate", run_syncdb=True, verbosity=0)
     User.objects.create_user(USER, "alice@example.test", PASSWORD, first_name="Alice", last_name="Liddell")

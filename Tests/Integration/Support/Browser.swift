@@ -35,13 +35,24 @@ struct Browser {
         }
     }
 
+    /// Sends the person to a URL, and waits until they are through with it.
+    @discardableResult
+    func visit(_ url: String) async throws -> Visit {
+        _ = try await Program(executable: URL(filePath: program)).run([url])
+        return try await visited()
+    }
+
     /// What the person did with the URL that a program has opened.
     func visit(after outcome: Program.Outcome) async throws -> Visit {
-        _ = try await Program(executable: URL(filePath: program)).run(["report"])
         do {
-            return try await companion.report()
+            return try await visited()
         } catch {
             throw SetupFailure("\(error). The program said: \(outcome.output) \(outcome.errors)")
         }
+    }
+
+    private func visited() async throws -> Visit {
+        _ = try await Program(executable: URL(filePath: program)).run(["report"])
+        return try await companion.report()
     }
 }

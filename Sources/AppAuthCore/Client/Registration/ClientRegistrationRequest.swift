@@ -58,8 +58,8 @@ public struct ClientRegistrationRequest: Sendable {
         members["software_statement"] = softwareStatement.map { .string($0.reveal()) }
         let exchange = HTTPExchange.registration(.post, endpoint, members, token: initialAccessToken)
         let answer = try await environment.send(exchange, stage: .registration)
-        // RFC 7591 §3.2.1: 201.
-        guard answer.response.status == .created else {
+        // RFC 7591 §3.2.1: 201. OpenID Connect Registration §3.2 has SHOULD there, and some servers answer 200.
+        guard [.created, .ok].contains(answer.response.status) else {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
             throw answer.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
         }

@@ -31,6 +31,23 @@ extension ClientRegistration {
 }
 
 extension Client {
+    /// This client, with the credentials that the provider has registered since. What a registration does not say stays:
+    /// the name of the key, the audience of what it signs, and how tokens are bound.
+    func registered(as registration: ClientRegistration) throws -> Client {
+        let authentication: ClientAuthentication =
+            switch self.authentication {
+            case .privateKeyJWT(let name, let assertion):
+                try registration.authentication(keyNamed: name).saying(assertion)
+            case .clientSecretJWT(_, let assertion): try registration.authentication().saying(assertion)
+            default: try registration.authentication()
+            }
+        var client = Client(
+            id: id, authentication: authentication, provider: provider, dpop: dpop,
+            bindsTokensToCertificate: bindsTokensToCertificate)
+        client.registration = registration
+        return client
+    }
+
     /// This client, as an app or a process knows it, unless the store has it by a later registration: the provider
     /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them.
     package func unless(registeredLater stored: Client) -> Client {
@@ -42,5 +59,15 @@ extension Client {
         var client = self
         client.registration = theirs
         return client
+    }
+}
+
+extension ClientAuthentication {
+    fileprivate func saying(_ assertion: Assertion) -> ClientAuthentication {
+        switch self {
+        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
+        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
+        default: self
+        }
     }
 }
