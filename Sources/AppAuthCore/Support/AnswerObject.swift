@@ -31,7 +31,11 @@ struct AnswerObject {
 
     func refusal(_ message: String) -> AuthError { refuse(message) }
 
-    func value(_ name: String) -> JSON? { members[name].flatMap { $0 == .null ? nil : $0 } }
+    func value(_ name: String) -> JSON? {
+        // Not by `?:`, where `nil` would be the JSON null.
+        guard let value = members[name], value != .null else { return nil }
+        return value
+    }
 
     func string(_ name: String) throws -> String? {
         guard let value = value(name) else { return nil }

@@ -71,7 +71,7 @@ extension AuthError {
     static func expiredApproval(_ cause: AuthError? = nil) -> AuthError {
         AuthError(
             .expiredToken, .token,
-            "the sign-in was not approved in time: start it again", server: cause?.server,
+            "the sign-in was not approved in time: start again for a new one", server: cause?.server,
             httpStatus: cause?.httpStatus)
     }
 

@@ -116,7 +116,7 @@ struct ClaimSourceTests {
                 (.redirect(to: world.provider.url(.api)), .invalidResponse), (.htmlPage, .invalidResponse),
                 (.editReply { $0.headers[.contentType] = "application/json" }, .invalidResponse),
                 (.oversize(bytes: 65 << 10), .invalidResponse), (.status(.notFound), .invalidResponse),
-                (.editReply { $0.body = Array("e30.e30".utf8) }, .invalidResponse), (.reset(), .transport),
+                (.editReply { $0.body = Array("e30.e30".utf8) }, .invalidResponse),
             ]
             for (fault, code) in faults {
                 world.provider.fault(fault, at: .foreignClaims)
