@@ -174,20 +174,31 @@ size_t shims_private_key_to_pem(const EVP_PKEY *key, char *out, size_t capacity)
     return length;
 }
 
+// A number as DER has it: without zeros in front, but for one before a bit that would make it negative.
+static size_t der_integer(const uint8_t *number, size_t length, uint8_t *out) {
+    while (length > 1 && number[0] == 0) number++, length--;
+    size_t pad = number[0] >> 7;
+    out[0] = 0x02;
+    out[1] = (uint8_t)(length + pad);
+    out[2] = 0;
+    memcpy(out + 2 + pad, number, length);
+    return 2 + pad + length;
+}
+
 size_t shims_ecdsa_to_der(const uint8_t *raw, size_t raw_length, uint8_t *out, size_t capacity) {
-    int half = (int)raw_length / 2, length = 0;
-    ECDSA_SIG *signature = ECDSA_SIG_new();
-    BIGNUM *r = BN_bin2bn(raw, half, NULL), *s = BN_bin2bn(raw + half, half, NULL);
-    if (signature != NULL && r != NULL && s != NULL && ECDSA_SIG_set0(signature, r, s) == 1) {
-        r = s = NULL;  // owned by the signature now
-        length = i2d_ECDSA_SIG(signature, NULL);
-        if (length <= 0 || (size_t)length > capacity) length = 0;
-        else i2d_ECDSA_SIG(signature, &out);
-    }
-    BN_free(r);
-    BN_free(s);
-    ECDSA_SIG_free(signature);
-    return (size_t)length;
+    uint8_t body[2 * (3 + 66)];
+    size_t half = raw_length / 2;
+    if (half == 0 || half > 66) return 0;
+    size_t length = der_integer(raw, half, body);
+    length += der_integer(raw + half, half, body + length);
+    // From 128 on the length takes a byte more (X.690 8.1.3.5).
+    size_t head = length < 128 ? 2 : 3;
+    if (head + length > capacity) return 0;
+    out[0] = 0x30;
+    out[1] = head == 2 ? (uint8_t)length : 0x81;
+    if (head == 3) out[2] = (uint8_t)length;
+    memcpy(out + head, body, length);
+    return head + length;
 }
 
 size_t shims_ecdsa_from_der(const uint8_t *der, size_t der_length, uint8_t *out, size_t raw_length) {

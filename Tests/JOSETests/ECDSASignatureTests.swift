@@ -62,6 +62,22 @@ import Testing
         #expect(!signed.isValid(signed.r))
     }
 
+    /// DER writes a number shorter that begins with zeros, and one longer that begins with a set bit.
+    @Test func `a signature is valid however its numbers begin`() throws {
+        let signer = try SigningKey.generate(.es256)
+        let key = try VerificationKey(signer.publicKey)
+        var seen: Set<String> = []
+        for number in 0..<20_000 where seen.count < 6 {
+            let message = Array("\(number)".utf8)
+            let signature = try signer.sign(message)
+            #expect(key.verifies(signature, of: message, algorithm: .es256))
+            for (name, first) in [("r", signature[0]), ("s", signature[32])] {
+                seen.insert(name + (first == 0 ? " zero" : first >= 0x80 ? " high" : " low"))
+            }
+        }
+        #expect(seen.count == 6)
+    }
+
     @Test(arguments: algorithms)
     func `zero is neither r nor s`(algorithm: SignatureAlgorithm) throws {
         let signed = try Signed(algorithm)
