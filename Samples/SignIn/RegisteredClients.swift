@@ -14,14 +14,13 @@ struct RegisteredClients: Sendable {
         self.folder = folder
     }
 
-    private func store(_ issuer: Issuer, _ clientID: String) -> FileTokenStore {
-        let name = folder.file(issuer, clientID).dropFirst(folder.path.count)
-        return FileTokenStore(path: path + name + ".json")
+    private func path(_ issuer: Issuer, _ clientID: String) -> String {
+        path + folder.file(issuer, clientID).dropFirst(folder.path.count) + ".json"
     }
 
     func keep(_ client: Client) async throws {
         let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
-        try await store(client.provider.issuer, client.id).update { $0 = record }
+        try await FileTokenStore(path: path(client.provider.issuer, client.id)).update { $0 = record }
     }
 
     /// The client of this issuer and id; without an id the only one of the issuer.
@@ -29,7 +28,11 @@ struct RegisteredClients: Sendable {
     /// - Throws: ``WrongUsage`` if there are several.
     static func find(issuer: String, clientID: String?) throws -> Client? {
         guard let clients = RegisteredClients() else { return nil }
-        if let clientID { return try clients.store(Issuer(issuer), clientID).read()?.client }
+        if let clientID {
+            let path = try clients.path(Issuer(issuer), clientID)
+            guard FileManager.default.fileExists(atPath: path) else { return nil }
+            return try FileTokenStore(path: path).read()?.client
+        }
         let found = try clients.all(at: issuer)
         guard found.count > 1 else { return found.first }
         let choices = found.map { "--client-id \($0.id)" }.joined(separator: ", or ")

@@ -67,6 +67,9 @@ package final class SingleFlight<Value: Sendable>: Sendable {
     /// Whether a run is under way.
     package var isRunning: Bool { state.withLock { $0.run != nil } }
 
+    /// How many wait for the run that is under way.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
     /// Waits for the run that is under way, if there is one, whatever its result.
     package func settle() async {
         await withCheckedContinuation { (settled: CheckedContinuation<Void, Never>) in

@@ -9,7 +9,7 @@ struct SingleFlightTests {
         let gate = Gate()
         let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
         await gate.arrived()
-        for _ in 0..<100 { await Task.yield() }
+        while flight.waitingCount < callers.count { await Task.yield() }
         await gate.open()
         for caller in callers { #expect(try await caller.value == 1) }
         #expect(try await flight.run { await gate.pass() } == 2)
@@ -47,11 +47,11 @@ struct SingleFlightTests {
             }
         }
         await gate.arrived()
-        for _ in 0..<100 { await Task.yield() }
+        while flight.waitingCount < callers.count { await Task.yield() }
         for caller in callers { caller.cancel() }
         for caller in callers { await #expect(throws: CancellationError.self) { try await caller.value } }
         let late = Task { try await flight.run { await gate.pass() } }
-        for _ in 0..<100 { await Task.yield() }
+        while flight.waitingCount < 1 { await Task.yield() }
         await gate.open()
         #expect(try await late.value == 1)
     }

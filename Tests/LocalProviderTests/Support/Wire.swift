@@ -47,18 +47,23 @@ enum Wire {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
-        return try await channel.executeThenClose { inbound, outbound in
-            var received: [UInt8] = []
-            do {
-                try await outbound.write(ByteBuffer(bytes: bytes))
-                for try await buffer in inbound {
-                    received += buffer.readableBytesView
-                    if received.count >= limit { break }
+        do {
+            return try await channel.executeThenClose { inbound, outbound in
+                var received: [UInt8] = []
+                do {
+                    try await outbound.write(ByteBuffer(bytes: bytes))
+                    for try await buffer in inbound {
+                        received += buffer.readableBytesView
+                        if received.count >= limit { break }
+                    }
+                    return Answer(bytes: received, end: .closed)
+                } catch let error as IOError where [ECONNRESET, EPIPE].contains(error.errnoCode) {
+                    return Answer(bytes: received, end: .reset)
                 }
-                return Answer(bytes: received, end: .closed)
-            } catch let error as IOError where [ECONNRESET, EPIPE].contains(error.errnoCode) {
-                return Answer(bytes: received, end: .reset)
             }
+        } catch ChannelError.ioOnClosedChannel {
+            // The server was faster than the first byte.
+            return Answer(bytes: [], end: .closed)
         }
     }
 
