@@ -19,7 +19,10 @@ enum Challenges {
         }
         let answer = HTTPAnswer(
             HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), body: [])
-        let isDead = challenges.contains { $0.scheme == "bearer" && $0.parameters["error"] == "invalid_token" }
+        // RFC 6750 §3.1, and RFC 9449 §7.1 for a token that is bound to a key.
+        let isDead = challenges.contains {
+            ($0.scheme == "bearer" || $0.scheme == "dpop") && $0.parameters["error"] == "invalid_token"
+        }
         // HTTPTypes cleans what HTTP cannot carry, and keeps no character beyond Latin-1.
         if HTTPField.isValidValue(field), field.utf8.allSatisfy({ $0 < 0x80 }) {
             expect(answer.saysInvalidToken == isDead, "dead and alive")
