@@ -213,3 +213,13 @@ if Context.environment["APPAUTH_FUZZ"] != nil {
             name: "fuzz", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes], path: "Tests/Fuzz/Sources",
             swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
 }
+
+// Tests/Sanitizers/run builds what it watches, and nothing else.
+if Context.environment["APPAUTH_SANITIZE"] != nil {
+    let watched: Set = [
+        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "ScriptedBrowser", "LocalProvider",
+        "listening-app", "JOSETests", "AppAuthCoreTests", "AppAuthTests",
+    ]
+    package.targets.removeAll { !watched.contains($0.name) }
+    package.products = []
+}

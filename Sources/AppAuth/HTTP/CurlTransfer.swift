@@ -8,7 +8,7 @@ internal import HTTPTypes
 final class CurlTransfer: @unchecked Sendable {
     let exchange: HTTPExchange
     let target: HTTPTarget
-    var continuation: CheckedContinuation<HTTPAnswer, any Error>?
+    var continuation: GuardedContinuation<HTTPAnswer>?
     var isCancelled = false
 
     private var header: HeaderCollector

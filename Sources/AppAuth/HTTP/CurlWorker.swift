@@ -23,7 +23,7 @@ final class CurlWorker: Sendable {
     func perform(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
         let transfer = try CurlTransfer(exchange)
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withGuardedContinuation { continuation in
                 transfer.continuation = continuation
                 mailbox.post { $0.submitted.append(transfer) }
             }

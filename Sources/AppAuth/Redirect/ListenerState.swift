@@ -12,7 +12,7 @@ final class ListenerState: Sendable {
         let fail: @Sendable (any Error) -> Void
 
         init<Value: Sendable>(
-            _ continuation: CheckedContinuation<Value, any Error>, judge: @escaping @Sendable (String) -> Value?
+            _ continuation: GuardedContinuation<Value>, judge: @escaping @Sendable (String) -> Value?
         ) {
             self.judge = { parameters in
                 guard let value = judge(parameters) else { return nil }

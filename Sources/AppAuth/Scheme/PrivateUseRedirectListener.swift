@@ -111,7 +111,7 @@ public final class PrivateUseRedirectListener: Sendable {
     ) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
+                try await withGuardedContinuation { continuation in
                     state.wait(ListenerState.Waiter(continuation, judge: judge))
                 }
             } onCancel: {

@@ -5,7 +5,7 @@ internal import JOSE
 func onThread<Value: Sendable>(
     named name: String, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
+    try await withGuardedContinuation { continuation in
         do {
             try SystemThread(named: name) { continuation.resume(with: Result { try work() }) }.detach()
         } catch {
@@ -20,7 +20,7 @@ func onThreadUnlessCancelled<Value: Sendable>(
 ) async throws -> Value {
     let reply = Reply<Value>()
     return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
+        try await withGuardedContinuation { continuation in
             guard reply.expect(continuation) else { return continuation.resume(throwing: CancellationError()) }
             do {
                 try SystemThread(named: name) { reply.give(Result { try work() }) }.detach()
@@ -37,13 +37,13 @@ func onThreadUnlessCancelled<Value: Sendable>(
 final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case new, given
-        case expected(CheckedContinuation<Value, any Error>)
+        case expected(GuardedContinuation<Value>)
     }
 
     private let state = Guarded(State.new)
 
     /// - Returns: Whether a reply may still come; not if the caller has been cancelled already.
-    func expect(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
+    func expect(_ continuation: GuardedContinuation<Value>) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
             state = .expected(continuation)
@@ -52,7 +52,7 @@ final class Reply<Value: Sendable>: Sendable {
     }
 
     func give(_ result: Result<Value, any Error>) {
-        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+        let continuation = state.withLock { state -> GuardedContinuation<Value>? in
             defer { state = .given }
             guard case .expected(let continuation) = state else { return nil }
             return continuation

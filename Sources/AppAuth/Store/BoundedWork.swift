@@ -17,7 +17,7 @@ func onThread<Value: Sendable>(
     }
     defer { clock.cancel() }
     return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
+        try await withGuardedContinuation { continuation in
             guard reply.expect(continuation) else { return continuation.resume(throwing: CancellationError()) }
             do {
                 try SystemThread(named: name) { reply.give(Result { try work(commitment) }) }.detach()

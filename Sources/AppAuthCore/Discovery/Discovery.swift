@@ -51,6 +51,9 @@ public final class Discovery: Sendable {
         }
     }
 
+    /// How many wait for a request that is under way.
+    package func waitingCount(for issuer: String) throws -> Int { try entry(of: Issuer(issuer)).flight.waitingCount }
+
     private func entry(of issuer: Issuer) -> Entry {
         cache.withLock { cache in
             let entry = cache[issuer] ?? Entry()

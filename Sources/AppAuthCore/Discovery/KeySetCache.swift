@@ -56,6 +56,9 @@ package final class KeySetCache: Sendable {
         }
     }
 
+    /// How many wait for a request that is under way.
+    package var waitingCount: Int { flight.waitingCount }
+
     private var cached: KeySet? {
         let now = environment.now()
         return state.withLock { state in

@@ -200,5 +200,8 @@ public actor AuthState {
     /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
     public nonisolated func reject(_ token: AccessToken) { counter.refuse(token.value) }
 
+    /// How many wait for a token.
+    package nonisolated var waitingCount: Int { counter.flights.reduce(0) { $0 + $1.waitingCount } }
+
     private func showTokens() { counter.show(record, isOpen: unsaved == nil && !isGone) }
 }

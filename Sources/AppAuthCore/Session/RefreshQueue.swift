@@ -6,7 +6,7 @@ public final class RefreshQueue: Sendable {
     private struct State {
         var isLent = false
         var nextID = 0
-        var waiting: [(id: Int, continuation: CheckedContinuation<RefreshLock, any Error>)] = []
+        var waiting: [(id: Int, continuation: GuardedContinuation<RefreshLock>)] = []
         /// Callers whose cancellation came before their continuation.
         var cancelled: Set<Int> = []
     }
@@ -26,13 +26,13 @@ public final class RefreshQueue: Sendable {
         }
         defer { state.withLock { _ = $0.cancelled.remove(id) } }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in enter(id, continuation) }
+            try await withGuardedContinuation { continuation in enter(id, continuation) }
         } onCancel: {
             leave(id)
         }
     }
 
-    private func enter(_ id: Int, _ continuation: CheckedContinuation<RefreshLock, any Error>) {
+    private func enter(_ id: Int, _ continuation: GuardedContinuation<RefreshLock>) {
         enum Step { case gone, wait, lend }
         let step: Step = state.withLock { state in
             if state.cancelled.remove(id) != nil { return .gone }
@@ -61,7 +61,7 @@ public final class RefreshQueue: Sendable {
     }
 
     private func leave(_ id: Int) {
-        let continuation = state.withLock { state -> CheckedContinuation<RefreshLock, any Error>? in
+        let continuation = state.withLock { state -> GuardedContinuation<RefreshLock>? in
             guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
                 state.cancelled.insert(id)
                 return nil

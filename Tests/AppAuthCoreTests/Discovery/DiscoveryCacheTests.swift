@@ -51,7 +51,7 @@ struct DiscoveryCacheTests {
                     Task { await authError { try await discovery.metadata(for: world.provider.issuer) } }
                 }
                 try await hold.arrived()
-                for _ in 0..<100 { await Task.yield() }
+                while try discovery.waitingCount(for: world.provider.issuer) < callers.count { await Task.yield() }
                 hold.release()
                 for caller in callers { #expect(await caller.value?.httpStatus == (status == 200 ? nil : 500)) }
                 #expect(world.provider.count(.openIDConfiguration) == before + 1)

@@ -12,7 +12,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<1000).map { _ in Task { try await state.freshAccessToken() } }
             try await hold.arrived()
-            for _ in 0..<100 { await Task.yield() }
+            while state.waitingCount < callers.count { await Task.yield() }
             hold.release()
             var tokens: Set<AccessToken> = []
             for caller in callers { tokens.insert(try await caller.value) }
@@ -45,7 +45,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<50).map { _ in Task { try await state.freshAccessToken(forceRefresh: true) } }
             try await hold.arrived()
-            for _ in 0..<100 { await Task.yield() }
+            while state.waitingCount < callers.count { await Task.yield() }
             hold.release()
             for caller in callers { _ = try await caller.value }
             #expect(world.provider.count(.token) == 2)
@@ -96,7 +96,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<50).map { _ in Task { await authError { try await state.freshAccessToken() } } }
             try await hold.arrived()
-            for _ in 0..<100 { await Task.yield() }
+            while state.waitingCount < callers.count { await Task.yield() }
             hold.release()
             for caller in callers { #expect(await caller.value?.retryAfter == 5) }
             #expect(world.provider.count(.token) == 2)

@@ -1,0 +1,29 @@
+internal import JOSE
+
+/// Waits for a value or an error that another thread hands over. As `withCheckedThrowingContinuation`, but under a lock.
+///
+/// Where the value comes before the task has begun to wait for it, the concurrency runtime orders the two threads by means that
+/// the thread sanitizer does not see. A lock it sees.
+package func withGuardedContinuation<Value: Sendable>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (GuardedContinuation<Value>) -> Void
+) async throws -> Value {
+    let result = Guarded<Result<Value, any Error>?>(nil)
+    await withCheckedContinuation(isolation: isolation) { body(GuardedContinuation(waiting: $0, result: result)) }
+    guard let result = result.withLock({ $0 }) else { preconditionFailure("Expected a result before the end of the wait") }
+    return try result.get()
+}
+
+/// What a ``withGuardedContinuation(isolation:_:)`` waits for. To be resumed once.
+package struct GuardedContinuation<Value: Sendable>: Sendable {
+    fileprivate let waiting: CheckedContinuation<Void, Never>
+    fileprivate let result: Guarded<Result<Value, any Error>?>
+
+    package func resume(with result: Result<Value, any Error>) {
+        self.result.withLock { $0 = result }
+        waiting.resume()
+    }
+
+    package func resume(returning value: Value) { resume(with: .success(value)) }
+
+    package func resume(throwing error: any Error) { resume(with: .failure(error)) }
+}
