@@ -45,12 +45,25 @@ extension Integration {
         }
 
         /// RFC 7591 §3.2.1 wants `client_secret_expires_at` beside a secret, and it sends none.
-        @Test func `the secret of a registered client is refused, since its end is not told`() async throws {
+        @Test func `a client registers itself for a secret, and signs in with it`() async throws {
             let provider = try Provider.here()
             var metadata = ClientMetadata(nativeAppWith: provider.redirectURIs)
             metadata.tokenEndpointAuthMethod = "client_secret_basic"
-            let refusal = await failure { _ = try await provider.registers(metadata) }
-            #expect(refusal?.message.contains("'client_secret_expires_at'") == true, "\(refusal as Any)")
+            let registration = try await provider.registers(metadata)
+            #expect(registration.clientSecretExpiresAt == nil)
+            let secret = try #require(registration.clientSecret)
+
+            let (state, _) = try await provider.signsIn(as: registration.clientID) {
+                $0.authentication = .clientSecretBasic(secret)
+                $0.registration = registration
+            }
+            try await state.isAlice()
+            let wrong = await failure {
+                _ = try await provider.signsIn(as: registration.clientID) {
+                    $0.authentication = .clientSecretBasic(Secret("guessed"))
+                }
+            }
+            #expect(wrong?.code == .invalidClient, "\(wrong as Any)")
         }
 
         @Test func `the program finds where to register`() async throws {

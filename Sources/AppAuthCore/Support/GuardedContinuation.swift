@@ -9,7 +9,7 @@ package func withGuardedContinuation<Value: Sendable>(
 ) async throws -> Value {
     let result = Guarded<Result<Value, any Error>?>(nil)
     await withCheckedContinuation(isolation: isolation) { body(GuardedContinuation(waiting: $0, result: result)) }
-    guard let result = result.withLock({ $0 }) else { preconditionFailure("Expected a result before the end of the wait") }
+    guard let result = result.withLock({ $0 }) else { preconditionFailure("expected a result, found none") }
     return try result.get()
 }
 

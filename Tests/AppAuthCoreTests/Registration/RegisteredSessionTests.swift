@@ -199,6 +199,23 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `the end of a secret that is not told again is that of the same secret alone`(isNew: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.registration?.secretLifetime = 3600
+        try await World.run(configuration) { world in
+            let registration = try await world.registerWithSecret()
+            let end = try #require(registration.clientSecretExpiresAt)
+            world.provider.fault(
+                .editDocument { document in
+                    document["client_secret_expires_at"] = nil
+                    if isNew { document["client_secret"] = "another" }
+                }, at: .clientConfiguration)
+            let read = try await registration.read(in: world.environment)
+            #expect(read.clientSecretExpiresAt == (isNew ? nil : end))
+        }
+    }
+
     @Test func `a client that was registered by hand has nothing to manage`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

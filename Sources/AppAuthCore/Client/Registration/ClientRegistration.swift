@@ -18,7 +18,7 @@ public struct ClientRegistration: Sendable, Hashable {
     public let clientSecret: Secret?
     /// When the client id was issued, if the provider says.
     public let clientIDIssuedAt: Date?
-    /// When the secret ends; nil if it does not, or if there is none. ``update(in:_:)`` may bring a new one.
+    /// When the secret ends; nil if it does not, if the provider does not say, or if there is none. ``update(in:_:)`` may bring a new one.
     public let clientSecretExpiresAt: Date?
     /// What reads, changes and deletes the registration (RFC 7592), if the provider allows that.
     public let accessToken: Secret?
@@ -56,14 +56,12 @@ public struct ClientRegistration: Sendable, Hashable {
         }
         let secret = try object.secret("client_secret")
         clientIDIssuedAt = try object.time("client_id_issued_at") ?? earlier?.clientIDIssuedAt
-        // §3.2.1: REQUIRED if there is a secret; 0 if it does not end.
-        let expiry = try object.time("client_secret_expires_at")
-        if secret != nil, expiry == nil {
-            throw object.refusal("expected 'client_secret_expires_at' beside 'client_secret', found none")
-        }
         clientSecret = secret ?? earlier?.clientSecret
-        let end = expiry.flatMap { $0.timeIntervalSince1970 == 0 ? nil : $0 }
-        clientSecretExpiresAt = expiry == nil ? earlier?.clientSecretExpiresAt : end
+        // §3.2.1: REQUIRED if there is a secret, and 0 if it does not end. Servers leave it out: of a new secret nothing is
+        // known then, and what was said of the same one stays.
+        let expiry = try object.time("client_secret_expires_at")
+        let known = clientSecret == earlier?.clientSecret ? earlier?.clientSecretExpiresAt : nil
+        clientSecretExpiresAt = expiry.map { $0.timeIntervalSince1970 == 0 ? nil : $0 } ?? known
         // OpenID Connect Registration §3.2: both or neither.
         let (token, url) = (try object.secret("registration_access_token"), try object.url("registration_client_uri"))
         accessToken = token ?? earlier?.accessToken
