@@ -132,16 +132,23 @@ extension SessionOptions {
     }
 
     /// Works with the session that the options mean. If that is interrupted, a refresh that is under way may still end:
-    /// the server has changed the refresh token by then.
+    /// the server has changed the refresh token by then. And new tokens that the store refuses are brought to it again as
+    /// long as there is time, since they end with this process.
     func withState<Value: Sendable>(
-        _ environment: Environment, _ work: (AuthState) async throws -> Value
+        _ environment: Environment, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
+        let deadline = ContinuousClock.now + limit
         guard let store = try await find(), let state = try await AuthState(restoring: store, environment: environment)
         else {
             throw AuthError(
                 .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)
         }
-        do { return try await work(state) } catch let error as CancellationError {
+        do { return try await work(state) } catch {
+            let pause = Duration.milliseconds(250)
+            while !(error is CancellationError), await state.hasUnsavedTokens, ContinuousClock.now + pause < deadline {
+                guard (try? await Task.sleep(for: pause)) != nil else { break }
+                _ = try? await state.freshAccessToken()
+            }
             await state.settle(atMost: .seconds(2))
             throw error
         }

@@ -16,6 +16,7 @@ package final class LocalProvider: Sendable {
     package let port: Int
     let router: Router
     var context: Context { router.context }
+    private let server: Server
     private let serving: Task<Void, Never>
 
     /// Listens and serves until it is stopped.
@@ -51,12 +52,13 @@ package final class LocalProvider: Sendable {
 
     private init(_ server: Server, _ router: Router) {
         (issuer, port, self.router) = (router.context.issuer.identifier, server.port, router)
+        self.server = server
         serving = Task { await server.run(answer: router.answer) }
     }
 
     /// Closes the listener and every connection, and returns when they are closed.
     package func stop() async {
-        serving.cancel()
+        await server.close()
         await serving.value
     }
 }

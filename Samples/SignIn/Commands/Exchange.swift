@@ -97,7 +97,7 @@ struct Exchange: Command {
     }
 
     private func ofSession(_ console: Console, _ limit: Duration) async throws -> (Client, SecurityToken) {
-        try await session.withState(console.environment) { state in
+        try await session.withState(console.environment, within: limit) { state in
             let token = try await state.patientAccessToken(
                 minimumValidity: nil, forceRefresh: false, until: ContinuousClock.now + limit, console)
             let record = await state.record

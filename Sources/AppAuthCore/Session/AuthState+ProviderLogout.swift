@@ -18,7 +18,6 @@ extension AuthState {
         // What another process has stored, or ended, counts.
         await synchronise()
         guard record.end == nil, let idToken = record.idToken, isNamed(idToken) else { return false }
-        defer { if let end = record.end { feed.publish(.ended(end)) } }
         try await forget(because: "the provider has ended it")
         return true
     }

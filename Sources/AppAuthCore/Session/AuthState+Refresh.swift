@@ -12,8 +12,18 @@ extension AuthState {
         var copy = loaded
         let first = SessionRules.apply(.wanted(need), to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
-        if case .present = first.action { return try await finish(presentInTurn(need)) }
-        return try await finish(first)
+        guard case .present = first.action else { return try await finish(first) }
+        let decision: SessionRules.Decision
+        do { decision = try await presentInTurn(need) } catch let error as AuthError
+            where error.code == .store && error.storeProblem != .moving
+        {
+            // Refreshed in good time, and nothing was sent: what there is is still good.
+            let token = record.token(for: need.parameters)
+            guard unsaved == nil, let token, need.putsUpWith(token, at: environment.now()) else { throw error }
+            publish(.refreshFailed(error))
+            return token
+        }
+        return try await finish(decision)
     }
 
     /// What the store has, read after all that this process has learnt of it: an older sight must not undo a newer one.
@@ -33,6 +43,8 @@ extension AuthState {
         try await storeUnsaved()
         let lock = try await store.attempt { [store] in try await store.refreshLock() }
         defer { if unsaved?.lock !== lock { lock.release() } }
+        isPresenting = true
+        defer { isPresenting = false }
         while true {
             let wanted = try await step(.wanted(need))
             guard case .present(let attempt) = wanted.action else { return wanted }
@@ -43,18 +55,24 @@ extension AuthState {
 
     /// Does what was decided.
     private func finish(_ decision: SessionRules.Decision) async throws -> AccessToken {
-        if let change = decision.change {
-            // That another has ended it is told once, and not noted: the store may be away for a while, and come back.
-            let isKnown = isGone
-            if case .ended = change, record.end == nil { (isGone, looks) = (true, looks + 1) }
-            if !(isGone && isKnown) { publish(change) }
-        }
-        if let orphan = decision.orphan { await revoke(orphan) }
+        noteEnd(decision)
+        await tell(decision)
         switch decision.action {
         case .handOut(let token): return token
         case .fail(let error): throw error
         case .present, .lookAgain, .done: throw SessionRules.signInRequired("it changed while it was being renewed")
         }
+    }
+
+    /// That another has ended it is not noted in the record: the store may be away for a while, and come back.
+    private func noteEnd(_ decision: SessionRules.Decision) {
+        if case .ended? = decision.change, record.end == nil { (isGone, looks) = (true, looks + 1) }
+    }
+
+    /// Tells those who watch the session what was decided, and the provider which tokens nobody will use.
+    private func tell(_ decision: SessionRules.Decision) async {
+        if let change = decision.change { publish(change) }
+        if let orphan = decision.orphan { await revoke(orphan) }
     }
 
     /// Sends the refresh token, once (RFC 6749 §6), or the grant, and verifies what comes.
@@ -96,6 +114,11 @@ extension AuthState {
     }
 
     private func publish(_ change: Change) {
+        // An end is told once, however many find it.
+        if case .ended = change {
+            guard !hasToldEnd else { return }
+            hasToldEnd = true
+        }
         switch change {
         case .renewed: environment.logger.info("session: there are new tokens")
         case .ended(let end): environment.logger.notice("session: ended: \(end.reason)")
@@ -124,7 +147,11 @@ extension AuthState {
                 return (decision, stored)
             }
         }
-        if looks != before { await synchronise() } else if let stored { adopt(stored) }
+        if looks != before {
+            if let latest = try? await latest() { adopt(latest) }
+        } else if let stored {
+            adopt(stored)
+        }
         return decision
     }
 
@@ -134,7 +161,7 @@ extension AuthState {
         let client = record.client.unless(registeredLater: stored.client)
         record = stored
         (record.client, verification.client) = (client, client)
-        (wasStored, isGone, looks) = (true, false, looks + 1)
+        (wasStored, isGone, hasToldEnd, looks) = (true, false, false, looks + 1)
     }
 
     /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
@@ -156,8 +183,10 @@ extension AuthState {
             // Signed out meanwhile: the answer is dropped.
             guard record.end == nil, let memory else { return decision }
             record = memory
-            // That a refresh failed may be forgotten, that it succeeded or that the session is over may not.
-            if case .failed = event, memory.end == nil { return decision }
+            // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
+            if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
+                return decision
+            }
             unsaved = Unsaved(event, known: known, lock: lock)
             storeUnsavedLater()
             if case .fail = decision.action { return decision }
@@ -184,11 +213,12 @@ extension AuthState {
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             throw error
         }
+        // Before these tokens count as stored: another process may have ended the session meanwhile.
+        noteEnd(decision)
         // A sign-out may have come in between.
         if unsaved === pending { unsaved = nil }
         pending.lock?.release()
-        if let change = decision.change { publish(change) }
-        if let orphan = decision.orphan { await revoke(orphan) }
+        await tell(decision)
     }
 
     /// Tries now and then even if nobody asks, since the lock keeps all others waiting.
@@ -196,7 +226,7 @@ extension AuthState {
         Task { [weak self] in
             var pause = 1.0
             while true {
-                try await Task.sleep(for: .seconds(pause))
+                try await self?.environment.sleep(.seconds(pause))
                 guard let self, await unsaved != nil else { return }
                 try? await storeUnsaved()
                 pause = min(60, pause * 2)
@@ -204,20 +234,24 @@ extension AuthState {
         }
     }
 
-    /// Takes over what another process has stored, if it can be read.
+    /// Takes over what another process has stored, if it can be read, and if nothing here is newer.
     func synchronise() async {
-        guard let stored = try? await latest() else { return }
+        guard let stored = try? await latest(), unsaved == nil else { return }
         adopt(stored)
     }
 
     /// Waits until a refresh and a write that are under way have ended, however they end, but no longer than the limit.
+    /// What the store has refused is brought to it once more. A refresh that waits for another process's has sent
+    /// nothing, and is not waited for.
     ///
     /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
     /// leave behind has used up its refresh token. It waits in a cancelled task too.
     public func settle(atMost limit: Duration) async {
+        guard isPresenting || unsaved != nil || storing.isRunning else { return }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
-            for flight in counter.flights { await flight.settle() }
+            if isPresenting { for flight in counter.flights { await flight.settle() } }
+            try? await storeUnsaved()
             await storing.settle()
             end.finish()
         }
@@ -239,7 +273,9 @@ extension AuthState {
 
     func forget(because reason: String) async throws {
         let known = SessionRules.Knowledge(record: record, wasStored: true)
+        let hadEnded = record.end != nil
         record.end(reason, at: environment.now().wall)
+        if !hadEnded, let end = record.end { publish(.ended(end)) }
         // In a task of its own: who is cancelled while signing out has to be signed out all the same.
         unsaved?.lock?.release()
         unsaved = Unsaved(.signedOut, known: known, lock: nil)

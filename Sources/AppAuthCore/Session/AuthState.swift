@@ -34,6 +34,10 @@ public actor AuthState {
     var unsaved: Unsaved? { didSet { showTokens() } }
     /// Whether the store was last seen without this session.
     var isGone = false { didSet { showTokens() } }
+    /// Whether those who watch have heard of the end.
+    var hasToldEnd = false
+    /// Whether a refresh token of this session may be on its way to the provider.
+    var isPresenting = false
     /// How often it was learnt what the store has: what was read before is out of date.
     var looks = 0
     /// What the store was last asked to take.

@@ -102,6 +102,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
+    /// Every access token, whatever it was issued for.
+    var accessTokens: [Secret] { [accessToken?.value].compactMap(\.self) + otherTokens.values.map(\.value) }
+
     /// The token that was issued for these parameters.
     package func token(for parameters: TokenParameters) -> AccessToken? {
         parameters == .session ? accessToken : otherTokens[parameters]
@@ -122,14 +125,14 @@ public struct AuthStateRecord: Sendable, Hashable {
         }
         verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
         self.keys = keys ?? self.keys
-        mergeRefreshToken(response)
+        merge(refreshToken: response.refreshToken)
         trouble = nil
     }
 
-    /// Takes over the rotated refresh token alone, from an answer that cannot be used otherwise.
-    mutating func mergeRefreshToken(_ response: TokenResponse) {
+    /// Takes over the rotated refresh token, if there is one: alone, from an answer that cannot be used otherwise.
+    mutating func merge(refreshToken rotated: Secret?) {
         // RFC 6749 §4.4.3: client credentials have no use for one.
-        if grant == nil { refreshToken = response.refreshToken ?? refreshToken }
+        if grant == nil { refreshToken = rotated ?? refreshToken }
         presented = nil
     }
 

@@ -33,7 +33,7 @@ package enum SessionRules {
         package init(began: Moment) { self.began = began }
 
         /// Whether a token is better than an error: one that has not ended, though it will soon.
-        func putsUpWith(_ token: AccessToken, at now: Moment) -> Bool {
+        package func putsUpWith(_ token: AccessToken, at now: Moment) -> Bool {
             !isForced && minimumValidity == nil && !token.isExpired(at: now)
         }
 
@@ -143,7 +143,10 @@ extension SessionRules {
             // What was known already is told to nobody.
             let end = AuthStateRecord.End(reason: gone.reason, date: now.wall)
             var decision = Decision(.fail(signInRequired(gone.reason)), known.record.end == nil ? .ended(end) : nil)
-            if case .answered(_, let response, _, _) = event { decision.orphan = response }
+            // Of a session that another sign-in has replaced nothing is revoked: at several providers that would end all of
+            // the client's grants of this person, the new one among them.
+            let isReplaced = stored.map { $0.id != known.record.id } ?? false
+            if !isReplaced, case .answered(_, let response, _, _) = event { decision.orphan = response }
             return decision
         }
         let decision =
@@ -218,7 +221,7 @@ extension SessionRules {
         switch verdict {
         case .verified where response.token.isExpired(at: response.received):
             // A server that gives out dead tokens must not be asked again at each call.
-            record.mergeRefreshToken(response)
+            record.merge(refreshToken: response.refreshToken)
             let error = AuthError(
                 .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
                 isTemporary: true)
@@ -233,7 +236,7 @@ extension SessionRules {
             return Decision(.fail(late), .renewed(record))
         case .unverifiable(let error):
             // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
-            record.mergeRefreshToken(response)
+            record.merge(refreshToken: response.refreshToken)
             return failure(error, attempt.need, jitter, &record, now)
         case .refused(let error):
             let reason = "the refreshed ID token is not this session's: \(error.message)"
@@ -259,6 +262,12 @@ extension SessionRules {
         }
         // Whatever the server has done with the token, the note stays until it has answered.
         if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
+        // The old refresh token is used up: the new one is kept of an answer that cannot be used otherwise.
+        var error = error
+        if let rotated = error.rotatedRefreshToken {
+            record.merge(refreshToken: rotated)
+            error.rotatedRefreshToken = nil
+        }
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
         return failure(error, attempt.need, jitter, &record, now)
     }

@@ -9,8 +9,8 @@ final class TokenCounter: Sendable {
         var record: AuthStateRecord
         var isOpen = true
         var flights: [SessionRules.Need.Kind: Flight] = [:]
-        /// A token that a resource server has refused, whatever its date says.
-        var refused: Secret?
+        /// Tokens that resource servers have refused, whatever their dates say.
+        var refused: Set<Secret> = []
     }
 
     private let state: Guarded<State>
@@ -21,10 +21,15 @@ final class TokenCounter: Sendable {
 
     /// Shows what there is from now on. Where it is not open, nobody gets anything without a look into the store: it has
     /// not confirmed what there is, or has it no longer.
-    func show(_ record: AuthStateRecord, isOpen: Bool) { state.withLock { ($0.record, $0.isOpen) = (record, isOpen) } }
+    func show(_ record: AuthStateRecord, isOpen: Bool) {
+        state.withLock { state in
+            (state.record, state.isOpen) = (record, isOpen)
+            if !state.refused.isEmpty { state.refused.formIntersection(record.accessTokens) }
+        }
+    }
 
     /// Hands a token out no more.
-    func refuse(_ token: Secret) { state.withLock { $0.refused = token } }
+    func refuse(_ token: Secret) { state.withLock { _ = $0.refused.insert(token) } }
 
     enum Find {
         case ready(AccessToken)
@@ -35,7 +40,7 @@ final class TokenCounter: Sendable {
     func look(for need: inout SessionRules.Need) -> Find {
         let isOpen = state.withLock { state in
             need.seen = state.record.token(for: need.parameters)
-            if let seen = need.seen, seen.value == state.refused { need.isForced = true }
+            if let seen = need.seen, state.refused.contains(seen.value) { need.isForced = true }
             return state.isOpen
         }
         if isOpen, let seen = need.seen, need.accepts(seen, at: need.began) { return .ready(seen) }

@@ -32,6 +32,8 @@ public struct AuthError: Error, Sendable, Hashable {
     public var storeProblem: StoreProblem?
     /// Whether this call sent nothing, since refreshes before it failed and ``nextAttempt`` has not come.
     public var isHeldBack = false
+    /// The refresh token of a token response that is refused otherwise: it may be the only one that is still good.
+    package var rotatedRefreshToken: Secret?
 
     /// Makes an error.
     public init(

@@ -34,9 +34,11 @@ package struct TokenResponse: Sendable {
         _ answer: HTTPAnswer, expecting expectedType: TokenType = .bearer, received: Moment, stage: AuthError.Stage
     ) throws {
         func refusal(_ message: String) -> AuthError {
-            AuthError(
+            var error = AuthError(
                 .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
                 httpStatus: answer.response.status.code)
+            error.rotatedRefreshToken = Self.refreshToken(of: answer)
+            return error
         }
         guard answer.mediaType == "application/json" else {
             throw refusal("expected content of type application/json, found \(answer.mediaType ?? "none")")
@@ -49,12 +51,9 @@ package struct TokenResponse: Sendable {
             guard let text = value.string else { throw refusal("expected '\(name)' to be a string") }
             return text
         }
-        /// RFC 6749 appendix A.12, A.17: visible ASCII, so that no token can break out of a header field.
         func token(_ name: String) throws -> Secret? {
             guard let token = try text(name) else { return nil }
-            guard !token.isEmpty, token.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-                throw refusal("expected '\(name)' in visible ASCII characters")
-            }
+            guard Self.isToken(token) else { throw refusal("expected '\(name)' in visible ASCII characters") }
             return Secret(token)
         }
         guard let accessToken = try token("access_token") else { throw refusal("expected 'access_token', found none") }
@@ -85,6 +84,17 @@ package struct TokenResponse: Sendable {
         }
         self.received = received
         serverClock = ServerClock(answer, received: received)
+    }
+
+    /// RFC 6749 appendix A.12, A.17: visible ASCII, so that no token can break out of a header field.
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    /// The refresh token of an answer, whatever else is wrong with it.
+    private static func refreshToken(of answer: HTTPAnswer) -> Secret? {
+        guard let text = (try? JSON(parsing: answer.body))?["refresh_token"]?.string, isToken(text) else { return nil }
+        return Secret(text)
     }
 
     /// What it gives out.

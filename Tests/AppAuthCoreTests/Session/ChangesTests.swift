@@ -44,6 +44,23 @@ struct ChangesTests {
         }
     }
 
+    @Test func `a sign-out is told, once, with its reason`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let changes = state.changes
+            try await state.forget()
+            try await state.forget()
+            _ = await authError { try await state.freshAccessToken() }
+            _ = try await world.signIn(store: TestStore())
+            var reasons: [String] = []
+            for await change in changes {
+                if case .ended(let end) = change { reasons.append(end.reason) }
+                break
+            }
+            #expect(reasons == ["signed out"])
+        }
+    }
+
     @Test func `a stream ends with its session`() async throws {
         try await World.run { world in
             var state: AuthState? = try await world.signIn()

@@ -118,4 +118,20 @@ struct ForgetTests {
             #expect(await store.record == state.record)
         }
     }
+
+    @Test func `a refresh that only waits for another's is not waited for`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let lock = try await store.refreshLock()
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            while state.waitingCount < 1 { await Task.yield() }
+            caller.cancel()
+            await #expect(throws: CancellationError.self) { try await caller.value }
+            // As long as the lock is held, this would be the end of the limit.
+            await state.settle(atMost: .seconds(3600))
+            #expect(world.provider.count(.token) == 1)
+            lock.release()
+        }
+    }
 }

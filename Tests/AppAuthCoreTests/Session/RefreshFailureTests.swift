@@ -70,6 +70,29 @@ struct RefreshFailureTests {
         }
     }
 
+    /// The provider has rotated by then: with the old token it would end the session.
+    @Test(arguments: [
+        Fault.editDocument { $0["token_type"] = nil }, .editDocument { $0["token_type"] = "mac" },
+        .editDocument { $0["access_token"] = nil }, .editDocument { $0["expires_in"] = "soon" },
+        .editDocument { $0["scope"] = ["openid"] }, .editReply { $0.headers[.contentType] = "text/plain" },
+    ])
+    func `of an answer that is refused the rotated refresh token is kept`(fault: Fault) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidResponse && error.rotatedRefreshToken == nil)
+            let stored = try #require(await store.record)
+            #expect(await stored == state.record && stored.presented == nil && stored.trouble?.count == 1)
+            #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
+            world.clock.advance(by: 1)
+            let token = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.isAlive(token.value.reveal()))
+        }
+    }
+
     @Test(arguments: ["sign_in_required", "store", "clock_skew"])
     func `a server's error cannot pose as one of the library's own`(code: String) async throws {
         try await World.run { world in

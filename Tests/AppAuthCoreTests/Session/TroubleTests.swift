@@ -180,6 +180,28 @@ struct TroubleTests {
         }
     }
 
+    @Test func `where the note cannot be written a token that is still good is handed out`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            let changes = state.changes
+            // The store can be read, and not written to.
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { try await state.freshAccessToken() }
+            await store.begun(2)
+            await store.release()
+            #expect(try await caller.value == token)
+            #expect(world.provider.count(.token) == 1)
+            for await case .refreshFailed(let error) in changes {
+                #expect(error.code == .store)
+                break
+            }
+        }
+    }
+
     @Test func `nobody presents the old token while the new one is not stored`() async throws {
         try await World.run { world in
             let store = TestStore()

@@ -128,8 +128,11 @@ extension Simulation {
         if task.role == .storing { return stored(result, task, memory) }
         guard case .success((var decision, _)) = result else {
             guard case .failure(let error) = result else { return }
-            if case .wanted = update.event { return end(task, .failure(error), in: process, memory) }
-            return keep(update, error, task, process, memory)
+            guard case .wanted = update.event else { return keep(update, error, task, process, memory) }
+            guard memory.unsaved == nil, let token = memory.record.token(for: task.need.parameters),
+                task.need.putsUpWith(token, at: now)
+            else { return end(task, .failure(error), in: process, memory) }
+            return end(task, .success(token), in: process, memory)
         }
         if memory.record.end != nil, case .answered(_, let response, _, _) = update.event { decision.orphan = response }
         switch decision.action {
@@ -145,15 +148,18 @@ extension Simulation {
     private func finish(
         _ task: Task, _ decision: SessionRules.Decision, _ process: SimulatedProcess, _ memory: Memory
     ) {
-        if case .ended = decision.change, memory.record.end == nil {
-            (memory.isGone, memory.looks) = (true, memory.looks + 1)
-        }
+        noteEnd(decision, memory)
         if let orphan = decision.orphan { revoke(orphan) }
         switch decision.action {
         case .handOut(let token): end(task, .success(token), in: process, memory)
         case .fail(let error): end(task, .failure(error), in: process, memory)
         case .present, .lookAgain, .done: end(task, .failure(Self.signInRequired), in: process, memory)
         }
+    }
+
+    private func noteEnd(_ decision: SessionRules.Decision, _ memory: Memory) {
+        guard case .ended? = decision.change, memory.record.end == nil else { return }
+        (memory.isGone, memory.looks) = (true, memory.looks + 1)
     }
 
     private func record(
@@ -176,7 +182,7 @@ extension Simulation {
         if memory.record.end == nil, let kept {
             memory.record = kept
             if kept.end != nil { witness.endedInMemory.insert(kept.id) }
-            if case .failed = update.event, kept.end == nil {
+            if case .failed(_, let failure, _) = update.event, failure.rotatedRefreshToken == nil, kept.end == nil {
                 if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
                 return finish(task, decision, process, memory)
             }
@@ -216,6 +222,7 @@ extension Simulation {
         switch result {
         case .failure(let error): finishStoring(task, .failure(error), memory)
         case .success((let decision, _)):
+            noteEnd(decision, memory)
             if memory.unsaved === task.mine { memory.unsaved = nil }
             store.release(task.mine?.lock)
             if let orphan = decision.orphan { revoke(orphan) }

@@ -19,8 +19,8 @@ actor TestStore: TokenStore {
 
     init(_ record: AuthStateRecord? = nil) { self.record = record }
 
-    /// Somebody else stores another session.
-    func put(_ record: AuthStateRecord) { self.record = record }
+    /// Somebody else stores another session, or removes this one.
+    func put(_ record: AuthStateRecord?) { self.record = record }
 
     /// Refuses everything from now on, or after some more saves; nil ends that.
     func refuse(with error: (any Error)?, after saves: Int = 0) { (refusal, passing) = (error, saves) }

@@ -37,7 +37,7 @@ struct Server: Sendable {
         }
     }
 
-    /// Serves until the task is cancelled; then every connection is closed.
+    /// Serves until ``close()``; then every connection is closed.
     func run(answer: @escaping @Sendable (Request) async throws -> (Reply, Delivery)) async {
         let open = Guarded(0)
         try? await withThrowingDiscardingTaskGroup { group in
@@ -54,7 +54,20 @@ struct Server: Sendable {
                     }
                 }
             }
+            group.cancelAll()
         }
+    }
+
+    /// Takes no further connections, and has ``run(answer:)`` end.
+    ///
+    /// A connection that was accepted and that nobody takes is a trap in NIO. So at first nothing is accepted any more, then
+    /// what is on its way between the event loops arrives, and then the socket is closed.
+    func close() async {
+        let channel = listener.channel
+        try? await channel.setOption(.autoRead, value: false).get()
+        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try? await loop.submit {}.get() }
+        try? await channel.eventLoop.submit {}.get()
+        try? await channel.close().get()
     }
 }
 

@@ -6,6 +6,7 @@ struct DoubleServer: Sendable {
     let origin: String
     let port: Int
     let traffic: Traffic
+    private let server: Server
     private let serving: Task<Void, Never>
 
     /// - Parameters:
@@ -34,11 +35,11 @@ struct DoubleServer: Sendable {
                 }
             }
         }
-        return DoubleServer(origin: origin, port: server.port, traffic: traffic, serving: serving)
+        return DoubleServer(origin: origin, port: server.port, traffic: traffic, server: server, serving: serving)
     }
 
     func stop() async {
-        serving.cancel()
+        await server.close()
         await serving.value
     }
 }

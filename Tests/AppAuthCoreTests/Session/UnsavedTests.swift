@@ -1,0 +1,98 @@
+import AppAuthCore
+import LocalProvider
+import Testing
+
+/// New tokens that the store has refused so far.
+struct UnsavedTests {
+    /// Lets the test say when the time before a further attempt is over.
+    private struct Ticks: Sendable {
+        private let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+
+        init() { (stream, continuation) = AsyncStream.makeStream() }
+
+        func tick() { continuation.yield() }
+
+        func wait() async { for await _ in stream { return } }
+    }
+
+    private func withRefusedTokens(
+        _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Ticks) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            var environment = world.environment
+            environment.sleep = { _ in await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let before = await state.record
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(await state.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            try await body(world, store, state, before, ticks)
+        }
+    }
+
+    @Test func `they are stored after a while, though nobody asks`() async throws {
+        try await withRefusedTokens { _, store, state, before, ticks in
+            ticks.tick()
+            while await state.hasUnsavedTokens { await Task.yield() }
+            let stored = try #require(await store.record)
+            #expect(await stored == state.record && stored.refreshToken != before.refreshToken)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `they are nobody's once the session is gone from the store`(isReplaced: Bool) async throws {
+        try await withRefusedTokens { world, store, state, _, ticks in
+            let other = isReplaced ? await (try world.signIn()).record : nil
+            await store.put(other)
+            let (changes, revocations) = (state.changes, world.provider.count(.revocation))
+            ticks.tick()
+            while await state.hasUnsavedTokens { await Task.yield() }
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await store.record == other)
+            for await change in changes {
+                if case .ended = change { break }
+                Issue.record("expected the end of the session, found \(change)")
+            }
+            await state.settle(atMost: .seconds(60))
+            // Several providers would end what the person has just signed in to, were the old one revoked.
+            #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
+        }
+    }
+
+    @Test func `they are the ones that a sign-out revokes`() async throws {
+        try await withRefusedTokens { world, store, state, before, _ in
+            let record = await state.record
+            #expect(record.refreshToken != before.refreshToken)
+            #expect(await state.revokeTokens().map(\.error) == [nil, nil])
+            #expect(await state.record.refreshToken == record.refreshToken)
+            #expect(!world.provider.isAlive(try #require(record.accessToken).value.reveal()))
+            try await state.forget()
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `who leaves brings them to the store once more`() async throws {
+        try await withRefusedTokens { _, store, state, before, _ in
+            await state.settle(atMost: .seconds(60))
+            #expect(await !state.hasUnsavedTokens)
+            #expect(await store.record?.refreshToken != before.refreshToken)
+        }
+    }
+
+    @Test func `so is the refresh token of an answer that cannot be used`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.editDocument { $0["token_type"] = nil }, at: .token)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .invalidResponse)
+            #expect(await state.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            #expect(world.provider.isAlive(try await state.freshAccessToken(forceRefresh: true).value.reveal()))
+        }
+    }
+}
