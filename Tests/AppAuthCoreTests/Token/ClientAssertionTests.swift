@@ -99,6 +99,20 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test(arguments: [nil, "k-1"])
+    func `an assertion says which key it is signed by, where that has a name`(name: String?) async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = configuration(key)
+        configuration.clients[0].keys[0].kid = name
+        try await World.run(configuration) { world in
+            let own = try ClientKey(pem: key.pem, keyID: name)
+            _ = try await session(world, .privateKeyJWT(keyNamed: "key"), key: own)
+            let sent = try #require(world.provider.log(.token).last?.form["client_assertion"])
+            let header = try JWS(compact: sent).header
+            #expect(header.kid == name)
+        }
+    }
+
     @Test func `another key is invalid_client`() async throws {
         try await World.run(configuration(try SigningKey.generate(.es256))) { world in
             let other = try ClientKey(pem: SigningKey.generate(.es256).pem)
