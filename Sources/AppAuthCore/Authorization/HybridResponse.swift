@@ -38,14 +38,13 @@ extension IDTokenVerifier {
 }
 
 extension IDToken {
-    /// Core §3.3.3.6: the two tokens of one sign-in are of the same issuer and about the same person.
+    /// Core §3.3.3.6: the two tokens of one sign-in are about the same person. Their issuer is the client's provider.
     func requireSamePerson(as other: IDToken?) throws {
         guard let other else { return }
-        guard issuer.isExactly(other.issuer), subject.isExactly(other.subject) else {
+        guard subject.isExactly(other.subject) else {
             throw AuthError(
                 .invalidIDToken, .idToken,
-                "the ID token is refused: expected the 'iss' and 'sub' of the one that came with the code, found others"
-            )
+                "the ID token is refused: expected the 'sub' of the one that came with the code, found another")
         }
     }
 }

@@ -21,16 +21,15 @@ extension AuthorizationResponse {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it said no, and whatever
     ///   fetching the provider's keys throws.
     func grant(verifiedBy verification: IDTokenVerification) async throws -> AuthorizationGrant {
-        guard case .signed(let token) = content else {
-            if case .open(let grant) = content { return grant }
-            throw request.refusal("expected an answer")
+        switch content {
+        case .open(let grant): return grant
+        case .signed(let token):
+            var parameters = FormParameters()
+            for member in try await claims(of: token, verification).members {
+                parameters.append(member.name, member.value.string)
+            }
+            return try request.grant(in: parameters)
         }
-        let claims = try await claims(of: token, verification)
-        var parameters = FormParameters()
-        for member in claims.members where !["aud", "exp", "iat", "nbf", "jti"].contains(member.name) {
-            parameters.append(member.name, member.value.string)
-        }
-        return try request.grant(in: parameters)
     }
 
     /// JARM §2.4: the issuer, the audience, the end, the signature, with an algorithm that the provider names.

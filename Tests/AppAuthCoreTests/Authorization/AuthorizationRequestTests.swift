@@ -90,7 +90,9 @@ struct AuthorizationRequestTests {
         #expect(request.options.claims?["id_token"]?["acr"]?["essential"] == true)
         #expect(request.options.additionalParameters == [.init("x", "y")])
         #expect(request.url.contains("max_age=60&acr_values=a+b"))
-        #expect(refusal { try self.request(with: [.init("max_age", "soon")]) }?.code == .invalidConfiguration)
+        for age in ["soon", "-1"] {
+            #expect(refusal { try self.request(with: [.init("max_age", age)]) }?.code == .invalidConfiguration)
+        }
         #expect(refusal { try self.request(with: [.init("claims", "[]")]) }?.code == .invalidConfiguration)
     }
 
@@ -102,6 +104,26 @@ struct AuthorizationRequestTests {
         // What stands in a fragment never leaves the browser.
         let error = refusal { try self.request(with: [.init("response_mode", "fragment")]) }
         #expect(error?.code == .invalidConfiguration)
+    }
+
+    // Multiple Response Types §5, Core §3.3.2.1.
+    @Test(
+        arguments: [
+            (nil, false), (.query, false), (.jwt, false), (.formPost, true), (.queryJWT, true), (.formPostJWT, true),
+        ] as [(AuthorizationRequest.ResponseMode?, Bool)])
+    func `an ID token beside the code needs openid, and a mode that keeps it out of the fragment`(
+        mode: AuthorizationRequest.ResponseMode?, isTaken: Bool
+    ) throws {
+        var options = AuthorizationRequest.Options()
+        (options.responseType, options.responseMode) = (.codeIDToken, mode)
+        func error(_ scope: [Scope]) throws -> AuthError? {
+            let client = try client()
+            return refusal {
+                try AuthorizationRequest(client: client, redirectURI: redirectURI, scope: scope, options: options)
+            }
+        }
+        #expect(try error([.openID])?.code == (isTaken ? nil : .invalidConfiguration))
+        #expect(try error([.profile])?.code == .invalidConfiguration)
     }
 
     @Test(arguments: [(nil, true), (["query", "form_post"], true), (["query", "fragment"], false), ([], false)])

@@ -77,6 +77,20 @@ struct AuthorizationResponseTests {
         #expect(error.message.contains("'code'"))
     }
 
+    // Core §3.3.2.5.
+    @Test(arguments: ["", "&id_token", "&id_token="])
+    func `where an ID token was asked for beside the code, an answer without one ends the request`(rest: String) throws
+    {
+        let hybrid = try Self.request(promisesIssuer: false) {
+            ($0.responseType, $0.responseMode) = (.codeIDToken, .formPost)
+        }
+        let error = try #require(refusal { try answer("code=c&state=STATE" + rest, to: hybrid) })
+        #expect(error.code == .invalidRedirect)
+        #expect(error.message.contains("'id_token'"))
+        #expect(try answer("code=c&state=STATE&id_token=e30.e30.AA", to: hybrid)?.idToken == Secret("e30.e30.AA"))
+        #expect(try answer("code=c&state=STATE&id_token=e30.e30.AA")?.idToken == nil)
+    }
+
     @Test(arguments: ["state=STATE&error=access_denied&error_description=refus%E9", "code=%&state=STATE"])
     func `an answer of ours that cannot be read ends the request, instead of a wait for ever`(query: String) {
         #expect(refusal { try answer(query) }?.code == .invalidRedirect)
@@ -124,11 +138,15 @@ struct AuthorizationResponseTests {
         return try request.response(fromQuery: query.replacing("STATE", with: request.state.reveal()))
     }
 
-    private static func request(promisesIssuer: Bool) throws -> AuthorizationRequest {
+    private static func request(
+        promisesIssuer: Bool, _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
+    ) throws -> AuthorizationRequest {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.authorization: "https://op.example/authorize"],
             more: ["authorization_response_iss_parameter_supported": .bool(promisesIssuer)])
+        var options = AuthorizationRequest.Options()
+        edit(&options)
         return try AuthorizationRequest(
-            client: Client(id: "a", provider: provider), redirectURI: "http://127.0.0.1:1/callback")
+            client: Client(id: "a", provider: provider), redirectURI: "http://127.0.0.1:1/callback", options: options)
     }
 }

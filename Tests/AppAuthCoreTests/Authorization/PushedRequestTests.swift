@@ -62,6 +62,7 @@ struct PushedRequestTests {
 
     @Test(arguments: [
         Fault.editDocument { $0["request_uri"] = nil }, .editDocument { $0["request_uri"] = "" },
+        .editDocument { $0["request_uri"] = .string("urn:" + String(repeating: "x", count: 2045)) },
         .editDocument { $0["request_uri"] = 1 }, .editDocument { $0["request_uri"] = "urn:a b" },
         .editDocument { $0["expires_in"] = nil }, .editDocument { $0["expires_in"] = "60" },
         .editDocument { $0["expires_in"] = 0 }, .editDocument { $0["expires_in"] = -1 },
@@ -72,10 +73,34 @@ struct PushedRequestTests {
         try await World.run { world in
             let client = try await world.client()
             world.provider.fault(fault, at: .pushedAuthorization)
-            let error = await authError { try await world.authorize(client, options: pushed) }
+            let request = try AuthorizationRequest(client: client, redirectURI: "http://127.0.0.1/cb", options: pushed)
+            let error = await authError { try await request.prepared(in: world.environment) }
             #expect(error?.code == .invalidResponse)
-            #expect(world.provider.count(.authorization) == 0)
             #expect(world.provider.count(.pushedAuthorization) == 1)
+        }
+    }
+
+    @Test func `an error that repeats what was sent shows no secret of it`() async throws {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example",
+            endpoints: [
+                .authorization: "https://op.example/authorize", .pushedAuthorizationRequest: "https://op.example/par",
+            ])
+        let client = Client(id: "c", authentication: .clientSecretPost(Secret("a client secret")), provider: provider)
+        var options = AuthorizationRequest.Options()
+        options.idTokenHint = Secret("e30.e30.AA")
+        let request = try AuthorizationRequest(client: client, redirectURI: "http://127.0.0.1/cb", options: options)
+        let error = await authError { try await request.pushed(in: Environment(transport: Echo())) }
+        #expect(error?.server?.errorDescription == "[redacted] [redacted] [redacted] [redacted]")
+    }
+
+    /// Repeats in its error what it should not.
+    private struct Echo: HTTPTransport {
+        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+            let form = try #require(FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self)))
+            let texts = ["state", "nonce", "id_token_hint", "client_secret"].flatMap(form.values)
+            let json: JSON = ["error": "invalid_request", "error_description": .string(texts.joined(separator: " "))]
+            return HTTPAnswer(HTTPResponse(status: .badRequest), body: Array(json.serialized().utf8))
         }
     }
 

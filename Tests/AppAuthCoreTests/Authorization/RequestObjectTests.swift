@@ -55,8 +55,30 @@ struct RequestObjectTests {
         #expect(try await Self.parameters(of: required.prepared(in: environment).url).values("request").count == 1)
         let free = try request(.init(), .privateKeyJWT(keyNamed: "mine"))
         #expect(try await free.prepared(in: environment).url == free.url)
+        var options = AuthorizationRequest.Options()
+        options.signingKeyName = "mine"
+        let wanted = try await request(options).prepared(in: environment)
+        #expect(try Self.parameters(of: wanted.url).values("request").count == 1)
         let keyless = try request(.init(), requires: true)
         #expect(await authError { try await keyless.prepared(in: environment) }?.code == .invalidConfiguration)
+    }
+
+    @Test func `no parameter of the app's changes what the library says of it, and no two are the same`() async throws {
+        var options = AuthorizationRequest.Options()
+        options.signingKeyName = "mine"
+        options.additionalParameters = ["iss", "aud", "iat", "nbf", "exp", "jti", "x"].map { .init($0, "1") }
+        var claims: [JSON] = []
+        for _ in 0..<2 {
+            let url = try await request(options).signed(in: environment).url
+            claims.append(try DPoPProofTests.part(1, #require(Self.parameters(of: url).values("request").first)))
+        }
+        #expect(claims[0]["iss"]?.string == "c")
+        #expect(claims[0]["aud"]?.string == "https://op.example")
+        #expect(claims[0]["iat"]?.int == 1_750_000_000)
+        #expect(claims[0]["nbf"]?.int == 1_750_000_000)
+        #expect(claims[0]["exp"]?.int == 1_750_000_300)
+        #expect(claims[0]["x"]?.string == "1")
+        #expect(claims[0]["jti"] != "1" && claims[0]["jti"] != claims[1]["jti"])
     }
 
     @Test func `a key of a kind that the provider does not know is refused`() async throws {
@@ -96,10 +118,11 @@ struct RequestObjectTests {
     }
 
     private func request(
-        _ options: AuthorizationRequest.Options, requires: Bool = false, algorithms: [String]? = nil,
+        _ options: AuthorizationRequest.Options, requires: Bool? = nil, algorithms: [String]? = nil,
         _ authentication: ClientAuthentication = .none
     ) throws -> AuthorizationRequest {
-        var more: JSON.Object = ["require_signed_request_object": .bool(requires)]
+        var more = JSON.Object()
+        more["require_signed_request_object"] = requires.map(JSON.bool)
         more["request_object_signing_alg_values_supported"] = algorithms.map { .array($0.map(JSON.string)) }
         let provider = try ProviderMetadata(
             issuer: "https://op.example",

@@ -6,11 +6,12 @@ import LocalProvider
 /// A client at a till, and the person with a device of their own: time passes only while the client waits.
 final class BackchannelDesk: Sendable {
     let world: World
+    private let dpop: DPoPAlgorithm?
     private let slept = Guarded<[Duration]>([])
     private let seen = Guarded<[ApprovalWait.Progress]>([])
     private let plans = Guarded<[Int: @Sendable (World) throws -> Void]>([:])
 
-    init(_ world: World) { self.world = world }
+    init(_ world: World, dpop: DPoPAlgorithm? = nil) { (self.world, self.dpop) = (world, dpop) }
 
     var pauses: [Duration] { slept.withLock { $0 } }
     var progress: [ApprovalWait.Progress] { seen.withLock { $0 } }
@@ -21,7 +22,9 @@ final class BackchannelDesk: Sendable {
     }
 
     func client() async throws -> Client {
-        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/=")))
+        Client(
+            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/=")),
+            provider: try await world.metadata(), dpop: dpop)
     }
 
     func begin(

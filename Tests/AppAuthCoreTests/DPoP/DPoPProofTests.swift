@@ -57,9 +57,9 @@ struct DPoPProofTests {
     }
 
     @Test(arguments: [
-        (400, "", true), (401, #"DPoP error="use_dpop_nonce""#, true), (401, #"dPoP error="use_dpop_nonce""#, true),
-        (401, #"Bearer error="use_dpop_nonce""#, false), (403, #"DPoP error="use_dpop_nonce""#, false),
-        (401, #"DPoP error="invalid_token""#, false),
+        (400, "", true), (401, "", true), (403, "", false), (401, #"DPoP error="use_dpop_nonce""#, true),
+        (401, #"dPoP error="use_dpop_nonce""#, true), (401, #"Bearer error="use_dpop_nonce""#, false),
+        (403, #"DPoP error="use_dpop_nonce""#, false), (401, #"DPoP error="invalid_token""#, false),
     ])
     // fapi2-…-rs-dpop-auth-scheme-case-insensitivity
     func `a server that wants a nonce gets it in the next proof`(status: Int, challenge: String, isDue: Bool) throws {
@@ -70,8 +70,10 @@ struct DPoPProofTests {
         #expect(proof.mustProveAgain(answer, to: request, at: now) == isDue)
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == "n-1")
-        // A server that is not content with its own nonce is not asked for ever.
+        // A server that is not content with its own nonce, or gives none, is not asked for ever.
         #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        let without = Self.answer(status, challenge: challenge, error: "use_dpop_nonce")
+        #expect(!proof.mustProveAgain(without, to: request, at: now))
     }
 
     @Test func `a nonce is its server's own, and the latest counts`() throws {
@@ -85,6 +87,40 @@ struct DPoPProofTests {
         try proof.prove(&there, at: now)
         #expect(try Self.part(1, here.headerFields[.dpop] ?? "")["nonce"]?.string == "n-2")
         #expect(try Self.part(1, there.headerFields[.dpop] ?? "")["nonce"] == nil)
+    }
+
+    @Test(arguments: [
+        ("https", "OP.example:8443", true), ("http", "op.example:8443", false), ("https", "op.example", false),
+    ])
+    func `a server is a scheme, a host and a port`(scheme: String, authority: String, isSame: Bool) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: Self.request, at: now)
+        var request = Self.request
+        (request.scheme, request.authority) = (scheme, authority)
+        try proof.prove(&request, at: now)
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == (isSame ? "n-1" : nil))
+    }
+
+    @Test func `what is known of servers does not grow for ever`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        func learn(_ number: Int) {
+            var request = Self.request
+            request.authority = "\(number).example"
+            _ = proof.mustProveAgain(Self.answer(200, nonce: "n-\(number)"), to: request, at: now)
+        }
+        func nonce(_ number: Int) throws -> String? {
+            var request = Self.request
+            request.authority = "\(number).example"
+            try proof.prove(&request, at: now)
+            return try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string
+        }
+        for number in 1...64 { learn(number) }
+        learn(1)
+        #expect(try nonce(1) == "n-1")
+        #expect(try nonce(64) == "n-64")
+        learn(65)
+        #expect(try nonce(1) == nil)
+        #expect(try nonce(65) == "n-65")
     }
 
     @Test(arguments: ["", "a b", "a\u{22}b", "a\\b", String(repeating: "n", count: 4097)])
@@ -109,6 +145,28 @@ struct DPoPProofTests {
         let other = DPoP(key: try DPoPKey(.es256))
         let near = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
         #expect(!other.mustProveAgain(near, to: request, at: now))
+    }
+
+    @Test func `the latest that a server has said of its time counts`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        for (date, seconds) in [
+            ("Sun, 15 Jun 2025 16:06:40 GMT", 3600), ("Sun, 15 Jun 2025 17:06:40 GMT", 7200), (nil, 7200),
+        ] {
+            _ = proof.mustProveAgain(Self.answer(200, date: date), to: request, at: now)
+            try proof.prove(&request, at: now)
+            #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000 + seconds)
+        }
+    }
+
+    @Test(arguments: [nil, "Tue, 17 Jun 2025 15:06:41 GMT"])
+    func `a time that is not there, or days away, is no reason to prove again`(date: String?) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let answer = Self.answer(400, error: "invalid_dpop_proof", date: date)
+        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        try proof.prove(&request, at: now)
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000)
     }
 
     @Test func `a provider that does not know the algorithm is not asked`() throws {

@@ -1,3 +1,4 @@
+import AppAuth
 import AppAuthCore
 import Foundation
 import HTTPTypes
@@ -53,7 +54,9 @@ struct DPoPSessionTests {
             _ = try await again.freshAccessToken(forceRefresh: true)
             #expect(try await again.userInfo().subject == "248289761001")
             let bytes = try await again.record.encoded()
-            #expect(try AuthStateRecord(decoding: bytes, from: "here").proofKey == state.proof?.key)
+            let read = try AuthStateRecord(decoding: bytes, from: "here")
+            #expect(read.proofKey == state.proof?.key)
+            #expect(read.client.dpop == .es256)
         }
     }
 
@@ -115,6 +118,91 @@ struct DPoPSessionTests {
             #expect(world.provider.count(.token) == 3)
             // That was no end of the session.
             #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `a nonce that comes with the answer to a second request is the next one's`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            let name = try #require(HTTPField.Name("DPoP-Nonce"))
+            world.provider.fault(.status(.badRequest, [name: "a"], json: ["error": "use_dpop_nonce"]), at: .token)
+            world.provider.fault(.editReply { $0.headers[name] = "b" }, at: .token)
+            for _ in 0..<2 { _ = try await state.freshAccessToken(forceRefresh: true) }
+            let nonces = try world.provider.log(.token).suffix(3).map {
+                try DPoPProofTests.part(1, $0.headers[.dpop] ?? "")["nonce"]?.string
+            }
+            #expect(nonces == [nil, "a", "b"])
+        }
+    }
+
+    /// RFC 7523 §3: an assertion is good once.
+    @Test func `a client that signs to authenticate signs anew for the second request`() async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = Self.strict
+        (configuration.clients[0].keys, configuration.clients[0].authentication) = ([key.publicKey], [.privateKeyJWT])
+        configuration.dpopNonce = .required()
+        try await World.run(configuration) { world in
+            var environment = world.environment
+            environment.clientKey = { _ in try ClientKey(pem: key.pem) }
+            let client = Client(
+                id: "demo", authentication: .privateKeyJWT(keyNamed: "mine"), provider: try await world.metadata(),
+                dpop: .es256)
+            let response = try await world.authorize(client, in: environment)
+            _ = try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
+            let sent = world.provider.log(.token).compactMap { $0.form["client_assertion"] }
+            #expect(sent.count == 2 && Set(sent).count == 2)
+        }
+    }
+
+    @Test func `a session of the client's own credentials is bound, and renews itself so`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = true }
+        try await World.run(configuration) { world in
+            let client = Client(
+                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret")),
+                provider: try await world.metadata(), dpop: .es256)
+            let store = MemoryTokenStore()
+            let state = try await AuthState(
+                presenting: .clientCredentials(), as: client, store: store, environment: world.environment)
+            try await expectBound(state, in: store, world)
+        }
+    }
+
+    @Test func `a session that was approved on another device is bound`() async throws {
+        try await World.run(Self.strict) { world in
+            let (desk, store) = (DeviceDesk(world), MemoryTokenStore())
+            var signIn = desk.signIn
+            signIn.dpop = .es256
+            desk.plan(duringPause: 1) { try await $0.decide() }
+            try await expectBound(try await signIn.run(store: store), in: store, world)
+        }
+    }
+
+    @Test func `a session that was approved on the person's own device is bound`() async throws {
+        var configuration = Self.strict
+        configuration.clients[1].requiresDPoP = true
+        try await World.run(configuration) { world in
+            let (desk, store) = (BackchannelDesk(world, dpop: .es256), MemoryTokenStore())
+            let authentication = try await desk.begin()
+            desk.plan(duringPause: 1) { try $0.decide() }
+            try await expectBound(try await desk.signIn(authentication, store: store), in: store, world)
+        }
+    }
+
+    /// The session goes on with the same key, also where it is taken up again.
+    private func expectBound(_ state: AuthState, in store: MemoryTokenStore, _ world: World) async throws {
+        #expect(try await state.freshAccessToken().type == .dpop)
+        let again = try #require(try await AuthState(restoring: store, environment: world.environment))
+        #expect(again.proof?.key == state.proof?.key)
+        #expect(try await again.freshAccessToken(forceRefresh: true).type == .dpop)
+    }
+
+    @Test func `a stored key of a kind that is not known is refused`() async throws {
+        try await World.run(Self.strict) { world in
+            let text = String(decoding: try await world.signIn(world.bound()).record.encoded(), as: UTF8.self)
+            let damaged = text.replacing(#""algorithm":"ES256""#, with: #""algorithm":"XS256""#)
+            #expect(damaged != text)
+            #expect(refusal { try AuthStateRecord(decoding: Array(damaged.utf8), from: "here") }?.code == .store)
         }
     }
 

@@ -20,6 +20,14 @@ struct AuthenticationDemandTests {
         #expect(demand.maxAge == age)
     }
 
+    @Test func `it may stand in any of several fields`() throws {
+        var response = HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Basic realm="x""#])
+        response.headerFields.append(
+            HTTPField(
+                name: .wwwAuthenticate, value: #"Bearer error="insufficient_user_authentication", max_age="5""#))
+        #expect(HTTPAnswer(response, body: []).authenticationDemand?.maxAge == 5)
+    }
+
     @Test(arguments: [
         (401, #"Bearer error="invalid_token", acr_values="a""#),
         (403, #"Bearer error="insufficient_user_authentication""#),

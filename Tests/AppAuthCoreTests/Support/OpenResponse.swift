@@ -6,4 +6,10 @@ extension AuthorizationResponse {
         guard case .open(let grant) = content else { return Secret("") }
         return grant.code
     }
+
+    /// The ID token beside the code of an answer that is not signed.
+    var idToken: Secret? {
+        guard case .open(let grant) = content else { return nil }
+        return grant.idToken
+    }
 }

@@ -63,6 +63,21 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test func `client_secret_jwt signs by an algorithm that the provider knows, or not at all`() async throws {
+        for (known, algorithm) in [("HS512", "HS512"), ("ES256", nil)] {
+            try await World.run(configuration()) { world in
+                world.provider.fault(
+                    .editDocument { $0["token_endpoint_auth_signing_alg_values_supported"] = [.string(known)] },
+                    at: .openIDConfiguration)
+                let error = await authError { try await session(world, .clientSecretJWT(Secret(Self.secret))) }
+                let sent = world.provider.log(.token).compactMap { $0.form["client_assertion"] }
+                let algorithms = try sent.map { try JWS(compact: $0).header.alg }
+                #expect(algorithms == [algorithm].compactMap(\.self))
+                #expect((error?.code == .invalidConfiguration) == (algorithm == nil))
+            }
+        }
+    }
+
     // oidcc-client-test-private-key-jwt
     @Test(arguments: SignatureAlgorithm.allCases)
     func `private_key_jwt signs with every kind of key, as the provider knows it`(
@@ -81,6 +96,20 @@ struct ClientAssertionTests {
             world.clock.advance(by: 24 * 3600)
             _ = try await state.freshAccessToken()
             #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test(arguments: [nil, "k-1"])
+    func `an assertion says which key it is signed by, where that has a name`(name: String?) async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = configuration(key)
+        configuration.clients[0].keys[0].kid = name
+        try await World.run(configuration) { world in
+            let own = try ClientKey(pem: key.pem, keyID: name)
+            _ = try await session(world, .privateKeyJWT(keyNamed: "key"), key: own)
+            let sent = try #require(world.provider.log(.token).last?.form["client_assertion"])
+            let header = try JWS(compact: sent).header
+            #expect(header.kid == name)
         }
     }
 
@@ -143,6 +172,22 @@ struct ClientAssertionTests {
                 #expect(try JSON(parsing: JWS(compact: sent).payload)["aud"]?.string == world.provider.url(endpoint))
             }
         }
+    }
+
+    @Test(
+        arguments: [
+            (["client_secret_jwt", "client_secret_post", "client_secret_basic"], "client_secret_basic"),
+            (["client_secret_jwt", "client_secret_post"], "client_secret_post"),
+            (["client_secret_jwt"], "client_secret_jwt"), (["private_key_jwt"], "client_secret_basic"),
+            (nil, "client_secret_basic"),
+        ] as [([String]?, String)])
+    func `a secret alone is sent by Basic, unless the provider knows others alone`(
+        methods: [String]?, method: String
+    ) throws {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [:],
+            more: methods.map { ["token_endpoint_auth_methods_supported": .array($0.map { .string($0) })] } ?? [:])
+        #expect(ClientAuthentication.secret(Secret("s"), for: provider).method == method)
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import AppAuthCore
+import HTTPTypes
 import JOSE
 import Testing
 
@@ -11,11 +12,86 @@ struct MutualTLSTests {
             #expect(try client.require(.token).string == "https://mtls.op.example/token")
             #expect(try client.require(.userInfo).string == "https://op.example/userinfo")
             #expect(client[.revocation]?.string == "https://mtls.op.example/revoke")
-            #expect(client[.introspection] == nil)
+            #expect(client[.userInfo]?.string == "https://op.example/userinfo")
+            #expect(client[.registration] == nil)
         }
         let bound = try client(.clientSecretBasic(Secret("s")), bindsTokensToCertificate: true)
         #expect(try bound.require(.token).string == "https://mtls.op.example/token")
         #expect(try client(.none).require(.token).string == "https://op.example/token")
+    }
+
+    @Test func `every request of such a client goes to the place for it`() async throws {
+        let endpoints: [ProviderMetadata.Endpoint] = [
+            .token, .userInfo, .revocation, .introspection, .deviceAuthorization, .pushedAuthorizationRequest,
+            .backchannelAuthentication,
+        ]
+        var aliases = JSON.Object()
+        for endpoint in endpoints {
+            aliases[endpoint.rawValue] = .string("https://mtls.op.example/" + endpoint.rawValue)
+        }
+        let usual =
+            endpoints.map { ($0, "https://op.example/" + $0.rawValue) } + [(.authorization, "https://op.example")]
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: Dictionary(uniqueKeysWithValues: usual),
+            more: ["mtls_endpoint_aliases": .object(aliases)])
+        let client = Client(id: "c", authentication: .tlsClientAuth, provider: provider)
+        let host = Host()
+        let environment = Environment(transport: host)
+        let token = AccessToken(value: Secret("a"), received: .current, lifetime: nil)
+        let state = AuthState(
+            record: try AuthStateRecord(client: client, accessToken: token, refreshToken: Secret("r")),
+            store: MemoryTokenStore(), environment: environment)
+        _ = await authError { try await state.userInfo() }
+        _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+        _ = await state.revokeTokens()
+        _ = await authError {
+            try await IntrospectionRequest(of: Secret("a"), as: client).send(in: environment)
+        }
+        _ = await authError { try await DeviceAuthorizationRequest(client: client).send(in: environment) }
+        _ = await authError {
+            try await AuthorizationRequest(client: client, redirectURI: "http://127.0.0.1/cb").pushed(in: environment)
+        }
+        _ = await authError {
+            try await BackchannelAuthenticationRequest(client: client, hint: .login("a")).send(in: environment)
+        }
+        _ = await authError {
+            try await TokenExchangeRequest(of: SecurityToken(Secret("a"), kind: .accessToken))
+                .send(as: client, in: environment)
+        }
+        let names = [
+            "userinfo_endpoint", "token_endpoint", "revocation_endpoint", "revocation_endpoint",
+            "introspection_endpoint", "device_authorization_endpoint", "pushed_authorization_request_endpoint",
+            "backchannel_authentication_endpoint", "token_endpoint",
+        ]
+        #expect(host.asked.withLock { $0 } == names.map { "https://mtls.op.example/" + $0 })
+        // §2: the certificate says who it is only together with the id.
+        #expect(host.clients.withLock { $0 } == Array(repeating: "c", count: names.count - 1))
+    }
+
+    /// Refuses everything, and keeps where it was asked.
+    private struct Host: HTTPTransport {
+        let asked = Guarded<[String]>([])
+        let clients = Guarded<[String]>([])
+
+        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+            let request = exchange.request
+            asked.withLock { $0.append("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")") }
+            let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
+            clients.withLock { $0 += form?.values("client_id") ?? [] }
+            return HTTPAnswer(HTTPResponse(status: .badRequest), body: [])
+        }
+    }
+
+    @Test func `a provider says whether it binds tokens to certificates (§3.3)`() throws {
+        func binds(_ value: JSON?) throws -> Bool {
+            var more = JSON.Object()
+            more["tls_client_certificate_bound_access_tokens"] = value
+            return try ProviderMetadata(issuer: "https://op.example", endpoints: [:], more: more)
+                .bindsAccessTokensToCertificates
+        }
+        #expect(try binds(true))
+        #expect(try !binds(false))
+        #expect(try !binds(nil))
     }
 
     @Test func `the browser goes where all go`() throws {

@@ -1,0 +1,136 @@
+import AppAuthCore
+import Foundation
+import HTTPTypes
+import JOSE
+import Testing
+
+/// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM) §2.4: which signed answers get as far as the exchange.
+struct SignedResponseTests {
+    private let signer: Signer
+
+    init() throws { signer = try Signer() }
+
+    @Test(arguments: [AuthorizationRequest.ResponseMode.jwt, .queryJWT, .formPostJWT])
+    func `an answer that the provider has signed is exchanged`(mode: AuthorizationRequest.ResponseMode) async throws {
+        let host = try Host(signer)
+        #expect(try await exchange(request(mode), at: host)?.code == .invalidGrant)
+        #expect(host.codes.withLock { $0 } == ["SplxlOBeZQQYbYS6WxSbIA"])
+    }
+
+    @Test(
+        arguments: [
+            ("iss", "https://other.example"), ("iss", nil), ("aud", "other"), ("aud", nil), ("exp", nil),
+            ("code", nil), ("exp", "soon"),
+        ] as [(String, JSON?)])
+    func `one that lacks something, or is for somebody else, is refused`(name: String, value: JSON?) async throws {
+        let host = try Host(signer)
+        let error = try await exchange(request(), at: host) { $0[name] = value }
+        #expect(error?.code == .invalidRedirect)
+        #expect(error?.message.contains("'\(name)'") == true)
+        #expect(host.codes.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: [(-59, true), (-60, false)])
+    func `its end counts, with a minute for the clocks`(seconds: Int, isTaken: Bool) async throws {
+        let end = Int(Signer.now.timeIntervalSince1970) + seconds
+        let error = try await exchange(request(), at: Host(signer)) { $0["exp"] = .number(.init(end)) }
+        #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
+    }
+
+    @Test(
+        arguments: [
+            (["ES256"], ["RS256"], true), (["PS256"], ["ES256"], false), (nil, ["ES256"], true),
+            (nil, ["RS256"], false),
+            (nil, nil, false),
+        ] as [([String]?, [String]?, Bool)])
+    func `its algorithm is one that the provider names, for ID tokens where it names none for answers`(
+        answers: [String]?, idTokens: [String]?, isTaken: Bool
+    ) async throws {
+        let request = try request(answers: answers, idTokens: idTokens)
+        let error = try await exchange(request, at: Host(signer))
+        #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
+    }
+
+    @Test func `one that somebody else has signed is refused, also where it says no`() async throws {
+        let host = try Host(Signer())
+        #expect(try await exchange(request(), at: host)?.code == .invalidRedirect)
+        let refusal = try await exchange(request(), at: host) { $0["error"] = "access_denied" }
+        #expect(refusal?.code == .invalidRedirect)
+        let signed = try await exchange(request(), at: Host(signer)) { $0["error"] = "access_denied" }
+        #expect(signed?.code == .accessDenied)
+    }
+
+    @Test func `where none was asked for it is no answer, and where one was nothing else is`() throws {
+        let (open, signed) = (try request(nil), try request())
+        #expect(try open.response(fromQuery: "response=" + answer(to: open).reveal()) == nil)
+        let error = refusal { try signed.response(fromQuery: "code=c&state=" + signed.state.reveal()) }
+        #expect(error?.code == .invalidRedirect)
+        #expect(try open.response(fromQuery: "code=c&state=" + open.state.reveal()) != nil)
+    }
+
+    @Test func `the answer to another request is no answer`() throws {
+        let (request, other) = (try request(), try request())
+        #expect(try request.response(fromQuery: "response=" + answer(to: other).reveal()) == nil)
+        #expect(try request.response(fromQuery: "response=" + answer(to: request).reveal()) != nil)
+    }
+
+    /// The error that a signed answer ends with: the host's own if it got the code.
+    private func exchange(
+        _ request: AuthorizationRequest, at host: Host, _ edit: (inout JSON.Object) -> Void = { _ in }
+    ) async throws -> AuthError? {
+        let token = try answer(to: request, edit).reveal()
+        let response = try #require(try request.response(fromQuery: "response=" + token))
+        let environment = Environment(transport: host, now: { Moment(wall: Signer.now) })
+        return await authError {
+            try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
+        }
+    }
+
+    private func answer(
+        to request: AuthorizationRequest, _ edit: (inout JSON.Object) -> Void = { _ in }
+    ) throws -> Secret {
+        try signer.token(typ: nil) { claims in
+            claims = [
+                "iss": .string(Signer.issuer), "aud": "s6BhdRkqt3", "code": "SplxlOBeZQQYbYS6WxSbIA",
+                "exp": .number(.init(Int(Signer.now.timeIntervalSince1970) + 600)),
+                "state": .string(request.state.reveal()),
+            ]
+            edit(&claims)
+        }
+    }
+
+    private func request(
+        _ mode: AuthorizationRequest.ResponseMode? = .jwt, answers: [String]? = ["ES256"], idTokens: [String]? = nil
+    ) throws -> AuthorizationRequest {
+        var more = JSON.Object()
+        more["authorization_signing_alg_values_supported"] = answers.map { .array($0.map(JSON.string)) }
+        more["id_token_signing_alg_values_supported"] = idTokens.map { .array($0.map(JSON.string)) }
+        let provider = try ProviderMetadata(
+            issuer: Signer.issuer,
+            endpoints: [
+                .authorization: Signer.issuer + "/authorize", .token: Signer.issuer + "/token",
+                .keys: Signer.issuer + "/keys",
+            ], more: more)
+        var options = AuthorizationRequest.Options()
+        options.responseMode = mode
+        return try AuthorizationRequest(
+            client: Client(id: "s6BhdRkqt3", provider: provider), redirectURI: "http://127.0.0.1/cb", options: options)
+    }
+
+    /// Has a signer's keys, and refuses every code.
+    private struct Host: HTTPTransport {
+        let keys: JSON
+        let codes = Guarded<[String]>([])
+
+        init(_ signer: Signer) throws { keys = ["keys": [signer.jwk()]] }
+
+        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+            guard exchange.request.path == "/token" else {
+                return HTTPAnswer(HTTPResponse(status: .ok), body: Array(keys.serialized().utf8))
+            }
+            let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
+            codes.withLock { $0 += form?.values("code") ?? [] }
+            return HTTPAnswer(HTTPResponse(status: .badRequest), body: Array(#"{"error":"invalid_grant"}"#.utf8))
+        }
+    }
+}
