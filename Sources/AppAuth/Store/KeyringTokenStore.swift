@@ -64,9 +64,10 @@ public struct KeyringTokenStore: TokenStore {
     ) async throws -> Result {
         try await ask(entry(account: account)) { service, commitment in
             do { return try self.change(service, commitment, change) } catch let error as AuthError
-                where error.storeProblem == .locked && mayPrompt
+                where error.storeProblem == .locked && mayPrompt && !commitment.isMade
             {
-                // The person is asked while nobody is kept waiting by the lock.
+                // The person is asked while nobody is kept waiting by the lock; and not if it was locked only after the
+                // commitment, since no limit would end that wait.
                 if try service.read(asking: true) == nil { try service.prepare(asking: true) }
                 return try self.change(service, commitment, change)
             }
