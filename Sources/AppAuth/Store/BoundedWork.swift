@@ -46,6 +46,9 @@ final class Commitment: Sendable {
         }
     }
 
+    /// Whether the caller waits for the end, however long it takes.
+    var isMade: Bool { state.withLock { $0 == .made } }
+
     /// - Returns: Whether the work is left alone.
     fileprivate func abandon() -> Bool {
         state.withLock { state in

@@ -1,5 +1,6 @@
 public import AppAuthCore
 internal import Glibc
+internal import JOSE
 
 /// Keeps a session in a file that only its owner can read, for all processes that know its path.
 ///
@@ -7,6 +8,9 @@ internal import Glibc
 /// crash, a full disk or a power cut the file holds the old session or the new one, whole. The file has mode 0600;
 /// folders that are missing are made with 0700, others stay as they are. A symbolic link, a file of another user and
 /// whatever is no session are refused with an error that names the file, and are neither overwritten nor removed.
+///
+/// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call
+/// fails; the store, and whatever copy of it, then makes up for it before it confirms anything else.
 ///
 /// Beside it lies its lock, `NAME.lock`, which is empty and stays.
 ///
@@ -16,6 +20,12 @@ internal import Glibc
 public struct FileTokenStore: TokenStore {
     /// The file.
     public let path: String
+    /// In bytes. Far above what may come: the provider's metadata, its keys, and the answers of the token endpoint that
+    /// are kept together, each of a megabyte at most.
+    package var largestRecord = 64 << 20
+    /// How a folder is synchronised: fsync(2).
+    package var synchroniseFolder: @Sendable (Int32) -> Int32 = { fsync($0) }
+    private let isUnsafe = Guarded(false)
 
     /// Names a file; nothing is read or made yet.
     public init(path: String) { self.path = path }
@@ -33,8 +43,8 @@ public struct FileTokenStore: TokenStore {
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await onThread(named: "appauth-store") { [file, lock] in
-            try Folder(of: path, place: place).make()
+        try await onThread(named: "appauth-store") { [file, folder, lock] in
+            try folder.make()
             let held = try lock.hold(.session)
             defer { held.release() }
             return try file.update(change)
@@ -43,10 +53,13 @@ public struct FileTokenStore: TokenStore {
 
     /// Waits for whoever refreshes, in this process or another.
     public func refreshLock() async throws -> RefreshLock {
-        try Folder(of: path, place: place).make()
+        try folder.make()
         return try await lock.refreshLock()
     }
 
-    private var file: SessionFile { SessionFile(path: path, place: place) }
+    private var file: SessionFile {
+        SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
+    }
+    private var folder: Folder { Folder(of: path, place: place, synchronise: synchroniseFolder) }
     private var lock: LockFile { LockFile(path: path + ".lock", place: place) }
 }

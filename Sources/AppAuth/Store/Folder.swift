@@ -6,8 +6,13 @@ struct Folder: Sendable {
     let path: String
     /// The store, for messages.
     let place: String
+    /// fsync(2), for its descriptor.
+    private let fsync: @Sendable (Int32) -> Int32
 
-    init(of file: String, place: String) { (path, self.place) = (Self.parent(of: file), place) }
+    init(of file: String, place: String, synchronise fsync: @escaping @Sendable (Int32) -> Int32 = { Glibc.fsync($0) })
+    {
+        (path, self.place, self.fsync) = (Self.parent(of: file), place, fsync)
+    }
 
     private static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
@@ -26,7 +31,7 @@ struct Folder: Sendable {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
                 throw AuthError.store(place, "has no folder, and none can be made", errno: errno)
             }
-            try Folder(of: folder, place: place).synchronise()
+            try Folder(of: folder, place: place, synchronise: fsync).synchronise()
         }
     }
 

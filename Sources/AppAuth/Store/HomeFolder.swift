@@ -3,7 +3,8 @@ internal import Glibc
 
 /// The person's home folder.
 enum HomeFolder {
-    /// `$HOME`, else what the system's list of users says.
+    /// `$HOME`, else what the system's list of users says. In this order: a sandbox or a container names a home in `$HOME`
+    /// that can be written to, and the one on the list is often not there.
     ///
     /// - Parameter place: The store, for the error.
     static func path(for place: String) throws -> String {

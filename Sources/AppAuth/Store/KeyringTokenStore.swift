@@ -7,6 +7,10 @@ internal import JOSE
 /// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
 /// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
 ///
+/// The lock that keeps two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`, whatever
+/// `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` say. Programs of one session bus that have different homes, for example one from
+/// a snap and one that is not, have different locks: each of them needs an account of its own.
+///
 /// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
 /// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
 /// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``. None of them
@@ -64,9 +68,10 @@ public struct KeyringTokenStore: TokenStore {
     ) async throws -> Result {
         try await ask(entry(account: account)) { service, commitment in
             do { return try self.change(service, commitment, change) } catch let error as AuthError
-                where error.storeProblem == .locked && mayPrompt
+                where error.storeProblem == .locked && mayPrompt && !commitment.isMade
             {
-                // The person is asked while nobody is kept waiting by the lock.
+                // The person is asked while nobody is kept waiting by the lock; and not if it was locked only after the
+                // commitment, since no limit would end that wait.
                 if try service.read(asking: true) == nil { try service.prepare(asking: true) }
                 return try self.change(service, commitment, change)
             }
@@ -140,8 +145,8 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// One file for the session whatever the environment: in the home folder, and not where `XDG_STATE_HOME` or
-    /// `XDG_RUNTIME_DIR` point, since those differ between a desktop and a cron job, and two locks are none.
+    /// One file for the session in the home folder, and not where `XDG_STATE_HOME` or `XDG_RUNTIME_DIR` point, since
+    /// those differ between a desktop and a cron job, and two locks are none.
     private var lock: LockFile {
         get throws {
             let key = "\(application.utf8.count) \(application)\(account)"

@@ -20,50 +20,47 @@ struct LockFile: Sendable {
     /// The store, for messages.
     let place: String
 
-    /// A lock that is held until it is released, once.
-    struct Held: Sendable {
-        fileprivate let descriptor: Int32
-
-        func release() { close(descriptor) }
-    }
-
-    /// Waits for the refresh lock; its thread is the one that waits.
+    /// Waits for the refresh lock; a thread of its own is the one that waits, if another process has it.
     func refreshLock() async throws -> RefreshLock {
-        let descriptor = try open()
-        // Nobody has it, as a rule: then no thread is needed.
-        if shims_try_lock_byte(descriptor, off_t(Purpose.refresh.rawValue)) == 0 {
-            return RefreshLock { close(descriptor) }
+        let turn = try await RefreshQueues.queue(for: path).wait()
+        let (descriptor, file) = try open()
+        let lock = RefreshLock {
+            file.release()
+            turn.release()
         }
+        // Nobody has it, as a rule: then no thread is needed.
+        if shims_try_lock_byte(descriptor, off_t(Purpose.refresh.rawValue)) == 0 { return lock }
         return try await onThreadUnlessCancelled(named: "appauth-lock") {
-            let held = try wait(for: .refresh, descriptor)
-            return RefreshLock { held.release() }
+            try wait(for: .refresh, descriptor)
+            return lock
         }
     }
 
     /// Waits for a lock, on the caller's thread.
-    func hold(_ purpose: Purpose) throws -> Held { try wait(for: purpose, open()) }
-
-    private func wait(for purpose: Purpose, _ descriptor: Int32) throws -> Held {
-        let error = shims_lock_byte(descriptor, off_t(purpose.rawValue))
-        guard error == 0 else {
-            close(descriptor)
-            throw failure("cannot be locked", error)
-        }
-        return Held(descriptor: descriptor)
+    func hold(_ purpose: Purpose) throws -> RefreshLock {
+        let (descriptor, lock) = try open()
+        try wait(for: purpose, descriptor)
+        return lock
     }
 
-    private func open() throws -> Int32 {
+    private func wait(for purpose: Purpose, _ descriptor: Int32) throws {
+        let error = shims_lock_byte(descriptor, off_t(purpose.rawValue))
+        guard error == 0 else { throw failure("cannot be locked", error) }
+    }
+
+    /// Opens the file, and says who closes it: from the beginning it has an owner, whatever becomes of those who wait.
+    private func open() throws -> (descriptor: Int32, lock: RefreshLock) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw failure("cannot be locked", errno) }
+        let lock = RefreshLock { close(descriptor) }
         var status = stat()
         // A lock of somebody else's could be held against us for ever.
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
-            close(descriptor)
             throw AuthError(
                 .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user",
                 outcome: .notSent)
         }
-        return descriptor
+        return (descriptor, lock)
     }
 
     private func failure(_ what: String, _ error: Int32) -> AuthError {

@@ -1,13 +1,17 @@
 internal import AppAuthCore
 internal import Glibc
+internal import JOSE
 
 /// The file of a ``FileTokenStore``: how it is read and replaced, by whoever holds the lock.
 struct SessionFile: Sendable {
     let path: String
     /// The store, for messages.
     let place: String
-
-    private static let largestRecord = 1 << 20
+    /// In bytes; for reading and for writing, so that whatever is written can be read again.
+    let largestRecord: Int
+    let folder: Folder
+    /// Whether there is a change that a power cut could still undo, since the folder was not synchronised after it.
+    let isUnsafe: Guarded<Bool>
 
     /// What is being written. A process that dies leaves it behind; the next to hold the lock removes it.
     private var new: String { path + ".new" }
@@ -18,14 +22,25 @@ struct SessionFile: Sendable {
         let old = try read()  // refuses what is no session
         var record = old
         let result = try change(&record)
-        guard record != old else { return result }
+        guard record != old else {
+            // Who stored this was told that it failed, and asks again.
+            if isUnsafe.withLock({ $0 }) { try secure() }
+            return result
+        }
         if let record {
             try write(record.encoded())
         } else {
             guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
-            try folder.synchronise()
+            try secure()
         }
         return result
+    }
+
+    /// A name that is new or gone is safe when the folder is.
+    private func secure() throws {
+        isUnsafe.withLock { $0 = true }
+        try folder.synchronise()
+        isUnsafe.withLock { $0 = false }
     }
 
     /// The session; nil if there is no file.
@@ -40,7 +55,7 @@ struct SessionFile: Sendable {
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
-        guard status.st_size <= Self.largestRecord else { throw refusal("is too large for a session") }
+        guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
         // Whoever opened the file to others since: tokens are nobody else's.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
@@ -49,19 +64,22 @@ struct SessionFile: Sendable {
 
     private func contents(of descriptor: Int32, count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: min(max(count, 1), Self.largestRecord))
+        var buffer = [UInt8](repeating: 0, count: min(max(count, 1), largestRecord))
         while true {
             let taken = Glibc.read(descriptor, &buffer, buffer.count)
             if taken < 0, errno == EINTR { continue }
             guard taken >= 0 else { throw failure("cannot be read") }
             guard taken > 0 else { return bytes }
             bytes += buffer[..<taken]
-            guard bytes.count <= Self.largestRecord else { throw refusal("is too large for a session") }
+            guard bytes.count <= largestRecord else { throw refusal("is too large for a session") }
         }
     }
 
     /// Writes beside the file, and puts what is written in its place.
     private func write(_ bytes: [UInt8]) throws {
+        guard bytes.count <= largestRecord else {
+            throw refusal("can take \(largestRecord) bytes, and the session has \(bytes.count)")
+        }
         do {
             try writeNew(bytes)
             guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
@@ -69,7 +87,7 @@ struct SessionFile: Sendable {
             unlink(new)
             throw error
         }
-        try folder.synchronise()
+        try secure()
     }
 
     private func writeNew(_ bytes: [UInt8]) throws {
@@ -85,8 +103,6 @@ struct SessionFile: Sendable {
         }
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
-
-    private var folder: Folder { Folder(of: path, place: place) }
 
     private func failure(_ what: String) -> AuthError { .store(place, what, errno: errno) }
 

@@ -26,14 +26,16 @@ extension TokenStore {
     /// store refuses it with ``StoreProblem/moving``.
     ///
     /// - Returns: Whether a session was moved.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session;
-    ///   `CancellationError`. Nothing is lost then: a further call goes on.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session, or if it has
+    ///   this one, be it a copy or the same place under another name; `CancellationError`. Nothing is lost then: a further
+    ///   call goes on.
     @discardableResult
     public func moveSession(to target: some TokenStore) async throws -> Bool {
         guard place != target.place else { return false }
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
         if here == nil, there?.move != .arriving(from: place) { return false }
+        if let here, let there, here.id == there.id { try refuseTwin(here, of: there, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
@@ -45,6 +47,20 @@ extension TokenStore {
             case .ended(let hasMoved): return hasMoved
             }
         }
+    }
+
+    /// The session may be in both on its way, but not otherwise. Where both are one place, by a link or a relative path,
+    /// its lock would be waited for by the one who has it.
+    private func refuseTwin(
+        _ here: AuthStateRecord, of there: AuthStateRecord, in target: some TokenStore
+    ) throws {
+        let isArriving = there.move == .arriving(from: place) && here.move == nil
+        let hasLeft = here.move == .leaving(to: target.place) && here.move != there.move
+        guard !isArriving, !hasLeft else { return }
+        throw AuthError(
+            .store, .store,
+            "\(target.place) has this session already: it is \(place) under another name, or a copy of it",
+            outcome: .notSent)
     }
 
     private func nextStep(to target: some TokenStore) async throws -> Step {

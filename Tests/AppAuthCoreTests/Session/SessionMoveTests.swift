@@ -157,6 +157,34 @@ struct SessionMoveTests {
         #expect(await target.load() == other)
     }
 
+    @Test(
+        .timeLimit(.minutes(1)), arguments: [nil, AuthStateRecord.Move.leaving(to: "third"), .arriving(from: "third")])
+    func `one place under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
+        async throws
+    {
+        var record = try record()
+        record.move = move
+        await source.put(record)
+        let error = await authError { [source] in
+            let nothing = Interruption(after: 0) {}
+            return try await InterruptedStore(base: source, place: "here", interruption: nothing)
+                .moveSession(to: InterruptedStore(base: source, place: "there", interruption: nothing))
+        }
+        #expect(error?.code == .store && error?.isTemporary == false, "\(String(describing: error))")
+        #expect(error?.message.contains("another name") == true)
+        #expect(await source.load() == record)
+        try await source.refreshLock().release()
+    }
+
+    @Test func `a copy that somebody has made is no place to move to`() async throws {
+        let record = try record()
+        await source.put(record)
+        await target.put(record)
+        await #expect(throws: AuthError.self) { try await move() }
+        #expect(await source.load() == record)
+        #expect(await target.load() == record)
+    }
+
     @Test(arguments: 1...3)
     func `a new sign-in in the other store wins over what is arriving there`(step: Int) async throws {
         let (mine, other) = (try record(), try record("other"))

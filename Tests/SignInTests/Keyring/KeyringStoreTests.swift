@@ -133,6 +133,30 @@ struct KeyringStoreTests {
         }
     }
 
+    @Test(arguments: ["save", "remove"])
+    func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
+        async throws
+    {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", with: bus)
+                let lock =
+                    "dbus-send --session --print-reply --dest=org.freedesktop.secrets /org/freedesktop/secrets"
+                    + " org.freedesktop.Secret.Service.Lock"
+                    + " array:objpath:/org/freedesktop/secrets/collection/login >/dev/null"
+                let arguments = ["change", lock] + (change == "remove" ? ["remove"] : [])
+                let program = try BuiltProducts.path("keyring-program")
+                let found = try await desk.start([program], arguments, bus).outcome().result()
+                // Whoever asks gets "dismissed": there is no display to ask on.
+                try expect(found, "locked", isTemporary: true)
+            }
+            try await desk.withKeyring(.unlocked) { bus in
+                let kept = try await desk.keyringProgram("load", with: bus)
+                #expect(kept["session"]?.string == "client")
+            }
+        }
+    }
+
     private func expect(
         _ found: JSON, _ problem: String, isTemporary: Bool, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {

@@ -8,6 +8,7 @@ import JOSE
 ///
 ///     keyring-program conformance
 ///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
+///     keyring-program change COMMAND [remove]      (runs the command in the middle of a change)
 ///     keyring-program choose FILE
 ///     keyring-program move FILE|- [--die-after CHANGES]      (- moves it from the keyring to the file `moved`)
 ///
@@ -64,6 +65,13 @@ enum Main {
         case "restart":
             _ = try await store.load()
             guard system(arguments[1]) == 0 else { return ["error": "the command failed"] }
+        case "change":
+            let isAbsent = arguments.count > 2
+            let record = isAbsent ? nil : try Self.record("changed")
+            try await store.update { [command = arguments[1]] stored in
+                stored = record
+                if system(command) != 0 { throw CommandFailure() }
+            }
         case "choose":
             let choice = try await store.orElse(FileTokenStore(path: arguments[1]))
             return [
@@ -91,6 +99,8 @@ enum Main {
             refreshToken: Secret(String(repeating: "r", count: 10_000)))
     }
 }
+
+struct CommandFailure: Error {}
 
 /// How many changes of stores this process lives to see.
 final class Life: Sendable {

@@ -1,0 +1,56 @@
+import AppAuth
+import AppAuthCore
+import JOSE
+import Testing
+
+/// What waits for a lock that another process holds, and what is left of those who have gone.
+@Suite(.timeLimit(.minutes(1)))
+struct LockFileTests {
+    @Test func `who is cancelled before the wait begins leaves nothing open`() async throws {
+        let folder = try StoreFolder()
+        try await folder.withForeignLock {
+            for _ in 0..<20 {
+                let waiter = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return try await folder.store.refreshLock()
+                }
+                await #expect(throws: CancellationError.self) { _ = try await waiter.value }
+            }
+            #expect(folder.openLocks == 1)
+        }
+        #expect(folder.openLocks == 0)
+    }
+
+    @Test func `of those who have left while another process has the lock, one file at most stays open`() async throws {
+        let folder = try StoreFolder()
+        try await folder.withForeignLock {
+            for _ in 0..<20 {
+                let waiter = Task { try await folder.store.refreshLock() }
+                var turns = 0
+                let before = folder.openLocks
+                while folder.openLocks == before, turns < 200 {
+                    await Task.yield()
+                    turns += 1
+                }
+                waiter.cancel()
+                await #expect(throws: CancellationError.self) { _ = try await waiter.value }
+            }
+            #expect(folder.openLocks == 2)
+        }
+        // The one that stayed lets the next have it.
+        try await folder.store.refreshLock().release()
+        #expect(folder.openLocks == 0)
+    }
+
+    @Test func `a lock that is released, or forgotten, is closed`() async throws {
+        let folder = try StoreFolder()
+        let lock = try await folder.store.refreshLock()
+        #expect(folder.openLocks == 1)
+        lock.release()
+        #expect(folder.openLocks == 0)
+        _ = try await folder.store.refreshLock()
+        #expect(folder.openLocks == 0)
+        try await folder.store.update { $0 = nil }
+        #expect(folder.openLocks == 0)
+    }
+}

@@ -1,0 +1,84 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import JOSE
+import Testing
+
+/// What a file store confirms can be read again, and survives a power cut.
+@Suite(.timeLimit(.minutes(1)))
+struct SessionFileTests {
+    @Test func `a session of many megabytes is read as it was written`() async throws {
+        let folder = try StoreFolder()
+        let record = try StoreFolder.record(token: String(repeating: "r", count: 3 << 20))
+        try await folder.store.replace(with: record)
+        #expect(try await folder.store.load() == record)
+    }
+
+    @Test func `a session that is too large to be read again is not written, and the old one stays`() async throws {
+        let folder = try StoreFolder()
+        let (small, large) = (
+            try StoreFolder.record(), try StoreFolder.record(token: String(repeating: "r", count: 10))
+        )
+        var store = folder.store
+        store.largestRecord = try small.encoded().count
+        try await store.replace(with: small)
+        let error = await authError { [store] in try await store.replace(with: large) }
+        #expect(error?.message.contains("\(store.largestRecord) bytes") == true, "\(String(describing: error))")
+        #expect(error?.isTemporary == false)
+        #expect(try await store.load() == small)
+        #expect(try folder.names == ["session.json"])
+        store.largestRecord = try large.encoded().count
+        try await store.replace(with: large)
+        #expect(try await store.load() == large)
+    }
+
+    @Test(arguments: [true, false])
+    func `a change whose folder was not synchronised is confirmed once it has been`(isRemoval: Bool) async throws {
+        let folder = try StoreFolder()
+        let old = try StoreFolder.record()
+        try await folder.store.replace(with: old)
+        let disk = Disk()
+        var store = folder.store
+        store.synchroniseFolder = { disk.synchronise($0) }
+        let (copy, new) = (store, isRemoval ? nil : try StoreFolder.record("new"))
+        @Sendable func change() async throws { try await copy.update { $0 = new } }
+
+        try await change()
+        #expect(disk.synchronised == 1)
+        try await change()
+        #expect(disk.synchronised == 1, "nothing was written, and there was nothing to make up for")
+
+        try await copy.update { $0 = old }
+        disk.isBroken = true
+        for _ in 0..<2 { #expect(await authError(change)?.code == .store) }
+        #expect(try await copy.load() == new, "the change is there to see")
+        disk.isBroken = false
+        let before = disk.synchronised
+        try await change()
+        #expect(disk.synchronised == before + 1)
+        try await change()
+        #expect(disk.synchronised == before + 1)
+    }
+}
+
+/// A disk that can fail to synchronise a folder.
+private final class Disk: Sendable {
+    private let state = Guarded((isBroken: false, synchronised: 0))
+
+    var synchronised: Int { state.withLock { $0.synchronised } }
+    var isBroken: Bool {
+        get { state.withLock { $0.isBroken } }
+        set { state.withLock { $0.isBroken = newValue } }
+    }
+
+    func synchronise(_ folder: Int32) -> Int32 {
+        state.withLock { state in
+            guard !state.isBroken else {
+                errno = EIO
+                return -1
+            }
+            state.synchronised += 1
+            return fsync(folder)
+        }
+    }
+}

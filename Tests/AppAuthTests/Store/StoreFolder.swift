@@ -1,0 +1,52 @@
+import AppAuth
+import AppAuthCore
+import CShims
+import Foundation
+import Testing
+
+/// A folder of a test's own, with the file of a session in it.
+final class StoreFolder: Sendable {
+    let root: String
+
+    init() throws {
+        var template = Array("/tmp/appauth-store-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        root = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: root) }
+
+    var path: String { root + "/session.json" }
+    var lockPath: String { path + ".lock" }
+    var store: FileTokenStore { FileTokenStore(path: path) }
+
+    /// Whatever lies in the folder, but for the lock, which stays.
+    var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: root).filter { !$0.hasSuffix(".lock") } }
+    }
+
+    /// How often this process has the lock's file open.
+    var openLocks: Int {
+        let folder = "/proc/self/fd"
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return descriptors.count {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == lockPath
+        }
+    }
+
+    /// Holds the refresh lock as another process would, that is, unknown to this process's stores.
+    func withForeignLock<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        try #require(shims_try_lock_byte(descriptor, 1) == 0)
+        return try await body()
+    }
+
+    static func record(_ name: String = "client", token: String = "refresh") throws -> AuthStateRecord {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        return try AuthStateRecord(
+            client: Client(id: name, provider: provider), accessToken: nil, refreshToken: Secret(token))
+    }
+}
