@@ -135,6 +135,20 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test func `a registration that was stored without a count is the first`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            _ = try await signIn(world, store)
+            let record = try #require(await store.record)
+            let text = String(decoding: try record.encoded(), as: UTF8.self)
+            let uncounted = text.replacing(#","revision":0"#, with: "")
+            #expect(uncounted != text)
+            #expect(try AuthStateRecord(decoding: Array(uncounted.utf8), from: "test") == record)
+            let wrong = text.replacing(#""revision":0"#, with: #""revision":"0""#)
+            #expect(refusal { try AuthStateRecord(decoding: Array(wrong.utf8), from: "test") }?.code == .store)
+        }
+    }
+
     @Test func `another process goes on from what the first has stored`() async throws {
         try await World.run { world in
             let store = TestStore()

@@ -26,7 +26,9 @@ extension ClientRegistration {
             clientSecretExpiresAt: try json.optional("clientSecretExpiresAt") { try $0.date($1) },
             accessToken: try json.optional("accessToken") { try $0.secret($1) },
             configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
-            metadata: ClientMetadata(members), revision: try json.int("revision"))
+            metadata: ClientMetadata(members),
+            // Records from before they were counted have none.
+            revision: try json.optional("revision") { try $0.int($1) } ?? 0)
     }
 }
 
