@@ -60,7 +60,7 @@ struct ClientOptions: ParsableArguments, Sendable {
 
     /// The client, authenticated as the options say, else as the provider supports it.
     func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
-        let best = ClientAuthentication.best(for: provider, secret: try secret())
-        return Client(id: id, authentication: try authentication() ?? best, provider: provider)
+        let supported = try secret().map { ClientAuthentication.secret($0, for: provider) } ?? .none
+        return Client(id: id, authentication: try authentication() ?? supported, provider: provider)
     }
 }

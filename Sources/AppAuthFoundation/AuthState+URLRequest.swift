@@ -16,8 +16,7 @@ extension AuthState {
     public nonisolated func authenticate(_ request: URLRequest) async throws -> URLRequest {
         try request.refuseUnsafeURL()
         let token = try await freshAccessToken()
-        var unsent = request.unsent
-        return try request.authenticated(by: token, of: self, &unsent)
+        return try request.authenticated(by: token, of: self).request
     }
 }
 
@@ -31,21 +30,22 @@ extension URLRequest {
     }
 
     /// Method and URL, for those who know nothing of Foundation.
-    var unsent: HTTPRequest {
+    private var unsent: HTTPRequest {
         let url = try? SecureURL(url?.absoluteURL.absoluteString ?? "")
         return HTTPRequest(
             method: httpMethod.flatMap { HTTPRequest.Method($0) } ?? .get, scheme: url?.scheme,
             authority: url?.authority, path: url?.pathAndQuery)
     }
 
-    /// - Parameter unsent: The same request, which gets the fields too.
+    /// The request with its token, and with a proof if the session has a key.
     func authenticated(
-        by token: AccessToken, of state: AuthState, _ unsent: inout HTTPRequest
-    ) throws -> URLRequest {
+        by token: AccessToken, of state: AuthState
+    ) throws -> (request: URLRequest, proof: DPoPProof?) {
+        var unsent = unsent
         state.environment.dialect.authorize(token, &unsent.headerFields)
-        try state.proof?.prove(&unsent, with: token, at: state.environment.now())
+        let proof = try state.proof?.prove(&unsent, with: token, at: state.environment.now())
         var request = self
         for field in unsent.headerFields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
-        return request
+        return (request, proof)
     }
 }

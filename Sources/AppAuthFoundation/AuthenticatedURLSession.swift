@@ -59,13 +59,21 @@ public final class AuthenticatedURLSession: Sendable {
     /// Sends a request with a token, and with a proof if the token is bound to a key; once more if the server refuses no
     /// more than the proof (RFC 9449 §9).
     private func send(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Answer {
-        var unsent = request.unsent
-        let first = try await transfer(request.authenticated(by: token, of: state, &unsent))
-        let now = state.environment.now()
-        guard let proof = state.proof, proof.mustProveAgain(first.answer, to: unsent, at: now),
-            request.httpBodyStream == nil
-        else { return first }
-        return try await transfer(request.authenticated(by: token, of: state, &unsent))
+        let first = try await attempt(request, token)
+        guard first.isDueAgain, request.httpBodyStream == nil else { return first.answer }
+        return try await attempt(request, token).answer
+    }
+
+    /// Whatever the answer is, what it says of its server counts for the next proof (RFC 9449 §8.2).
+    private func attempt(
+        _ request: URLRequest, _ token: AccessToken
+    ) async throws -> (answer: URLTransfers.Answer, isDueAgain: Bool) {
+        let (request, sent) = try request.authenticated(by: token, of: state)
+        let answer = try await transfer(request)
+        let isDueAgain = sent.flatMap {
+            state.proof?.mustProveAgain(answer.answer, to: $0, at: state.environment.now())
+        }
+        return (answer, isDueAgain ?? false)
     }
 
     private func transfer(_ request: URLRequest) async throws -> URLTransfers.Answer {

@@ -75,6 +75,41 @@ struct URLRequestTests {
         }
     }
 
+    @Test func `a nonce that is forgotten breaks none of the requests that are under way`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.dpopNonce = .required()
+        try await withSession(configuration, dpop: .es256) { provider, state, request in
+            let session = AuthenticatedURLSession(state)
+            provider.forgetDPoPNonces()
+            // As many as go to one host at once; none has its answer before all of them are there.
+            let hold = provider.hold(.api)
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<4 { group.addTask { try await session.data(for: request).1.statusCode } }
+                try await hold.arrived(4)
+                hold.release()
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == [200, 200, 200, 200] && provider.count(.api) == 8)
+        }
+    }
+
+    @Test func `the nonce of a second answer is kept for the next request (RFC 9449 §8.2)`() async throws {
+        try await withSession(dpop: .es256) { provider, state, request in
+            let session = AuthenticatedURLSession(state)
+            let (name, field) = (try #require(HTTPField.Name("DPoP-Nonce")), try #require(HTTPField.Name("DPoP")))
+            provider.fault(
+                .status(.unauthorized, [.wwwAuthenticate: #"DPoP error="use_dpop_nonce""#, name: "n-1"]), at: .api)
+            provider.fault(.status(.ok, [name: "n-2"]), at: .api)
+            try await expect(200, session, request)
+            try await expect(200, session, request)
+            let nonces = try provider.log(.api).map { sent in
+                let proof = try JWS(compact: #require(sent.headers[field]))
+                return try JSON(parsing: proof.payload)["nonce"]?.string
+            }
+            #expect(nonces == [nil, "n-1", "n-2"])
+        }
+    }
+
     @Test(arguments: ["http://api.example/", "ftp://127.0.0.1/", "https://", "https://user@api.example/"])
     func `a URL that must not get a token is refused`(url: String) async throws {
         try await withSession { provider, state, _ in

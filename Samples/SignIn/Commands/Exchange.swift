@@ -67,14 +67,20 @@ struct Exchange: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let (client, subject) = try await described(console, limit)
+        let exchanged =
+            if let subjectFile { try await ofFile(subjectFile, console.environment) } else {
+                try await ofSession(console, limit)
+            }
+        try console.succeed(result(exchanged), text: exchanged.value.reveal())
+        return 0
+    }
+
+    private func request(of subject: SecurityToken) throws -> TokenExchangeRequest {
         var request = TokenExchangeRequest(of: subject, actor: try actorFile.map { try token($0, actorType) })
         request.requestedKind = requestedType?.kind
         (request.audience, request.resources) = (audience, resource)
         request.scope = [Scope](spaceDelimited: scope)
-        let exchanged = try await request.send(as: client, in: console.environment)
-        try console.succeed(Self.result(exchanged, request), text: exchanged.value.reveal())
-        return 0
+        return request
     }
 
     private func token(_ file: String, _ type: TokenTypeName?) throws -> SecurityToken {
@@ -89,37 +95,34 @@ struct Exchange: Command {
         return try client.client(session.clientID ?? "", at: provider)
     }
 
-    /// Who exchanges which token.
-    private func described(_ console: Console, _ limit: Duration) async throws -> (Client, SecurityToken) {
-        guard let subjectFile else { return try await ofSession(console, limit) }
-        let subject = try token(subjectFile, subjectType)
-        return (try await client(console.environment), subject)
+    private func ofFile(_ file: String, _ environment: Environment) async throws -> ExchangedToken {
+        let request = try request(of: token(file, subjectType))
+        return try await request.send(as: client(environment), in: environment)
     }
 
-    private func ofSession(_ console: Console, _ limit: Duration) async throws -> (Client, SecurityToken) {
+    private func ofSession(_ console: Console, _ limit: Duration) async throws -> ExchangedToken {
         try await session.withState(console.environment, within: limit) { state in
             let token = try await state.patientAccessToken(
                 minimumValidity: nil, forceRefresh: false, until: ContinuousClock.now + limit, console)
-            let record = await state.record
             guard subjectType?.kind == .idToken else {
-                return (record.client, SecurityToken(token.value, kind: .accessToken))
+                return try await state.exchange(request(of: SecurityToken(token.value, kind: .accessToken)))
             }
-            guard let idToken = record.idToken else {
+            guard let idToken = await state.record.idToken else {
                 throw AuthError(
                     .invalidConfiguration, .token, "expected a session with an ID token, found one without",
                     outcome: .notSent)
             }
-            return (record.client, SecurityToken(idToken.rawValue, kind: .idToken))
+            return try await state.exchange(request(of: SecurityToken(idToken.rawValue, kind: .idToken)))
         }
     }
 
-    private static func result(_ token: ExchangedToken, _ request: TokenExchangeRequest) -> JSON {
+    private func result(_ token: ExchangedToken) -> JSON {
         let expiry = token.lifetime.map { token.received.wall + $0.seconds }
         return [
             "access_token": .string(token.value.reveal()), "token_type": .string(token.tokenType ?? "N_A"),
             "issued_token_type": .string(token.kind.rawValue),
             "expires_at": expiry.map { .string($0.ISO8601Format()) } ?? .null,
-            "scope": .string((token.scope ?? request.scope).spaceDelimited ?? ""),
+            "scope": .string(token.scope?.spaceDelimited ?? scope),
         ]
     }
 }

@@ -65,19 +65,22 @@ public enum ClientAuthentication: Sendable, Hashable {
         }
     }
 
-    /// The best method that the provider knows: by the key if there is one, then by the secret without sending it, then
-    /// Basic, then in the body. Where the provider names none it knows Basic (OpenID Connect Discovery §3).
+    /// The likeliest method for what the client has: by the key if the provider knows that, else by the secret as
+    /// ``secret(_:for:)`` has it.
+    ///
+    /// The metadata lists what the provider can do with any client, and not what this one is registered for: where that is
+    /// known it counts, as in ``ClientRegistration/client(at:keyNamed:)``.
     public static func best(
         for provider: ProviderMetadata, secret: Secret? = nil, keyNamed name: String? = nil
     ) -> ClientAuthentication {
         let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
         if let name, secret == nil || methods.contains("private_key_jwt") { return .privateKeyJWT(keyNamed: name) }
         guard let secret else { return .none }
-        if methods.contains("client_secret_jwt") { return .clientSecretJWT(secret) }
         return Self.secret(secret, for: provider)
     }
 
-    /// Authentication with a secret by the method that the provider supports: Basic, unless it lists others alone.
+    /// Authentication with a secret by the method that the provider supports: Basic, unless it lists others alone; then in
+    /// the body, then by a signature. Where it lists none it knows Basic (OpenID Connect Discovery §3).
     public static func secret(_ secret: Secret, for provider: ProviderMetadata) -> ClientAuthentication {
         let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
         if methods.contains("client_secret_basic") { return .clientSecretBasic(secret) }

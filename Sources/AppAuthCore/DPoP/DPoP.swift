@@ -46,33 +46,37 @@ package final class DPoP: Sendable {
     /// Puts a proof on a request that is ready but for it.
     ///
     /// - Parameter token: The access token that the request carries; nil at the authorization server.
-    package func prove(_ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Moment) throws {
-        let server = state.withLock { $0.servers[request.origin] }
+    /// - Returns: What the proof holds, for ``mustProveAgain(_:to:at:)``.
+    @discardableResult
+    package func prove(
+        _ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Moment
+    ) throws -> DPoPProof {
+        let server = state.withLock { $0.servers[DPoPProof.origin(of: request)] }
         let proof = DPoPProof(
             request, issuedAt: server?.clock?.date(at: now) ?? now.wall, nonce: server?.nonce,
             accessToken: token?.value)
         request.headerFields[.dpop] = try proof.signed(by: signingKey())
+        return proof
     }
 
     /// Takes in what an answer says of its server.
     ///
+    /// - Parameter proof: What went with the request. It is judged by what it held itself: others that were under way at
+    ///   the same time may have brought the same nonce, or the same time, before.
     /// - Returns: Whether the server refused the proof alone, and the same request with another one may go through: it
-    ///   wants a nonce (§8, §9), or to it the proof was made at another time than now (§11.1).
-    package func mustProveAgain(_ answer: HTTPAnswer, to request: HTTPRequest, at now: Moment) -> Bool {
+    ///   wants another nonce (§8, §9), or to it the proof was made at another time than now (§11.1).
+    package func mustProveAgain(_ answer: HTTPAnswer, to proof: DPoPProof, at now: Moment) -> Bool {
         let nonce = answer.response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
         let clock = ServerClock(answer, received: now).flatMap { $0.isPlausible ? $0 : nil }
-        let known = state.withLock { state in
-            let known = state.servers[request.origin]
+        state.withLock { state in
+            let known = state.servers[proof.origin]
             if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
             // §8.2: a server sends a new nonce with any answer, and the latest counts.
-            state.servers[request.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
-            return known
+            state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
         }
         switch answer.dpopError {
-        case "use_dpop_nonce": return nonce != nil && nonce != known?.nonce
-        case "invalid_dpop_proof":
-            let believed = known?.clock?.date(at: now) ?? now.wall
-            return clock.map { abs($0.date.timeIntervalSince(believed)) > 10 } ?? false
+        case "use_dpop_nonce": return nonce != nil && nonce != proof.nonce
+        case "invalid_dpop_proof": return clock.map { abs($0.date.timeIntervalSince(proof.issuedAt)) > 10 } ?? false
         default: return false
         }
     }
@@ -93,17 +97,16 @@ extension Environment {
         provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
         _ exchange: () async throws -> HTTPExchange
     ) async throws -> HTTPAnswer {
-        func attempt() async throws -> (answer: HTTPAnswer, request: HTTPRequest) {
+        func attempt() async throws -> (answer: HTTPAnswer, isDueAgain: Bool) {
             var exchange = try await exchange()
-            try proof.prove(&exchange.request, with: token, at: now())
-            return (try await send(exchange, stage: stage), exchange.request)
+            let sent = try proof.prove(&exchange.request, with: token, at: now())
+            let answer = try await send(exchange, stage: stage)
+            return (answer, proof.mustProveAgain(answer, to: sent, at: now()))
         }
         let first = try await attempt()
-        guard proof.mustProveAgain(first.answer, to: first.request, at: now()) else { return first.answer }
+        guard first.isDueAgain else { return first.answer }
         logger.debug("\(stage.rawValue): sent once more with another proof")
-        let second = try await attempt()
-        _ = proof.mustProveAgain(second.answer, to: second.request, at: now())
-        return second.answer
+        return try await attempt().answer
     }
 }
 
@@ -119,11 +122,6 @@ extension HTTPAnswer {
         default: nil
         }
     }
-}
-
-extension HTTPRequest {
-    /// Scheme, host and port: what a nonce counts for.
-    fileprivate var origin: String { "\(scheme ?? "")://\(authority?.lowercased() ?? "")" }
 }
 
 extension HTTPField.Name {

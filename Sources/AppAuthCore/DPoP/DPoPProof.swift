@@ -1,23 +1,32 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
 /// What proves to a server that a request comes from whoever has the session's key (RFC 9449 §4.2): a token good for one
 /// request.
-struct DPoPProof {
+package struct DPoPProof: Sendable {
     let method: String
     /// Without query and fragment.
     let url: String
-    let issuedAt: Date
+    /// Whose nonce and time it holds.
+    let origin: String
+    /// By the server's clock, as far as it is known.
+    package let issuedAt: Date
     /// What the server wants to find in it.
-    let nonce: String?
+    package let nonce: String?
     /// The token that goes with it; nil at the authorization server.
     let accessToken: Secret?
 
     init(_ request: HTTPRequest, issuedAt: Date, nonce: String?, accessToken: Secret?) {
         method = request.method.rawValue
         url = "\(request.scheme ?? "")://\(request.authority ?? "")\((request.path ?? "/").prefix { $0 != "?" })"
+        origin = Self.origin(of: request)
         (self.issuedAt, self.nonce, self.accessToken) = (issuedAt, nonce, accessToken)
+    }
+
+    /// Scheme, host and port: what a nonce counts for.
+    static func origin(of request: HTTPRequest) -> String {
+        "\(request.scheme ?? "")://\(request.authority?.lowercased() ?? "")"
     }
 
     func signed(by key: SigningKey) throws -> String {

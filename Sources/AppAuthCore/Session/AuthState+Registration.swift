@@ -7,38 +7,49 @@ extension AuthState {
     /// Others who share the session wait for each other here, in whatever process they are, and each goes on from what
     /// the one before has stored.
     ///
+    /// - Parameter name: The name by which ``Environment/clientKey`` finds the key, if the client is registered with one
+    ///   since; nil stands for the name that the client has.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the client was not registered by
-    ///   ``ClientRegistrationRequest``; as ``ClientRegistration/read(in:)``; ``AuthError/Code/store``.
+    ///   ``ClientRegistrationRequest``; as ``ClientRegistration/read(in:)``; ``AuthError/Code/store``; what
+    ///   ``ClientRegistration/client(at:keyNamed:)`` says of a method by which this client cannot authenticate: then the
+    ///   registration is stored all the same, and the client authenticates as before.
     @discardableResult
-    public func registration() async throws -> ClientRegistration {
-        try await changeRegistration { [environment] in try await $0.read(in: environment) }
+    public func registration(keyNamed name: String? = nil) async throws -> ClientRegistration {
+        try await changeRegistration(keyNamed: name) { [environment] in try await $0.read(in: environment) }
     }
 
     /// Changes what is registered (RFC 7592 §2.2), and stores what the provider made of it.
     ///
-    /// - Parameter change: Alters the metadata; see ``ClientRegistration/update(in:_:)``.
-    /// - Throws: As ``registration()``, and as ``ClientRegistration/update(in:_:)``.
+    /// - Parameters:
+    ///   - name: The name by which ``Environment/clientKey`` finds the key, for a client that is to authenticate by one from
+    ///     now on; nil stands for the name that the client has.
+    ///   - change: Alters the metadata; see ``ClientRegistration/update(in:_:)``.
+    /// - Throws: As ``registration(keyNamed:)``, and as ``ClientRegistration/update(in:_:)``.
     @discardableResult
     public func updateRegistration(
-        _ change: @escaping @Sendable (inout ClientMetadata) throws -> Void
+        keyNamed name: String? = nil, _ change: @escaping @Sendable (inout ClientMetadata) throws -> Void
     ) async throws -> ClientRegistration {
-        try await changeRegistration { [environment] in try await $0.update(in: environment, change) }
+        try await changeRegistration(keyNamed: name) { [environment] in try await $0.update(in: environment, change) }
     }
 
     /// Deletes the client at the provider (RFC 7592 §2.3), and the session with it, which is of no use any more.
     ///
-    /// - Throws: As ``registration()``. The session stays then.
+    /// - Throws: As ``registration(keyNamed:)``. The session stays then.
     public func deleteRegistration() async throws {
         _ = try await withRegistration { [environment] in try await $0.delete(in: environment) }
         try await forget()
     }
 
     private func changeRegistration(
-        _ change: @Sendable (ClientRegistration) async throws -> ClientRegistration
+        keyNamed name: String?, _ change: @Sendable (ClientRegistration) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
         try await withRegistration { registration in
             let new = try await change(registration)
-            let client = try record.client.registered(as: new)
+            let registered = Result { try record.client.registered(as: new, keyNamed: name) }
+            // The token before this one is dead by now (RFC 7592 §2.1, §2.2): the new one is stored in any case.
+            var client = record.client
+            client.registration = new
+            if case .success(let known) = registered { client = known }
             // Known here first: if the store refuses it now, it goes there with the next change.
             record.client = client
             verification.client = client
@@ -48,6 +59,10 @@ extension AuthState {
                     guard stored?.id == id, stored?.move == nil else { return }
                     stored?.client = client
                 }
+            }
+            do { _ = try registered.get() } catch var error as AuthError {
+                error.outcome = .perhapsProcessed
+                throw error
             }
             return new
         }

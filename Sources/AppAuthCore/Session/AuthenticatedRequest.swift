@@ -15,14 +15,23 @@ extension AuthState {
         try await send(exchange, stage: .resource)
     }
 
+    /// Sends a request with a token that this session has beside its own: an exchanged one, or one for other parameters.
+    /// What is bound to the session's key is good with the key's proof alone (RFC 9449 §7.1).
+    ///
+    /// Nothing is refreshed: a 401 is an answer like any other.
+    ///
+    /// - Parameters:
+    ///   - exchange: A request, as for ``send(_:)``.
+    ///   - token: What ``exchange(_:)`` or ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` returned.
+    /// - Throws: ``AuthError``, as the transport does; ``AuthError/Code/invalidConfiguration`` for a URL that must not get
+    ///   a token; `CancellationError`.
+    public nonisolated func send(_ exchange: HTTPExchange, with token: AccessToken) async throws -> HTTPAnswer {
+        try exchange.refuseUnsafeURL(.resource)
+        return try await send(exchange, with: token, stage: .resource)
+    }
+
     nonisolated func send(_ exchange: HTTPExchange, stage: AuthError.Stage) async throws -> HTTPAnswer {
-        let request = exchange.request
-        let url = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
-        // A path without its slash would go on in the name of the host.
-        guard url.authority == request.authority else {
-            throw AuthError(
-                .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
-        }
+        try exchange.refuseUnsafeURL(stage)
         let token = try await freshAccessToken()
         let answer = try await send(exchange, with: token, stage: stage)
         guard environment.dialect.refusesToken(answer) else { return answer }
@@ -41,5 +50,17 @@ extension AuthState {
         environment.dialect.authorize(token, &exchange.request.headerFields)
         guard let proof else { return try await environment.send(exchange, stage: stage) }
         return try await environment.send(provenBy: proof, with: token, stage: stage) { exchange }
+    }
+}
+
+extension HTTPExchange {
+    /// A token goes to https alone, or to this machine.
+    fileprivate func refuseUnsafeURL(_ stage: AuthError.Stage) throws {
+        let url = try SecureURL("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")")
+        // A path without its slash would go on in the name of the host.
+        guard url.authority == request.authority else {
+            throw AuthError(
+                .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
+        }
     }
 }

@@ -65,24 +65,38 @@ struct DPoPProofTests {
     func `a server that wants a nonce gets it in the next proof`(status: Int, challenge: String, isDue: Bool) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
-        try proof.prove(&request, at: now)
+        let first = try proof.prove(&request, at: now)
         let answer = Self.answer(status, nonce: "n-1", challenge: challenge, error: "use_dpop_nonce")
-        #expect(proof.mustProveAgain(answer, to: request, at: now) == isDue)
-        try proof.prove(&request, at: now)
+        #expect(proof.mustProveAgain(answer, to: first, at: now) == isDue)
+        let second = try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == "n-1")
         // A server that is not content with its own nonce, or gives none, is not asked for ever.
-        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        #expect(!proof.mustProveAgain(answer, to: second, at: now))
         let without = Self.answer(status, challenge: challenge, error: "use_dpop_nonce")
-        #expect(!proof.mustProveAgain(without, to: request, at: now))
+        #expect(!proof.mustProveAgain(without, to: second, at: now))
+    }
+
+    @Test func `each proof is judged by what it held itself, whatever others have learnt meanwhile`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let (one, other) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
+        let nonce = Self.answer(400, nonce: "n-1", error: "use_dpop_nonce")
+        #expect(proof.mustProveAgain(nonce, to: one, at: now))
+        #expect(proof.mustProveAgain(nonce, to: other, at: now))
+        let (early, late) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
+        let clock = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
+        #expect(proof.mustProveAgain(clock, to: early, at: now))
+        #expect(proof.mustProveAgain(clock, to: late, at: now))
     }
 
     @Test func `a nonce is its server's own, and the latest counts`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var (here, there) = (Self.request, Self.request)
         there.authority = "api.example"
-        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: here, at: now)
-        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-2"), to: here, at: now)
-        _ = proof.mustProveAgain(Self.answer(200), to: here, at: now)
+        let sent = try proof.prove(&here, at: now)
+        for answer in [Self.answer(200, nonce: "n-1"), Self.answer(200, nonce: "n-2"), Self.answer(200)] {
+            #expect(!proof.mustProveAgain(answer, to: sent, at: now))
+        }
         try proof.prove(&here, at: now)
         try proof.prove(&there, at: now)
         #expect(try Self.part(1, here.headerFields[.dpop] ?? "")["nonce"]?.string == "n-2")
@@ -127,8 +141,8 @@ struct DPoPProofTests {
     func `what is no nonce is not sent back`(nonce: String) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
-        #expect(
-            !proof.mustProveAgain(Self.answer(400, nonce: nonce, error: "use_dpop_nonce"), to: request, at: now))
+        let sent = try proof.prove(&request, at: now)
+        #expect(!proof.mustProveAgain(Self.answer(400, nonce: nonce, error: "use_dpop_nonce"), to: sent, at: now))
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"] == nil)
     }
@@ -137,14 +151,16 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let answer = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
-        #expect(proof.mustProveAgain(answer, to: request, at: now))
-        try proof.prove(&request, at: now)
+        let first = try proof.prove(&request, at: now)
+        #expect(proof.mustProveAgain(answer, to: first, at: now))
+        let second = try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_600)
-        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        #expect(!proof.mustProveAgain(answer, to: second, at: now))
         // Where the clocks agree, the time is not what is wrong.
         let other = DPoP(key: try DPoPKey(.es256))
         let near = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
-        #expect(!other.mustProveAgain(near, to: request, at: now))
+        let agreed = try other.prove(&request, at: now)
+        #expect(!other.mustProveAgain(near, to: agreed, at: now))
     }
 
     @Test func `the latest that a server has said of its time counts`() throws {
@@ -153,7 +169,8 @@ struct DPoPProofTests {
         for (date, seconds) in [
             ("Sun, 15 Jun 2025 16:06:40 GMT", 3600), ("Sun, 15 Jun 2025 17:06:40 GMT", 7200), (nil, 7200),
         ] {
-            _ = proof.mustProveAgain(Self.answer(200, date: date), to: request, at: now)
+            let proven = try proof.prove(&request, at: now)
+            _ = proof.mustProveAgain(Self.answer(200, date: date), to: proven, at: now)
             try proof.prove(&request, at: now)
             #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000 + seconds)
         }
@@ -164,7 +181,8 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let answer = Self.answer(400, error: "invalid_dpop_proof", date: date)
-        #expect(!proof.mustProveAgain(answer, to: request, at: now))
+        let proven = try proof.prove(&request, at: now)
+        #expect(!proof.mustProveAgain(answer, to: proven, at: now))
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000)
     }

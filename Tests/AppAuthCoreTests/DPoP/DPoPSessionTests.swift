@@ -45,6 +45,30 @@ struct DPoPSessionTests {
         }
     }
 
+    @Test func `a nonce that is forgotten breaks none of the requests that are under way`() async throws {
+        var configuration = Self.strict
+        configuration.dpopNonce = .required()
+        try await World.run(configuration) { world in
+            let state = try await world.signIn(world.bound())
+            world.provider.forgetDPoPNonces()
+            // None has its answer before all of them are there.
+            let hold = world.provider.hold(.api)
+            let url = try SecureURL(world.provider.url(.api))
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        try await state.send(HTTPExchange(HTTPRequest(method: .get, url: url))).response.status.code
+                    }
+                }
+                try await hold.arrived(20)
+                hold.release()
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: 20))
+            #expect(world.provider.count(.api) == 40)
+        }
+    }
+
     @Test func `the key is kept with the session, in whatever process it goes on`() async throws {
         try await World.run(Self.strict) { world in
             let store = MemoryTokenStore()

@@ -56,6 +56,79 @@ struct TokenExchangeTests {
         }
     }
 
+    private func bound(_ world: World) async throws -> AuthState {
+        let client = Client(
+            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/=")),
+            provider: try await world.metadata(), dpop: .es256)
+        return try await world.signIn(client)
+    }
+
+    // RFC 9449 §5.
+    @Test func `a session that is bound to a key proves it, and the new token is good with that key alone`()
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.dpopNonce = .required()
+        for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = true }
+        try await World.run(configuration) { world in
+            let state = try await bound(world)
+            world.provider.forgetDPoPNonces()
+            let token = try await state.freshAccessToken()
+            let exchanged = try await state.exchange(request(world, token.value.reveal()))
+            #expect(exchanged.tokenType == "DPoP" && exchanged.kind == .accessToken)
+            let access = try #require(exchanged.accessToken)
+            let url = try SecureURL(world.provider.url(.api))
+            let ask = HTTPExchange(HTTPRequest(method: .get, url: url))
+            #expect(try await state.send(ask, with: access).response.status == .ok)
+            let other = try await bound(world)
+            #expect(try await other.send(ask, with: access).response.status == .unauthorized)
+            var bare = ask
+            bare.request.headerFields[.authorization] = access.authorization
+            #expect(try await world.environment.send(bare, stage: .resource).response.status == .unauthorized)
+            // A statement is no access token, and bound to nothing.
+            var statement = try request(world, token.value.reveal())
+            statement.requestedKind = .jwt
+            let jwt = try await state.exchange(statement)
+            #expect(jwt.kind == .jwt && jwt.tokenType == nil)
+        }
+    }
+
+    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+        try await World.run { world in
+            let state = try await bound(world)
+            world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)
+            let unbound = await authError { try await state.exchange(request(world)) }
+            #expect(unbound?.code == .invalidResponse && unbound?.message.contains("DPoP, found 'Bearer'") == true)
+            world.provider.fault(.editDocument { $0["token_type"] = "DPoP" }, at: .token)
+            let unasked = await authError { try await send(request(world), world) }
+            #expect(unasked?.code == .invalidResponse && unasked?.message.contains("Bearer, found 'DPoP'") == true)
+            world.provider.fault(.editDocument { $0["token_type"] = "dPOP" }, at: .token)
+            #expect(try await state.exchange(request(world)).accessToken?.type == .dpop)
+        }
+    }
+
+    @Test func `without the session's key a client whose tokens are bound sends nothing`() async throws {
+        try await World.run { world in
+            let client = try await bound(world).record.client
+            let before = world.provider.count(.token)
+            let error = await authError { try await request(world).send(as: client, in: world.environment) }
+            #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
+            #expect(world.provider.count(.token) == before)
+        }
+    }
+
+    @Test func `a session that has ended exchanges nothing, one that is not bound has bearer tokens`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn(client(world))
+            #expect(try await state.exchange(request(world)).tokenType == "Bearer")
+            world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let before = world.provider.count(.token)
+            #expect(await authError { try await state.exchange(request(world)) }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == before)
+        }
+    }
+
     @Test func `what is no access token is presented in no way`() async throws {
         try await World.run { world in
             var request = try request(world)

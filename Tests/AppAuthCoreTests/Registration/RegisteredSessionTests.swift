@@ -34,11 +34,9 @@ struct RegisteredSessionTests {
             let store = TestStore()
             let state = try await signIn(world, store)
             let first = try #require(await state.record.client.registration)
-            world.clock.advance(by: 1)
             let second = try await state.registration()
             #expect(second.accessToken != first.accessToken && second.clientSecret == first.clientSecret)
             #expect(await store.record?.client.registration == second)
-            world.clock.advance(by: 1)
             let third = try await state.updateRegistration { $0.clientName = "Renamed" }
             #expect(third.metadata.clientName == "Renamed")
             #expect(await store.record?.client.registration == third)
@@ -60,10 +58,94 @@ struct RegisteredSessionTests {
             client.registration = registration
             let store = TestStore(try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil))
             let state = try #require(try await AuthState(restoring: store, environment: world.environment))
-            world.clock.advance(by: 1)
             client.registration = try await state.updateRegistration { $0.clientName = "Renamed" }
             #expect(await state.record.client == client)
             #expect(await store.record?.client == client)
+        }
+    }
+
+    // RFC 7592 §2.2: by then the provider has taken back the token before.
+    @Test func `a registration by which the client cannot authenticate is stored all the same`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            let before = await state.record.client
+            let jwk = try ClientKey(pem: SigningKey.generate(.es256).pem).publicJWK
+            let error = await authError {
+                try await state.updateRegistration {
+                    ($0.tokenEndpointAuthMethod, $0.jwks) = ("private_key_jwt", [jwk])
+                }
+            }
+            #expect(error?.code == .invalidConfiguration && error?.outcome == .perhapsProcessed)
+            let stored = try #require(await store.record?.client)
+            #expect(stored.registration?.metadata.tokenEndpointAuthMethod == "private_key_jwt")
+            #expect(stored.registration?.accessToken != before.registration?.accessToken)
+            #expect(stored.authentication == before.authentication)
+            // What is stored is good, here and in another process, with the name of the key and without.
+            #expect(await authError { try await state.registration() }?.code == .invalidConfiguration)
+            let second = try #require(try await AuthState(restoring: store, environment: world.environment))
+            _ = try await second.registration(keyNamed: "mine")
+            #expect(await store.record?.client.authentication == .privateKeyJWT(keyNamed: "mine"))
+            _ = try await second.updateRegistration { $0.tokenEndpointAuthMethod = "client_secret_basic" }
+            #expect(await store.record?.client.authentication.method == "client_secret_basic")
+        }
+    }
+
+    @Test func `a method that is not known here loses no token`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            world.provider.fault(.editDocument { $0["token_endpoint_auth_method"] = "guess" }, at: .clientConfiguration)
+            let error = await authError { try await state.registration() }
+            #expect(error?.code == .invalidResponse && error?.message.contains("'guess'") == true)
+            let latest = try await state.registration()
+            #expect(latest.metadata.tokenEndpointAuthMethod == "client_secret_basic")
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `a client is registered with a key from now on, by the name that the app gives`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await signIn(world, store)
+            let jwk = try ClientKey(pem: SigningKey.generate(.es256).pem).publicJWK
+            try await state.updateRegistration(keyNamed: "mine") {
+                ($0.tokenEndpointAuthMethod, $0.jwks) = ("private_key_jwt", [jwk])
+            }
+            #expect(await store.record?.client.authentication == .privateKeyJWT(keyNamed: "mine"))
+            try await state.updateRegistration { $0.clientName = "Renamed" }
+            #expect(await state.record.client.authentication == .privateKeyJWT(keyNamed: "mine"))
+        }
+    }
+
+    @Test func `the latest registration counts, whatever the clock was set to meanwhile`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await signIn(world, store)
+            let second = try #require(try await AuthState(restoring: store, environment: world.environment))
+            _ = try await first.registration()
+            world.clock.step(by: -3600)
+            let latest = try await second.registration()
+            // The first has an older one, by a clock that was ahead.
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(await store.record?.client.registration == latest)
+            world.clock.step(by: -3600)
+            let next = try await first.registration()
+            #expect(await store.record?.client.registration == next && next.accessToken != latest.accessToken)
+        }
+    }
+
+    @Test func `a registration that was stored without a count is the first`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            _ = try await signIn(world, store)
+            let record = try #require(await store.record)
+            let text = String(decoding: try record.encoded(), as: UTF8.self)
+            let uncounted = text.replacing(#","revision":0"#, with: "")
+            #expect(uncounted != text)
+            #expect(try AuthStateRecord(decoding: Array(uncounted.utf8), from: "test") == record)
+            let wrong = text.replacing(#""revision":0"#, with: #""revision":"0""#)
+            #expect(refusal { try AuthStateRecord(decoding: Array(wrong.utf8), from: "test") }?.code == .store)
         }
     }
 
@@ -72,9 +154,7 @@ struct RegisteredSessionTests {
             let store = TestStore()
             let first = try await signIn(world, store)
             let second = try #require(try await AuthState(restoring: store, environment: world.environment))
-            world.clock.advance(by: 1)
             let known = try await first.registration()
-            world.clock.advance(by: 1)
             // It knows an older token, which is good no more.
             let latest = try await second.registration()
             #expect(latest.accessToken != known.accessToken)
@@ -94,7 +174,6 @@ struct RegisteredSessionTests {
             world.clock.advance(by: 7201)
             #expect(await authError { try await state.freshAccessToken() }?.code == .invalidClient)
             let registration = try await state.registration()
-            world.clock.advance(by: 1)
             _ = try await state.freshAccessToken()
             let restored = try #require(try await AuthState(restoring: store, environment: world.environment))
             #expect(await restored.record.client.authentication.secret == registration.clientSecret)
@@ -105,7 +184,6 @@ struct RegisteredSessionTests {
         try await World.run { world in
             let store = TestStore()
             let state = try await signIn(world, store)
-            world.clock.advance(by: 1)
             let hold = world.provider.hold(.clientConfiguration)
             let reading = Task { await authError { try await state.registration() } }
             try await world.provider.requests(1, at: .clientConfiguration)
@@ -116,7 +194,6 @@ struct RegisteredSessionTests {
             _ = try await state.freshAccessToken(forceRefresh: true)
             let known = try #require(await state.record.client.registration)
             #expect(await store.record?.client.registration == known)
-            world.clock.advance(by: 1)
             _ = try await state.registration()
         }
     }

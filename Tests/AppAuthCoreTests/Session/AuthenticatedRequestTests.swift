@@ -101,6 +101,18 @@ struct AuthenticatedRequestTests {
         }
     }
 
+    @Test func `a token beside the session's own goes nowhere either where none may go`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let token = try await state.freshAccessToken()
+            let exchange = HTTPExchange(
+                HTTPRequest(method: .get, scheme: "http", authority: "api.example", path: "/"))
+            let error = await authError { try await state.send(exchange, with: token) }
+            #expect(error?.code == .invalidConfiguration)
+            #expect(error?.outcome == .notSent)
+        }
+    }
+
     @Test func `a token that was refused is handed out to nobody again, though it seems to be good`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -26,6 +26,23 @@ struct ParametersTests {
         }
     }
 
+    // RFC 8707 §2.1, §2.2.
+    @Test func `a resource stands in the request, with the code, and in a refresh that asks for it`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resources = ["https://api.example/a", "https://api.example/b"]
+        try await World.run(configuration) { world in
+            var options = AuthorizationRequest.Options()
+            options.resources = ["https://api.example/a", "https://api.example/b"]
+            let response = try await world.authorize(world.client(), options: options)
+            let state = try await AuthState(exchanging: response, store: TestStore(), environment: world.environment)
+            _ = try await state.freshAccessToken(parameters: TokenParameters(resources: ["https://api.example/b"]))
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let both = ["https://api.example/a", "https://api.example/b"]
+            #expect(world.provider.log(.authorization).first?.query.values("resource") == both)
+            #expect(world.provider.log(.token).map { $0.form.values("resource") } == [both, [both[1]], []])
+        }
+    }
+
     @Test func `callers with different parameters at the same time make a request each, one after the other`()
         async throws
     {

@@ -193,11 +193,21 @@ struct ClientAssertionTests {
     @Test(
         arguments: [
             (["private_key_jwt", "client_secret_basic"], "private_key_jwt", "client_secret_basic"),
-            (["client_secret_jwt", "client_secret_basic"], "client_secret_jwt", "client_secret_jwt"),
+            // As Keycloak lists them, whose clients take Basic and post unless they are set up otherwise.
+            (
+                ["private_key_jwt", "client_secret_basic", "client_secret_post", "client_secret_jwt"],
+                "private_key_jwt",
+                "client_secret_basic"
+            ),
+            (["client_secret_jwt", "client_secret_basic"], "client_secret_basic", "client_secret_basic"),
+            (["client_secret_jwt", "client_secret_post"], "client_secret_post", "client_secret_post"),
+            (["client_secret_jwt"], "client_secret_jwt", "client_secret_jwt"),
             (["client_secret_post"], "client_secret_post", "client_secret_post"),
             (nil, "client_secret_basic", "client_secret_basic"),
         ] as [([String]?, String, String)])
-    func `the best is the one that tells the least`(methods: [String]?, both: String, secretAlone: String) throws {
+    func `the best is the key, and with a secret what most clients are registered for`(
+        methods: [String]?, both: String, secretAlone: String
+    ) throws {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [:],
             more: methods.map { ["token_endpoint_auth_methods_supported": .array($0.map { .string($0) })] } ?? [:])

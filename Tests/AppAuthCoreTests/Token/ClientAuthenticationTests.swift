@@ -45,12 +45,17 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test func `a public client names itself and no more`() async throws {
+    // RFC 8705 §2: the certificate on the connection says the rest.
+    @Test(arguments: [ClientAuthentication.none, .tlsClientAuth, .selfSignedTLSClientAuth])
+    func `a public client names itself and no more, and so does one with a certificate`(
+        authentication: ClientAuthentication
+    ) async throws {
         try await World.run { world in
-            let request = try await refresh(world, "demo", .none)
+            let request = try await refresh(world, "demo", authentication)
             #expect(request.status == 200)
             #expect(request.headers[.authorization] == nil)
             #expect(request.form.names == ["grant_type", "refresh_token", "client_id"])
+            #expect(request.form["client_id"] == "demo")
         }
     }
 

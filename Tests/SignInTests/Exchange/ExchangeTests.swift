@@ -45,6 +45,22 @@ struct ExchangeTests {
         }
     }
 
+    @Test func `a session that is bound to a key proves it, and the new token is bound to it too`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.dpopNonce = .required()
+        for index in configuration.clients.indices where configuration.clients[index].id == "demo-confidential" {
+            configuration.clients[index].requiresDPoP = true
+        }
+        try await withDesk(configuration) { desk in
+            let login = ["login", "--dpop", "--json"] + (try client(desk))
+            _ = try await desk.start(login).outcome().result()
+            for kind in ["access_token", "id_token"] {
+                let result = try await desk.run("exchange", "--json", "--subject-token-type", kind).result()
+                #expect(result["token_type"] == "DPoP" && desk.provider.isAlive(result["access_token"]?.string ?? ""))
+            }
+        }
+    }
+
     @Test func `a token in a file is exchanged, for an actor too`() async throws {
         try await withDesk { desk in
             let subject = try file(desk, "subject", desk.provider.mintSession().accessToken + "\n")

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import JOSE
 import LocalProvider
 import Testing
@@ -63,7 +64,7 @@ struct GrantCommandTests {
             let path = try file(desk, "key", key.pem)
             let arguments = ["--issuer", desk.issuer, "--client-id", "signer", "--client-key", path, "--json"]
             _ = try await desk.start(["client-credentials"] + arguments).outcome().result()
-            _ = try await desk.start(["login"] + arguments).outcome().result()
+            _ = try await desk.start(["login", "--client-auth", "private_key_jwt"] + arguments).outcome().result()
             let session = String(decoding: try desk.session(), as: UTF8.self)
             #expect(session.contains("private_key_jwt") && !session.contains("PRIVATE KEY"))
             _ = try await desk.run("token", "--force-refresh", "--json").result()
@@ -86,6 +87,24 @@ struct GrantCommandTests {
             _ = try await desk.start(arguments).outcome().result()
             let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
             #expect(body.contains("client_assertion=") && !body.contains("service-secret"))
+        }
+    }
+
+    @Test func `a secret is shown as most clients are registered, whatever else the provider can do`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        for index in configuration.clients.indices where configuration.clients[index].secret != nil {
+            configuration.clients[index].authentication = [.basic, .post]
+        }
+        try await withDesk(configuration) { desk in
+            _ = try await desk.start(service(desk) + ["--issuer", desk.issuer, "--json"]).outcome().result()
+            _ = try await desk.start(person(desk)).outcome().result()
+            let subject = try file(desk, "subject", desk.provider.mintSession().accessToken)
+            let exchange = try [
+                "exchange", "--json", "--subject-token-file", subject, "--issuer", desk.issuer, "--client-id",
+                "demo-confidential", "--client-secret-file", file(desk, "secret", "s3cret: 100% äß+/="),
+            ]
+            _ = try await desk.start(exchange).outcome().result()
+            #expect(desk.provider.log(.token).allSatisfy { $0.headers[.authorization]?.hasPrefix("Basic ") == true })
         }
     }
 

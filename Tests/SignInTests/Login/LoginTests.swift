@@ -118,6 +118,19 @@ struct LoginTests {
         }
     }
 
+    @Test func `a client without credentials names itself and no more, also where that is said`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login("--client-auth", "none").result()
+            let request = try #require(desk.provider.log(.token).first)
+            #expect(request.headers[.authorization] == nil && request.form["client_id"] == "demo")
+            #expect(
+                request.form.names.sorted() == ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"])
+            // What is said counts, whatever the client is.
+            let outcome = try await desk.login("--client-auth", "none", client: "demo-confidential")
+            try outcome.failure(1, "invalid_client")
+        }
+    }
+
     @Test func `offline access asks for consent unless the person calling says otherwise`() async throws {
         try await withDesk { desk in
             _ = try await desk.login().result()

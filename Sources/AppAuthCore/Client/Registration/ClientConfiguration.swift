@@ -5,7 +5,7 @@ internal import JOSE
 /// access token.
 ///
 /// Each answer may bring another token: what these return takes the place of what they were called on. A session does
-/// that by itself: see ``AuthState/registration()``.
+/// that by itself: see ``AuthState/registration(keyNamed:)``.
 extension ClientRegistration {
     /// Reads the registration as it stands at the provider (RFC 7592 §2.1).
     ///
@@ -51,7 +51,7 @@ extension ClientRegistration {
         let (answer, url) = try await send(method, document, environment)
         // §2.1, §2.2: 200.
         guard answer.response.status == .ok else { throw error(answer, url, expected: .ok) }
-        return try ClientRegistration(answer, updating: self, received: environment.now().wall)
+        return try ClientRegistration(answer, updating: self)
     }
 
     private func send(

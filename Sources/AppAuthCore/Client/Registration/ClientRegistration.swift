@@ -26,23 +26,23 @@ public struct ClientRegistration: Sendable, Hashable {
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
     public let metadata: ClientMetadata
-    /// When it was received, by this machine's clock: of two, the later one counts.
-    public let received: Date
+    /// How many answers about the client came before this one: of two registrations, the one with more counts.
+    let revision: Int
 
     init(
         clientID: String, clientSecret: Secret?, clientIDIssuedAt: Date?, clientSecretExpiresAt: Date?,
-        accessToken: Secret?, configurationEndpoint: SecureURL?, metadata: ClientMetadata, received: Date
+        accessToken: Secret?, configurationEndpoint: SecureURL?, metadata: ClientMetadata, revision: Int
     ) {
         (self.clientID, self.clientSecret, self.clientIDIssuedAt) = (clientID, clientSecret, clientIDIssuedAt)
         (self.clientSecretExpiresAt, self.accessToken) = (clientSecretExpiresAt, accessToken)
-        (self.configurationEndpoint, self.metadata, self.received) = (configurationEndpoint, metadata, received)
+        (self.configurationEndpoint, self.metadata, self.revision) = (configurationEndpoint, metadata, revision)
     }
 
     /// Reads an answer.
     ///
     /// - Parameter earlier: What the answer is about, where it is about a client that is registered already. Several
     ///   servers leave out what has not changed: token, endpoint and secret stay then.
-    init(_ answer: HTTPAnswer, updating earlier: ClientRegistration?, received: Date) throws {
+    init(_ answer: HTTPAnswer, updating earlier: ClientRegistration?) throws {
         let status = answer.response.status.code
         let object = try AnswerObject(answer) { message in
             AuthError(
@@ -71,7 +71,7 @@ public struct ClientRegistration: Sendable, Hashable {
                 "expected both 'registration_access_token' and 'registration_client_uri', or neither, found one")
         }
         metadata = try Self.metadata(object)
-        self.received = received
+        revision = earlier.map { $0.revision + 1 } ?? 0
     }
 
     /// What the library relies on is of the right kind; other members are the provider's and the app's.

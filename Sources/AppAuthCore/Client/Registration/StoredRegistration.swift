@@ -6,7 +6,7 @@ extension ClientRegistration {
         get throws {
             var json: JSON.Object = [
                 "clientID": .string(clientID), "metadata": .object(metadata.members),
-                "received": try JSON(storing: received),
+                "revision": .number(.init(revision)),
             ]
             json["clientSecret"] = clientSecret.map(JSON.init(storing:))
             json["clientIDIssuedAt"] = try clientIDIssuedAt.map { try JSON(storing: $0) }
@@ -26,20 +26,25 @@ extension ClientRegistration {
             clientSecretExpiresAt: try json.optional("clientSecretExpiresAt") { try $0.date($1) },
             accessToken: try json.optional("accessToken") { try $0.secret($1) },
             configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
-            metadata: ClientMetadata(members), received: try json.date("received"))
+            metadata: ClientMetadata(members),
+            // Records from before they were counted have none.
+            revision: try json.optional("revision") { try $0.int($1) } ?? 0)
     }
 }
 
 extension Client {
     /// This client, with the credentials that the provider has registered since. What a registration does not say stays:
     /// the name of the key, the audience of what it signs, and how tokens are bound.
-    func registered(as registration: ClientRegistration) throws -> Client {
+    ///
+    /// - Parameter name: The name of the key from now on.
+    func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
         let authentication: ClientAuthentication =
             switch self.authentication {
-            case .privateKeyJWT(let name, let assertion):
+            case .privateKeyJWT(let known, let assertion):
+                try registration.authentication(keyNamed: name ?? known).saying(assertion)
+            case .clientSecretJWT(_, let assertion):
                 try registration.authentication(keyNamed: name).saying(assertion)
-            case .clientSecretJWT(_, let assertion): try registration.authentication().saying(assertion)
-            default: try registration.authentication()
+            default: try registration.authentication(keyNamed: name)
             }
         var client = Client(
             id: id, authentication: authentication, provider: provider, dpop: dpop,
@@ -49,10 +54,11 @@ extension Client {
     }
 
     /// This client, as an app or a process knows it, unless the store has it by a later registration: the provider
-    /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them.
+    /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them. Which is the later
+    /// one no clock decides, since any can be set back.
     package func unless(registeredLater stored: Client) -> Client {
         guard let theirs = stored.registration, stored.id.isExactly(id) else { return self }
-        if let ours = registration { return theirs.received > ours.received ? stored : self }
+        if let ours = registration { return theirs.revision > ours.revision ? stored : self }
         // Put together anew, without the registration: that of the session stays, and how the client authenticates by it,
         // unless the app knows better.
         guard authentication != .none else { return stored }

@@ -7,7 +7,7 @@ internal import HTTPTypes
 /// let token = try await state.freshAccessToken()
 /// var request = TokenExchangeRequest(of: SecurityToken(token.value, kind: .accessToken))
 /// request.audience = ["https://orders.example.org"]
-/// let exchanged = try await request.send(as: client, in: environment)
+/// let exchanged = try await state.exchange(request)
 /// ```
 public struct TokenExchangeRequest: Sendable, Hashable {
     /// Whom the new token is about.
@@ -30,26 +30,37 @@ public struct TokenExchangeRequest: Sendable, Hashable {
 
     /// Sends the request, with the client's authentication, and reads the answer strictly.
     ///
-    /// One POST, not repeated. Nothing is stored: what came is the caller's.
+    /// One POST, not repeated. Nothing is stored: what came is the caller's. For a session ``AuthState/exchange(_:)`` does
+    /// the same; a client whose tokens are bound to a key (RFC 9449) has that key in its session alone.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error (`invalid_target` for a service that the token
     ///   cannot be for, §2.2.2), ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidMetadata``,
-    ///   ``AuthError/Code/invalidConfiguration``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
-    ///   `CancellationError`.
+    ///   ``AuthError/Code/invalidConfiguration`` (also for a client with ``Client/dpop``), ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/timeout``; `CancellationError`.
     public func send(as client: Client, in environment: Environment) async throws -> ExchangedToken {
+        guard client.dpop == nil else {
+            throw AuthError(
+                .invalidConfiguration, .token,
+                "expected a client with bearer tokens, found one whose tokens are bound to its session's key",
+                outcome: .notSent)
+        }
+        return try await send(to: TokenEndpoint(client: client, environment: environment))
+    }
+
+    func send(to endpoint: TokenEndpoint) async throws -> ExchangedToken {
         if let value = scope.first(where: { !$0.isWellFormed }) {
             throw AuthError(
                 .invalidConfiguration, .token,
                 "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'",
                 outcome: .notSent)
         }
-        let (url, form) = (try client.require(.token), form)
-        let endpoint = TokenEndpoint(client: client, environment: environment)
+        let (url, form) = (try endpoint.client.require(.token), form)
         let answer = try await endpoint.post(form, to: url, stage: .token)
         guard answer.response.status == .ok else {
             throw answer.oauthError(from: url, stage: .token, hiding: endpoint.secrets(in: form))
         }
-        return try ExchangedToken(answer, received: environment.now())
+        return try ExchangedToken(
+            answer, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
     }
 
     /// §2.1: `audience` and `resource` may be repeated, and a token never stands without its type.
@@ -85,7 +96,8 @@ public struct ExchangedToken: Sendable, Hashable {
     /// What gets the next one, if the server gave such a thing.
     public let refreshToken: Secret?
 
-    init(_ answer: HTTPAnswer, received: Moment) throws {
+    /// - Parameter expected: How an access token is presented that is bound as the request asked for.
+    init(_ answer: HTTPAnswer, expecting expected: TokenType, received: Moment) throws {
         let object = try AnswerObject(answer) { message in
             AuthError(
                 .invalidResponse, .token, "the token exchange response is refused: \(message)",
@@ -95,6 +107,10 @@ public struct ExchangedToken: Sendable, Hashable {
         value = try object.required("access_token") { try object.secret($0) }
         kind = SecurityToken.Kind(rawValue: try object.required("issued_token_type") { try object.text($0) })
         let type = try object.required("token_type") { try object.text($0) }
+        // RFC 9449 §5: with a proof the token is bound to its key, without one to none.
+        if let found = TokenType(wire: type), found != expected {
+            throw object.refusal("expected the token type \(expected.rawValue), found '\(type)'")
+        }
         tokenType = type.uppercased() == "N_A" ? nil : type
         self.received = received
         lifetime = try object.seconds("expires_in").map { .seconds($0) }
