@@ -7,6 +7,13 @@ enum SignatureFinding {
     case keyUnknown
     /// The key that should have made it has not: it is forged, or the provider has another key under the same name, or none.
     case keyDiffers
+
+    /// What is wrong with a signature that is not valid.
+    var message: String {
+        self == .keyUnknown
+            ? "expected a key that fits it in the provider's key set, found none"
+            : "expected a signature by the provider's key, found another"
+    }
 }
 
 extension IDTokenVerifier {
