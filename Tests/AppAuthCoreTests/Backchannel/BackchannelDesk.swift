@@ -21,7 +21,7 @@ final class BackchannelDesk: Sendable {
     }
 
     func client() async throws -> Client {
-        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/=")))
+        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
     }
 
     func begin(

@@ -8,7 +8,7 @@ import Testing
 /// RFC 7662, and RFC 9701 for signed answers.
 struct IntrospectionTests {
     private func service(_ world: World) async throws -> Client {
-        try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
+        try await world.client("demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
     }
 
     private func introspect(
