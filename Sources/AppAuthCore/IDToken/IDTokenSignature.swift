@@ -50,6 +50,8 @@ extension IDTokenVerifier {
             throw JOSEError(
                 "expected a signature by a public key, found \(algorithm.rawValue), and the client has no secret")
         }
+        // Core §16.19: with a shorter one anybody could have signed it.
+        try algorithm.check(secret: secret.bytes)
         guard jws.isSigned(bySecret: secret.bytes, algorithm: algorithm) else {
             throw JOSEError("expected an \(algorithm.rawValue) signature by the client secret, found another")
         }
