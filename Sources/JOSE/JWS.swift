@@ -46,10 +46,9 @@ package struct JWS: Sendable {
             && withSignedBytes { key.verifies(signature, of: $0, algorithm: algorithm) }
     }
 
-    /// With an empty secret anyone could sign: it verifies nothing. RFC 7518 §3.2 asks for a secret as long as the digest;
-    /// that is not enforced, since servers do hand out shorter client secrets.
+    /// A secret that ``MACAlgorithm/check(secret:)`` refuses verifies nothing.
     package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
-        header.alg == algorithm.rawValue && !secret.isEmpty
+        header.alg == algorithm.rawValue && secret.count >= algorithm.digest.byteCount
             && constantTimeEqual(signature, withSignedBytes { algorithm.digest.hmac(key: secret, $0) })
     }
 
@@ -68,9 +67,12 @@ extension JWS {
     }
 
     /// Signs a payload with a shared secret into compact form.
+    ///
+    /// - Throws: As ``MACAlgorithm/check(secret:)``.
     package static func sign(
         _ payload: JSON, header: JSON.Object = [:], secret: [UInt8], algorithm: MACAlgorithm
-    ) -> String {
+    ) throws(JOSEError) -> String {
+        try algorithm.check(secret: secret)
         let input = signingInput(payload, header, algorithm.rawValue)
         return input + "." + Base64URL.encode(algorithm.digest.hmac(key: secret, Array(input.utf8)))
     }

@@ -2,7 +2,7 @@ internal import CLibcrypto
 internal import CShims
 
 /// A private key of libcrypto's with its public part: what a ``SigningKey`` signs and a ``RecipientKey`` decrypts with.
-final class PrivateKey: @unchecked Sendable {
+package final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
     let material: JWK.Material
 
@@ -30,7 +30,9 @@ final class PrivateKey: @unchecked Sendable {
     }
 
     /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
-    convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
+    ///
+    /// - Parameter passphrase: For a key that is encrypted. To derive the key from it can take seconds: read once, use often.
+    package convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
         guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
             ERR_clear_error()
             throw JOSEError(
@@ -42,7 +44,7 @@ final class PrivateKey: @unchecked Sendable {
     }
 
     /// Reads a private JWK (RFC 7518 §6.2.2, §6.3.2, RFC 8037 §2).
-    convenience init(jwk json: JSON) throws(JOSEError) {
+    package convenience init(jwk json: JSON) throws(JOSEError) {
         guard let key = try PrivateJWK(json).libcryptoKey() else {
             ERR_clear_error()
             throw JOSEError("expected a private JWK whose private part belongs to its public one")

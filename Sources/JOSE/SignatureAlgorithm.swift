@@ -60,6 +60,15 @@ package enum MACAlgorithm: String, Sendable, Hashable, CaseIterable {
         case .hs512: .sha512
         }
     }
+
+    /// RFC 7518 §3.2, RFC 8725 §3.5: a secret has as many bytes as the digest, at least. A shorter one can be found by trying
+    /// them on one token, without anybody being asked.
+    package func check(secret: [UInt8]) throws(JOSEError) {
+        guard secret.count >= digest.byteCount else {
+            throw JOSEError(
+                "expected a secret of at least \(digest.byteCount) bytes for \(rawValue), found \(secret.count)")
+        }
+    }
 }
 
 /// The curves of ECDSA and ECDH-ES (RFC 7518 §6.2.1.1).

@@ -27,12 +27,10 @@ package final class SigningKey: Sendable {
         try self.init(PrivateKey(pem: pem, passphrase: passphrase), algorithm)
     }
 
-    /// Reads a private JWK (RFC 7518 §6.2.2, §6.3.2, RFC 8037 §2).
-    package convenience init(jwk json: JSON, algorithm: SignatureAlgorithm) throws(JOSEError) {
-        try self.init(PrivateKey(jwk: json), algorithm)
-    }
-
-    private init(_ key: PrivateKey, _ algorithm: SignatureAlgorithm) throws(JOSEError) {
+    /// Signs with a private key; several may share one.
+    ///
+    /// - Throws: ``JOSEError`` if the key is of another kind than the algorithm's.
+    package init(_ key: PrivateKey, _ algorithm: SignatureAlgorithm) throws(JOSEError) {
         publicKey = JWK(key.material, use: "sig", alg: algorithm.rawValue)
         (self.key, self.algorithm) = (key, algorithm)
         guard publicKey.fits(algorithm) else {

@@ -21,7 +21,7 @@ struct URLRequestTests {
         let provider = try await LocalProvider.start(configuration)
         do {
             let client = Client(
-                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret")),
+                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")),
                 provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)), dpop: dpop)
             let state = try await AuthState(
                 presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: .live)

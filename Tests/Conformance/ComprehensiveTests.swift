@@ -28,7 +28,9 @@ struct ComprehensiveTests {
         ) { party in
             party.provider.fault(
                 .editDocument { $0["id_token_signing_alg_values_supported"] = ["HS256"] }, at: .openIDConfiguration)
-            party.fault(idToken: { $0.signature = .secret(.hs256, Array("another secret".utf8)) })
+            party.fault(idToken: {
+                $0.signature = .secret(.hs256, Array("another secret, which is as long as it has to be".utf8))
+            })
         }
     }
 
@@ -74,7 +76,9 @@ struct ComprehensiveTests {
                 issuer: bank, endpoints: [.keys: party.provider.url(.keys)],
                 more: ["id_token_signing_alg_values_supported": ["ES256"]])
             let source = try #require(try await state.userInfo().sources.first)
-            let found = try await source.fetch(in: party.environment, trusting: [trusted])
+            let reader = ClaimSourceReader(
+                client: await state.record.client, trusting: [trusted], environment: party.environment)
+            let found = try await reader.claims(of: source)
             #expect(found.isVerified && found.issuer == bank && found.claims["credit_score"] == 650)
             #expect(party.provider.count(.foreignClaims) == (isDistributed ? 1 : 0))
         }

@@ -87,8 +87,7 @@ struct DynamicTests {
                 return try await state.userInfo()
             }
             #expect(error?.code == .invalidResponse)
-            #expect(
-                error?.message.contains("expected a signature by a key of the provider, found none that fits") == true)
+            #expect(error?.message.contains("expected a signature by the provider's key, found another") == true)
         }
     }
 }

@@ -34,17 +34,21 @@ struct MessageSigningTests {
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-without-exp-fails", arguments: signed)
     func noExpiration(plan: Plan) async throws {
-        try await refuses(plan, "expected 'exp' in the signed answer, found none") { $0.claims["exp"] = nil }
+        try await refuses(plan, "expected 'exp' of the signed answer to be a number of seconds, found none") {
+            $0.claims["exp"] = nil
+        }
     }
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-expired-exp-fails", arguments: signed)
     func expired(plan: Plan) async throws {
-        try await refuses(plan, "the signed answer has expired") { $0.claims["exp"] = .seconds(fromNow: -330) }
+        try await refuses(plan, "expected a signed answer that has not expired") {
+            $0.claims["exp"] = .seconds(fromNow: -330)
+        }
     }
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-invalid-sig-fails", arguments: signed)
     func invalidSignature(plan: Plan) async throws {
-        try await refuses(plan, "expected a signature by a key of the provider, found none that fits") {
+        try await refuses(plan, "expected a signature by the provider's key, found another") {
             $0.signature = .damaged(.ps256)
         }
     }

@@ -80,18 +80,22 @@ extension Integration {
                 environment: .live)
             let token = try await state.freshAccessToken().value
 
-            let active = try await IntrospectionRequest(of: token, as: client).send(in: .live)
+            let introspection = try IntrospectionEndpoint(client: client, environment: .live)
+            let active = try await introspection.introspect(token)
             #expect(active.isActive && active.clientID == "web" && active.scope == [.profile])
             let signed = await failure {
-                _ = try await IntrospectionRequest(of: token, as: client, isSigned: true).send(in: .live)
+                _ = try await IntrospectionEndpoint(client: client, isSigned: true, environment: .live)
+                    .introspect(token)
             }
             #expect(signed?.message.contains("expected 'aud' to contain 'web'") == true, "\(signed as Any)")
             let stranger = Client(id: "web", authentication: .clientSecretBasic(Secret("wrong")), provider: metadata)
-            let refusal = await failure { _ = try await IntrospectionRequest(of: token, as: stranger).send(in: .live) }
+            let refusal = await failure {
+                _ = try await IntrospectionEndpoint(client: stranger, environment: .live).introspect(token)
+            }
             #expect(refusal?.httpStatus == 401)
 
             #expect(await state.revokeTokens().map(\.error) == [nil])
-            let revoked = try await IntrospectionRequest(of: token, as: client).send(in: .live)
+            let revoked = try await introspection.introspect(token)
             #expect(!revoked.isActive)
         }
 

@@ -103,6 +103,7 @@ import Testing
         let key = try VerificationKey(signer.publicKey)
         for secret in [modulus, Array(signer.publicKey.json.serialized().utf8)] {
             let jws = try JWS(compact: JWS.sign([:], secret: secret, algorithm: .hs256))
+            #expect(jws.isSigned(bySecret: secret, algorithm: .hs256))
             for algorithm in SignatureAlgorithm.allCases { #expect(!jws.isSigned(by: key, algorithm: algorithm)) }
         }
     }
@@ -118,10 +119,21 @@ import Testing
         }
     }
 
-    @Test func `an empty secret verifies nothing`() throws {
-        for algorithm in MACAlgorithm.allCases {
-            let jws = try JWS(compact: JWS.sign([:], secret: [], algorithm: algorithm))
-            #expect(!jws.isSigned(bySecret: [], algorithm: algorithm))
+    /// RFC 7518 §3.2, RFC 8725 §3.5.
+    @Test(arguments: MACAlgorithm.allCases)
+    func `a secret that is shorter than the digest signs and verifies nothing`(algorithm: MACAlgorithm) throws {
+        let needed = algorithm.digest.byteCount
+        for count in [0, 1, needed - 1, needed] {
+            let secret = [UInt8](repeating: 7, count: count)
+            let input = Base64URL.encode(Array(#"{"alg":"\#(algorithm.rawValue)"}"#.utf8)) + ".e30"
+            let code = Base64URL.encode(algorithm.digest.hmac(key: secret, Array(input.utf8)))
+            let jws = try JWS(compact: input + "." + code)
+            #expect(jws.isSigned(bySecret: secret, algorithm: algorithm) == (count == needed))
+            let signed = try? JWS.sign([:], secret: secret, algorithm: algorithm)
+            #expect((signed != nil) == (count == needed))
         }
+        let error = #expect(throws: JOSEError.self) { try algorithm.check(secret: [1]) }
+        #expect(
+            error?.description == "expected a secret of at least \(needed) bytes for \(algorithm.rawValue), found 1")
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct CommandOptionTests {
     private let form: [(name: String, value: String)] = [
         ("grant_type", "client_credentials"), ("client_id", "demo-service"),
-        ("client_secret", "service-secret"), ("scope", "api"),
+        ("client_secret", "service-secret-of-thirty-two-bytes"), ("scope", "api"),
         ("authorization_details", #"[{"type":"payment_initiation"}]"#),
     ]
 

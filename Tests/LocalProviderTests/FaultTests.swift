@@ -216,7 +216,7 @@ import Testing
             let unsigned = try await idToken(provider) { $0.signature = .none }
             #expect(unsigned.hasSuffix("."))
             #expect(try JWS(compact: unsigned).header.alg == "none")
-            let secret = Array("public key, taken for a secret".utf8)
+            let secret = Array("public key, taken for a client secret".utf8)
             let mac = try JWS(compact: try await idToken(provider) { $0.signature = .secret(.hs256, secret) })
             #expect(mac.isSigned(bySecret: secret, algorithm: .hs256))
         }

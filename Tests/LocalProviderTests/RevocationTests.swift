@@ -14,7 +14,7 @@ import Testing
     private func introspect(
         _ provider: LocalProvider, _ token: String, _ client: [(name: String, value: String)]? = nil
     ) async throws -> Wire.Answer {
-        let service = [("client_id", "demo-service"), ("client_secret", "service-secret")]
+        let service = [("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes")]
         return try await Wire.post(provider.url(.introspection), [("token", token)] + (client ?? service))
     }
 

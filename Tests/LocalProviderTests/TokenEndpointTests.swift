@@ -140,7 +140,7 @@ import Testing
             func ask(_ form: [(name: String, value: String)]) async throws -> Wire.Answer {
                 try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + form)
             }
-            let service = [("client_id", "demo-service"), ("client_secret", "service-secret")]
+            let service = [("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes")]
             let answer = try await ask(service + [("scope", "api")])
             #expect(answer.json?["scope"]?.string == "api")
             #expect(answer.json?["refresh_token"] == nil)

@@ -105,7 +105,8 @@ extension RegisteredClient {
     /// As ``demo`` with a secret that needs the form encoding of RFC 6749 §2.3.1, and every grant.
     package static var demoConfidential: RegisteredClient {
         RegisteredClient(
-            id: "demo-confidential", secret: "s3cret: 100% äß+/=", name: "Demo Server", redirectURIs: [.anyLoopback],
+            id: "demo-confidential", secret: "s3cret: 100% äß+/= and thirty-two", name: "Demo Server",
+            redirectURIs: [.anyLoopback],
             grantTypes: [
                 "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
                 TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
@@ -115,7 +116,8 @@ extension RegisteredClient {
     /// A program that acts for itself.
     package static var demoService: RegisteredClient {
         RegisteredClient(
-            id: "demo-service", secret: "service-secret", name: "Demo Service", grantTypes: ["client_credentials"])
+            id: "demo-service", secret: "service-secret-of-thirty-two-bytes", name: "Demo Service",
+            grantTypes: ["client_credentials"])
     }
 }
 

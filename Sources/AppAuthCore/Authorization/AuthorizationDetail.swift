@@ -38,12 +38,17 @@ public struct AuthorizationDetail: Sendable, Hashable {
     ///   of its kind.
     public init(_ json: JSON) throws {
         func refusal(_ message: String) -> AuthError { AuthError(.invalidResponse, .token, message) }
-        guard var members = json.object, let type = members["type"]?.string, !type.isEmpty else {
-            throw refusal("expected each of 'authorization_details' to be an object with 'type'")
+        let expected = "expected each of 'authorization_details' to be an object with 'type'"
+        guard var members = json.object else { throw refusal("\(expected), found \((json as JSON?).foundKind)") }
+        guard let type = members["type"]?.string, !type.isEmpty else {
+            throw refusal("\(expected), found one with \(members["type"].foundText)")
         }
         func list(_ name: String) throws -> [String] {
             guard let value = members[name] else { return [] }
-            guard let strings = value.strings else { throw refusal("expected '\(name)' to be an array of strings") }
+            guard let strings = value.strings else {
+                let kind = value.array == nil ? members[name].foundKind : "an array with others"
+                throw refusal("expected '\(name)' to be an array of strings, found \(kind)")
+            }
             members[name] = nil
             return strings
         }
@@ -51,7 +56,9 @@ public struct AuthorizationDetail: Sendable, Hashable {
         (locations, actions) = (try list("locations"), try list("actions"))
         (dataTypes, privileges) = (try list("datatypes"), try list("privileges"))
         if let value = members["identifier"] {
-            guard let text = value.string else { throw refusal("expected 'identifier' to be a string") }
+            guard let text = value.string else {
+                throw refusal("expected 'identifier' to be a string, found \(members["identifier"].foundKind)")
+            }
             identifier = text
             members["identifier"] = nil
         }

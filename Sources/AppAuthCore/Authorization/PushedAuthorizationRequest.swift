@@ -17,8 +17,9 @@ extension AuthorizationRequest {
         let answer = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
         // RFC 9126 §2.2: 201, and nothing else.
         guard answer.response.status == .created else {
-            let secrets = [state, nonce, options.idTokenHint, client.authentication.secret].compactMap(\.self)
-            throw answer.oauthError(from: url, stage: .authorization, hiding: secrets, expected: .created)
+            // In a signed request the server can read these too.
+            let inside = [state, nonce, options.idTokenHint].compactMap(\.self)
+            throw answer.oauthError(from: url, stage: .authorization, hiding: inside, expected: .created)
         }
         var carried = FormParameters()
         carried.append("client_id", client.id)
@@ -45,11 +46,19 @@ extension AuthorizationRequest {
         }
         let json: JSON
         do { json = try JSON(parsing: answer.body) } catch { throw refusal("\(error)") }
-        guard let uri = json["request_uri"]?.string, !uri.isEmpty, uri.utf8.count <= 2048,
-            uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw refusal("expected 'request_uri' in visible ASCII characters") }
-        guard let seconds = json["expires_in"]?.double, seconds > 0 else {
-            throw refusal("expected 'expires_in' to be a number of seconds above 0")
+        // Whoever reads it here could use it before us: no message repeats it.
+        let expected = "expected 'request_uri' of 1 to 2048 visible ASCII characters"
+        guard let uri = json["request_uri"]?.string else {
+            throw refusal("\(expected), found \(json["request_uri"].foundKind)")
+        }
+        guard (1...2048).contains(uri.utf8.count) else { throw refusal("\(expected), found \(uri.utf8.count)") }
+        guard uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw refusal("\(expected), found others among them")
+        }
+        let lifetime = json["expires_in"]
+        guard let seconds = lifetime?.double, seconds > 0 else {
+            let found = lifetime?.double.map { "\($0)" } ?? lifetime.foundText
+            throw refusal("expected 'expires_in' to be a number of seconds above 0, found \(found)")
         }
         return uri
     }

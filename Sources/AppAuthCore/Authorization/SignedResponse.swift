@@ -38,26 +38,32 @@ extension AuthorizationResponse {
     ) async throws -> JSON.Object {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw request.refusal("\(error)") }
-        guard let claims = try? JSON(parsing: jws.payload).object else {
-            throw request.refusal("expected the signed answer to hold a JSON object")
+        let json: JSON?
+        do { json = try JSON(parsing: jws.payload) } catch { throw request.refusal("\(error)") }
+        guard let claims = json?.object else {
+            throw request.refusal("expected the signed answer to hold a JSON object, found \(json.foundKind)")
         }
         let (client, provider) = (request.client, request.client.provider)
-        guard let issuer = claims["iss"]?.string, issuer.isExactly(provider.issuer.string) else {
+        guard claims["iss"] == .string(provider.issuer.string) else {
             throw request.refusal(
-                "expected 'iss' of the signed answer to be '\(provider.issuer)', found another or none")
+                "expected 'iss' of the signed answer to be '\(provider.issuer)', found \(claims["iss"].foundText)")
         }
-        guard IDToken.audience(of: Claims(claims))?.contains(where: client.id.isExactly) == true else {
-            throw request.refusal(
-                "expected 'aud' of the signed answer to contain '\(client.id)', found another or none")
+        let audience = IDToken.audience(of: Claims(claims))
+        guard audience?.contains(where: client.id.isExactly) == true else {
+            let found = audience.map { "'\($0.joined(separator: " ").shortened(to: 200))'" } ?? claims["aud"].foundKind
+            throw request.refusal("expected 'aud' of the signed answer to contain '\(client.id)', found \(found)")
         }
         let algorithms = provider.authorizationSigningAlgorithms ?? provider.idTokenSigningAlgorithms
         try await verification.checkSignature(of: jws, listed: algorithms) { request.refusal($0) }
         let leeway = IDTokenVerifier(client: client).leeway.seconds
         guard let end = claims["exp"]?.double else {
-            throw request.refusal("expected 'exp' in the signed answer, found none")
+            throw request.refusal(
+                "expected 'exp' of the signed answer to be a number of seconds, found \(claims["exp"].foundKind)")
         }
-        guard verification.environment.now().wall.timeIntervalSince1970 < end + leeway else {
-            throw request.refusal("the signed answer has expired by this machine's clock")
+        let now = verification.environment.now().wall.timeIntervalSince1970
+        guard now < end + leeway else {
+            throw request.refusal(
+                "expected a signed answer that has not expired, found one that did by this machine's clock")
         }
         return claims
     }

@@ -102,10 +102,10 @@ public struct BackchannelAuthenticationRequest: Sendable {
     ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
     ///   `CancellationError`.
     public func send(in environment: Environment) async throws -> BackchannelAuthentication {
-        let (form, tokenEndpoint) = (form, TokenEndpoint(client: client, environment: environment))
+        let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
         let answer = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
         guard answer.response.status == .ok else {
-            throw answer.oauthError(from: endpoint, stage: .authorization, hiding: tokenEndpoint.secrets(in: form))
+            throw answer.oauthError(from: endpoint, stage: .authorization)
         }
         return try BackchannelAuthentication(answer, to: self, received: environment.now())
     }

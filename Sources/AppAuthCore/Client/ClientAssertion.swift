@@ -37,8 +37,12 @@ struct ClientAssertion {
         guard let algorithm = known else {
             throw Self.refusal("expected the provider to know HS256, HS384 or HS512 for client_secret_jwt, found none")
         }
-        return JWS.sign(
-            try claims(), header: ["typ": "JWT"], secret: Array(secret.reveal().utf8), algorithm: algorithm)
+        // Core §16.19: a secret that is too short could be found by whoever sees the assertion.
+        do {
+            return try JWS.sign(claims(), header: ["typ": "JWT"], secret: secret.bytes, algorithm: algorithm)
+        } catch let error as JOSEError {
+            throw Self.refusal("client_secret_jwt: \(error)")
+        }
     }
 
     private static func refusal(_ message: String) -> AuthError {

@@ -24,8 +24,8 @@ public struct ClientKey: Sendable {
         pem: String, keyID: String? = nil, passphrase: @Sendable () async throws -> Secret
     ) async throws {
         let secret = pem.contains("ENCRYPTED") ? try await passphrase() : nil
-        try self.init(keyID: keyID) { algorithm throws(JOSEError) in
-            try SigningKey(pem: pem, passphrase: secret?.reveal(), algorithm: algorithm)
+        try self.init(keyID: keyID) { () throws(JOSEError) in
+            try PrivateKey(pem: pem, passphrase: secret?.reveal())
         }
     }
 
@@ -33,7 +33,7 @@ public struct ClientKey: Sendable {
     ///
     /// - Throws: As ``init(pem:keyID:passphrase:)``.
     public init(pem: String, keyID: String? = nil) throws {
-        try self.init(keyID: keyID) { algorithm throws(JOSEError) in try SigningKey(pem: pem, algorithm: algorithm) }
+        try self.init(keyID: keyID) { () throws(JOSEError) in try PrivateKey(pem: pem) }
     }
 
     /// Reads a private JWK (RFC 7517), whose `kid` and `alg` count where it has them.
@@ -41,25 +41,25 @@ public struct ClientKey: Sendable {
     /// - Throws: As ``init(pem:keyID:passphrase:)``.
     public init(jwk: JSON) throws {
         let only = jwk["alg"]?.string
-        try self.init(keyID: jwk["kid"]?.string, only: only) { algorithm throws(JOSEError) in
-            try SigningKey(jwk: jwk, algorithm: algorithm)
-        }
+        try self.init(keyID: jwk["kid"]?.string, only: only) { () throws(JOSEError) in try PrivateKey(jwk: jwk) }
     }
 
     private init(
-        keyID: String?, only: String? = nil, _ read: (SignatureAlgorithm) throws(JOSEError) -> SigningKey
+        keyID: String?, only: String? = nil, _ read: () throws(JOSEError) -> PrivateKey
     ) throws {
-        var (keys, problem) = ([SigningKey](), nil as JOSEError?)
-        for algorithm in Self.preferred where only.map(algorithm.isNamed) ?? true {
-            do { keys.append(try read(algorithm)) } catch { problem = problem ?? error }
+        func refusal(_ message: String) -> AuthError {
+            AuthError(
+                .invalidConfiguration, .configuration, "the client's key is refused: \(message)", outcome: .notSent)
         }
+        let key: PrivateKey
+        do { key = try read() } catch { throw refusal("\(error)") }
+        let algorithms = Self.preferred.filter { algorithm in only.map(algorithm.isNamed) ?? true }
+        guard !algorithms.isEmpty else { throw refusal("its algorithm is not known") }
+        keys = algorithms.compactMap { algorithm in try? SigningKey(key, algorithm) }
         guard !keys.isEmpty else {
-            throw AuthError(
-                .invalidConfiguration, .configuration,
-                "the client's key is refused: \(problem.map { "\($0)" } ?? "its algorithm is not known")",
-                outcome: .notSent)
+            throw refusal("expected one that signs with \(only ?? "any algorithm"), found another")
         }
-        (self.keys, self.keyID) = (keys, keyID)
+        self.keyID = keyID
     }
 
     /// Where a provider names none. RS256 is what all providers know; the others follow the kind of the key.

@@ -36,7 +36,7 @@ extension Claims {
 
     /// The sources of claims that the provider does not make itself (Core §5.6.2), by name; none if all are its own.
     ///
-    /// Nothing of a source counts yet: ``ClaimSource/fetch(in:trusting:)`` gets it.
+    /// Nothing of a source counts yet: ``ClaimSourceReader`` gets it.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a list that is not as it should be: a source that
     ///   is missing or is of no known kind, an endpoint that is not https (or http on loopback), more than 16.

@@ -2,7 +2,8 @@ internal import JOSE
 
 /// An answer that a provider can encrypt to the client (OpenID Connect Core §10.2).
 public enum EncryptedAnswer: Sendable, Hashable {
-    /// ID tokens (`id_token_encrypted_response_alg`, OpenID Connect Registration §2).
+    /// ID tokens (`id_token_encrypted_response_alg`, OpenID Connect Registration §2), and with them logout tokens
+    /// (Back-Channel Logout §2.4).
     case idToken
     /// Answers of the userinfo endpoint (`userinfo_encrypted_response_alg`).
     case userInfo
@@ -45,7 +46,7 @@ extension Environment {
         }
     }
 
-    /// The signed token in an ID token that may be encrypted (Core §3.1.3.7 step 1, §16.14: signed first, then encrypted). This
+    /// The signed token in an ID token, or a logout token, that may be encrypted (Core §3.1.3.7 step 1, §16.14: signed first, then encrypted). This
     /// is the one that is kept: a provider takes it back as a hint (§3.1.2.1) and could not read the other.
     ///
     /// - Throws: As ``decrypt(_:)``.

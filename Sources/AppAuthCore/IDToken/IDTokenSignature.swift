@@ -7,6 +7,13 @@ enum SignatureFinding {
     case keyUnknown
     /// The key that should have made it has not: it is forged, or the provider has another key under the same name, or none.
     case keyDiffers
+
+    /// What is wrong with a signature that is not valid.
+    var message: String {
+        self == .keyUnknown
+            ? "expected a key that fits it in the provider's key set, found none"
+            : "expected a signature by the provider's key, found another"
+    }
 }
 
 extension IDTokenVerifier {
@@ -43,6 +50,8 @@ extension IDTokenVerifier {
             throw JOSEError(
                 "expected a signature by a public key, found \(algorithm.rawValue), and the client has no secret")
         }
+        // Core §16.19: with a shorter one anybody could have signed it.
+        try algorithm.check(secret: secret.bytes)
         guard jws.isSigned(bySecret: secret.bytes, algorithm: algorithm) else {
             throw JOSEError("expected an \(algorithm.rawValue) signature by the client secret, found another")
         }

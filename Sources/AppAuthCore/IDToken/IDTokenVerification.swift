@@ -30,12 +30,10 @@ struct IDTokenVerification: Sendable {
         return try await verify(token, expected, serverClock: tokens.serverClock)
     }
 
-    /// Decrypts the token, if it is encrypted, and verifies it with the keys at hand; if none of them has signed it, with the
-    /// keys fetched again, once: a provider may have a new key, under a new name or an old one (Core §10.1.1).
+    /// Decrypts the token, if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` or ``AuthError/Code/clockSkew``. It is temporary where a
-    ///   key is not known (yet), since providers sign with a new key before everybody can read it, and where the keys were
-    ///   fetched too short a time ago to fetch them again; what ``Environment/decryptionKey`` throws.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
+    ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
     func verify(
         _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
     ) async throws -> IDToken {
@@ -45,20 +43,41 @@ struct IDTokenVerification: Sendable {
         do { signed = try await environment.signedToken(in: token) } catch let error as JOSEError {
             throw verifier.refusal("\(error)")
         }
-        let atHand = try await keys?.keys()
-        if case .verified(let idToken) = try verifier.examine(signed, keys: atHand, expecting: expected) {
-            return idToken
+        return try await verified(refusal: verifier.refusal) { keys in
+            try verifier.examine(signed, keys: keys, expecting: expected)
         }
-        guard let keys else { throw verifier.refusal("expected the provider to have a 'jwks_uri', found none") }
+    }
+
+    /// Examines a token with the keys at hand; if none of them has signed it, with the keys fetched again, once: a provider
+    /// may have a new key, under a new name or an old one (Core §10.1.1).
+    ///
+    /// - Parameters:
+    ///   - refusal: Makes the error of what was expected and found.
+    ///   - examine: Examines it with keys; with nil where the provider has none.
+    /// - Throws: What `examine` throws, and what fetching the keys does. The refusal is temporary where a key is not known
+    ///   (yet), since providers sign with a new key before everybody can read it, and where the keys were fetched too short a
+    ///   time ago to fetch them again.
+    func verified<Value>(
+        refusal: (_ message: String) -> AuthError, _ examine: (KeySet?) throws -> Examination<Value>
+    ) async throws -> Value {
+        if case .verified(let value) = try examine(try await keys?.keys()) { return value }
+        guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
         // Where somebody else has just fetched them, those are the latest.
         let fetched = try await keys.refetch()
         let latest = if let fetched { fetched } else { try await keys.keys() }
-        switch try verifier.examine(signed, keys: latest, expecting: expected) {
-        case .verified(let idToken): return idToken
+        switch try examine(latest) {
+        case .verified(let value): return value
         case .signature(let finding):
-            var error = verifier.refusal(finding)
+            var error = refusal(finding.message)
             error.isTemporary = finding == .keyUnknown || fetched == nil
             throw error
         }
     }
+}
+
+/// What came of a token: an error is final, the rest may be another with newer keys.
+enum Examination<Value> {
+    case verified(Value)
+    /// It can be by a key that is newer.
+    case signature(SignatureFinding)
 }

@@ -68,18 +68,14 @@ public struct IDTokenVerifier: Sendable {
     public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
         switch try examine(token, keys: keys, expecting: expected) {
         case .verified(let idToken): return idToken
-        case .signature(let finding): throw refusal(finding)
+        case .signature(let finding): throw refusal(finding.message)
         }
     }
 
-    /// What came of a token: an error is final, the rest may be another with newer keys.
-    enum Examination {
-        case verified(IDToken)
-        case signature(SignatureFinding)
-    }
-
     /// As ``verify(_:keys:expecting:)``, for keys that may be out of date, or are not there.
-    func examine(_ token: Secret, keys: KeySet?, expecting expected: Expectations) throws -> Examination {
+    func examine(
+        _ token: Secret, keys: KeySet?, expecting expected: Expectations
+    ) throws -> Examination<IDToken> {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
         // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
@@ -109,12 +105,6 @@ public struct IDTokenVerifier: Sendable {
         return .verified(idToken)
     }
 
-    func refusal(_ finding: SignatureFinding) -> AuthError {
-        finding == .keyUnknown
-            ? refusal("expected a key that fits it in the provider's key set, found none")
-            : refusal("expected a signature by the provider's key, found another")
-    }
-
     func refusal(_ message: String) -> AuthError {
         AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
     }
@@ -122,16 +112,15 @@ public struct IDTokenVerifier: Sendable {
     // Core §3.1.3.7 step 2: the issuer is the provider's, exactly.
     private func checkIssuer(_ claims: Claims) throws {
         let issuer = client.provider.issuer.string
-        let found = claims["iss"]?.string
-        guard let found, found.isExactly(issuer) else {
-            throw refusal("expected 'iss' to be '\(issuer)', found \(found.map { "'\($0.prefix(200))'" } ?? "none")")
+        guard claims["iss"] == .string(issuer) else {
+            throw refusal("expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)")
         }
     }
 
     // Steps 3 to 5: meant for this client, for nobody else who is not trusted, and issued to this client.
     private func checkAudience(_ claims: Claims) throws {
         guard let audience = IDToken.audience(of: claims) else {
-            throw refusal("expected 'aud' to be a string or an array of strings")
+            throw refusal("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
         }
         guard audience.contains(where: client.id.isExactly) else {
             throw refusal(
@@ -141,17 +130,20 @@ public struct IDTokenVerifier: Sendable {
             throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
         }
         if let azp = claims["azp"] {
-            guard azp == .string(client.id) else { throw refusal("expected 'azp' to be '\(client.id)', found another") }
+            guard azp == .string(client.id) else {
+                throw refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
+            }
         } else if audience.count > 1 {
             throw refusal("expected 'azp', since there are several audiences, found none")
         }
     }
 
-    // Core §2: sub is there, at most 255 ASCII characters.
+    // Core §2: sub is there, at most 255 ASCII characters. It says who somebody is: no message repeats it.
     private func checkSubject(_ claims: Claims) throws {
-        guard let subject = claims.subject, (1...255).contains(subject.utf8.count),
-            subject.utf8.allSatisfy({ $0 < 128 })
-        else { throw refusal("expected 'sub' of 1 to 255 ASCII characters") }
+        let expected = "expected 'sub' of 1 to 255 ASCII characters"
+        guard let subject = claims.subject else { throw refusal("\(expected), found \(claims["sub"].foundKind)") }
+        guard (1...255).contains(subject.utf8.count) else { throw refusal("\(expected), found \(subject.utf8.count)") }
+        guard subject.utf8.allSatisfy({ $0 < 128 }) else { throw refusal("\(expected), found others among them") }
     }
 
     // Step 11: the nonce is the one that was sent. A token of a refresh may leave it out (Core §12.2).
@@ -186,14 +178,23 @@ public struct IDTokenVerifier: Sendable {
 
     // Core §3.1.3.8: at_hash, where it is there, is the left half of the access token's hash.
     private func checkAccessTokenHash(_ claims: Claims, _ expected: Expectations, algorithm: String) throws {
-        guard let accessToken = expected.accessToken, let found = claims["at_hash"] else { return }
-        guard let hash = Self.leftHalfOfHash(of: accessToken, algorithm: algorithm), let text = found.string,
-            constantTimeEqual(text, hash)
-        else { throw refusal("expected 'at_hash' to fit the access token") }
+        guard let accessToken = expected.accessToken, claims["at_hash"] != nil else { return }
+        try checkHash("at_hash", of: claims, is: accessToken, algorithm: algorithm)
+    }
+
+    /// A claim that is the left half of a hash of something that came with the token.
+    func checkHash(_ name: String, of claims: Claims, is value: Secret, algorithm: String) throws {
+        guard let hash = Self.leftHalfOfHash(of: value, algorithm: algorithm) else {
+            throw refusal("expected an algorithm whose digest is known for '\(name)', found '\(algorithm.prefix(64))'")
+        }
+        guard let found = claims[name] else { throw refusal("expected '\(name)', found none") }
+        guard let text = found.string, constantTimeEqual(text, hash) else {
+            throw refusal("expected '\(name)' to be '\(hash)', found \(claims[name].foundText)")
+        }
     }
 
     /// Core §3.1.3.6: of the digest that the signature's algorithm uses.
-    static func leftHalfOfHash(of value: Secret, algorithm: String) -> String? {
+    private static func leftHalfOfHash(of value: Secret, algorithm: String) -> String? {
         let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
         guard let hash = digest?.hash(value.bytes) else { return nil }
         return Base64URL.encode(Array(hash.prefix(hash.count / 2)))

@@ -31,7 +31,7 @@ public struct Introspection: Sendable, Hashable {
     /// Its name (`jti`).
     public let tokenID: String?
     /// The key that it is bound to (RFC 7800 §3.1): `jkt` of DPoP (RFC 9449 §6.2), `x5t#S256` of mutual TLS (RFC 8705
-    /// §3.2). The caller has to check the possession of it.
+    /// §3.2). The caller has to check the possession of it: of the latter by ``CertificateThumbprint``.
     public let confirmation: JSON.Object?
     /// All members, with those that have no property here.
     public let members: JSON.Object

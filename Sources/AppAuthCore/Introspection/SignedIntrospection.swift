@@ -40,11 +40,13 @@ struct SignedIntrospection {
         // §5: iss, aud and iat are REQUIRED; aud is who asked.
         let issuer = try claims.required("iss") { try claims.string($0) }
         guard issuer.isExactly(client.provider.issuer.string) else {
-            throw Introspection.refusal("expected 'iss' to be the provider, found another")
+            throw Introspection.refusal(
+                "expected 'iss' to be '\(client.provider.issuer)', found '\(issuer.shortened(to: 200))'")
         }
         let audience = try claims.required("aud") { try claims.stringOrStrings($0) }
         guard audience.contains(where: client.id.isExactly) else {
-            throw Introspection.refusal("expected 'aud' to contain '\(client.id)', found another")
+            let found = audience.joined(separator: " ").shortened(to: 200)
+            throw Introspection.refusal("expected 'aud' to contain '\(client.id)', found '\(found)'")
         }
         let age = received.wall.timeIntervalSince(try claims.required("iat") { try claims.time($0) })
         guard (-Self.leeway...Self.maximumAge + Self.leeway).contains(age) else {

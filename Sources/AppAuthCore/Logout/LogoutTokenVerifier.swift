@@ -40,15 +40,20 @@ public struct LogoutTokenVerifier: Sendable {
         return try await verify(Secret(token))
     }
 
-    /// Verifies a token.
+    /// Verifies a token, which may be encrypted as ID tokens are (``Environment/decryptionKey``,
+    /// ``Environment/requiredEncryption``).
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found; of the
-    ///   provider's keys ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``;
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found, temporary
+    ///   where a newer key of the provider's may mend it; of the provider's keys ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``; what ``Environment/decryptionKey`` throws;
     ///   `CancellationError`.
     public func verify(_ token: Secret) async throws -> LogoutToken {
-        // §2.6 step 1, decryption, does not apply: a token of three parts is not encrypted.
         let jws: JWS
-        do { jws = try JWS(compact: token.reveal()) } catch { throw Self.refusal("\(error)") }
+        do {
+            // §2.4, §2.6 step 1: it is encrypted as ID tokens are, and where they have to be, so has it.
+            let signed = try await verification.environment.signedToken(in: token)
+            jws = try JWS(compact: signed.reveal())
+        } catch let error as JOSEError { throw Self.refusal("\(error)") }
         // §2.4, RFC 8725 §3.11: where it has a type, that is logout+jwt. Providers from before it have JWT, or none.
         let typ = jws.header.typ
         guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {

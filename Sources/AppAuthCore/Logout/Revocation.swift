@@ -58,7 +58,7 @@ extension AuthState {
             let answer = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: 200, also for a token that the server does not know.
             guard answer.response.status == .ok else {
-                throw answer.oauthError(from: url, stage: .revocation, hiding: endpoint.secrets(in: form))
+                throw answer.oauthError(from: url, stage: .revocation)
             }
             return nil
         } catch let error as AuthError {

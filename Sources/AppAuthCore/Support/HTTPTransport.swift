@@ -60,6 +60,8 @@ public struct HTTPAnswer: Sendable {
     public var response: HTTPResponse
     /// The body, decompressed.
     public var body: [UInt8]
+    /// What the request held, and what no error about the answer may repeat.
+    var secrets: [Secret] = []
 
     /// Puts an answer together.
     public init(_ response: HTTPResponse, body: [UInt8]) { (self.response, self.body) = (response, body) }

@@ -64,7 +64,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
         let answer = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
         guard answer.response.status == .ok else {
-            throw answer.oauthError(from: endpoint, stage: .authorization, hiding: tokenEndpoint.secrets(in: form))
+            throw answer.oauthError(from: endpoint, stage: .authorization)
         }
         return try DeviceAuthorization(answer, to: self, received: environment.now())
     }

@@ -21,11 +21,10 @@ package struct TokenEndpoint: Sendable {
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
         let url = try client.require(.token)
-        let answer = environment.dialect.tokenAnswer(
-            try await post(request.form, to: url, stage: stage, by: environment.dialect))
-        guard answer.response.status == .ok else {
-            throw answer.oauthError(from: url, stage: stage, hiding: secrets(in: request.form))
-        }
+        let sent = try await post(request.form, to: url, stage: stage, by: environment.dialect)
+        var answer = environment.dialect.tokenAnswer(sent)
+        answer.secrets = sent.secrets
+        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: stage) }
         return try TokenResponse(
             answer, expecting: proof == nil ? .bearer : .dpop, received: environment.now(), stage: stage)
     }
@@ -34,6 +33,7 @@ package struct TokenEndpoint: Sendable {
     package func secrets(in form: FormParameters) -> [Secret] {
         let open = [
             "grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint", "client_assertion_type",
+            "response_type", "response_mode", "prompt", "acr_values", "code_challenge_method",
         ]
         let values = form.items.filter { !open.contains($0.name) }.map { Secret($0.value) }
         return values + [client.authentication.secret].compactMap(\.self)
@@ -44,16 +44,24 @@ package struct TokenEndpoint: Sendable {
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard,
         accepting type: String = "application/json"
     ) async throws -> HTTPAnswer {
+        var secrets: [Secret] = []
         func exchange() async throws -> HTTPExchange {
-            try await authenticated(form, to: url, stage: stage, by: dialect, accepting: type)
+            let (exchange, sent) = try await authenticated(form, to: url, stage: stage, by: dialect, accepting: type)
+            // What the authentication adds is as secret as the rest.
+            secrets += self.secrets(in: sent)
+            return exchange
         }
-        guard let proof else { return try await environment.send(exchange(), stage: stage) }
-        return try await environment.send(provenBy: proof, stage: stage, exchange)
+        var answer =
+            if let proof { try await environment.send(provenBy: proof, stage: stage, exchange) } else {
+                try await environment.send(exchange(), stage: stage)
+            }
+        answer.secrets = secrets
+        return answer
     }
 
     private func authenticated(
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect, accepting type: String
-    ) async throws -> HTTPExchange {
+    ) async throws -> (HTTPExchange, sent: FormParameters) {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = type
@@ -66,7 +74,7 @@ package struct TokenEndpoint: Sendable {
         dialect.tokenRequest(&form, &request.headerFields, client)
         // RFC 6749 §4, §6: whatever a dialect has changed, what follows is a form.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        return HTTPExchange(request, body: Array(form.encoded.utf8))
+        return (HTTPExchange(request, body: Array(form.encoded.utf8)), form)
     }
 }
 
@@ -74,12 +82,15 @@ extension HTTPAnswer {
     /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
     ///
     /// - Parameters:
-    ///   - secrets: What the request held, and what the error may not repeat.
+    ///   - url: Where it comes from.
+    ///   - stage: The step of the flow.
+    ///   - secrets: What the error may not repeat, beside what ``TokenEndpoint`` sent.
     ///   - expected: The status of a success.
     package func oauthError(
-        from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret], expected: HTTPResponse.Status = .ok
+        from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret] = [],
+        expected: HTTPResponse.Status = .ok
     ) -> AuthError {
-        let status = response.status.code
+        let (status, secrets) = (response.status.code, self.secrets + secrets)
         guard (400..<600).contains(status),
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
         else { return unexpectedStatus(from: url, stage: stage, expected: expected) }

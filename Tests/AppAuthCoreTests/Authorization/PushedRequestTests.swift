@@ -36,7 +36,7 @@ struct PushedRequestTests {
 
     @Test func `a client with a secret authenticates when it pushes, and is named once`() async throws {
         try await World.run { world in
-            let secret = ClientAuthentication.clientSecretBasic(Secret("s3cret: 100% äß+/="))
+            let secret = ClientAuthentication.clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two"))
             let client = try await world.client("demo-confidential", secret)
             _ = try await world.authorize(client, options: pushed)
             let sent = try #require(world.provider.log(.pushedAuthorization).first)

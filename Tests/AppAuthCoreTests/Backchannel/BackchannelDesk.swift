@@ -23,7 +23,7 @@ final class BackchannelDesk: Sendable {
 
     func client() async throws -> Client {
         Client(
-            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/=")),
+            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")),
             provider: try await world.metadata(), dpop: dpop)
     }
 

@@ -108,8 +108,9 @@ struct DPoPProofTests {
     ])
     func `a server is a scheme, a host and a port`(scheme: String, authority: String, isSame: Bool) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
-        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: Self.request, at: now)
         var request = Self.request
+        let proven = try proof.prove(&request, at: now)
+        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: proven, at: now)
         (request.scheme, request.authority) = (scheme, authority)
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == (isSame ? "n-1" : nil))
@@ -117,10 +118,11 @@ struct DPoPProofTests {
 
     @Test func `what is known of servers does not grow for ever`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
-        func learn(_ number: Int) {
+        func learn(_ number: Int) throws {
             var request = Self.request
             request.authority = "\(number).example"
-            _ = proof.mustProveAgain(Self.answer(200, nonce: "n-\(number)"), to: request, at: now)
+            let proven = try proof.prove(&request, at: now)
+            _ = proof.mustProveAgain(Self.answer(200, nonce: "n-\(number)"), to: proven, at: now)
         }
         func nonce(_ number: Int) throws -> String? {
             var request = Self.request
@@ -128,11 +130,11 @@ struct DPoPProofTests {
             try proof.prove(&request, at: now)
             return try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string
         }
-        for number in 1...64 { learn(number) }
-        learn(1)
+        for number in 1...64 { try learn(number) }
+        try learn(1)
         #expect(try nonce(1) == "n-1")
         #expect(try nonce(64) == "n-64")
-        learn(65)
+        try learn(65)
         #expect(try nonce(1) == nil)
         #expect(try nonce(65) == "n-65")
     }

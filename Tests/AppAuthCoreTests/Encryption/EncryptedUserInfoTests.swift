@@ -59,10 +59,10 @@ struct EncryptedUserInfoTests {
             let cases: [(String, String, JSON.Object)] = [
                 ("three parts", claims.serialized(), ["cty": "JWT"]),
                 (
-                    "by a key of the provider", try JWS.sign(claims, header: ["kid": "other"], with: other),
+                    "a key that fits it", try JWS.sign(claims, header: ["kid": "other"], with: other),
                     ["cty": "JWT"]
                 ),
-                ("by a key of the provider", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
+                ("a key that fits it", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
                 ("something else", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
                 ("three parts", try recipient.encrypt(claims.serialized(), [:]), ["cty": "JWT"]),
                 ("names", #"{"sub":"248289761001","sub":"248289761001"}"#, [:]),

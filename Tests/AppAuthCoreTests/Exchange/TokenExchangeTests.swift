@@ -8,7 +8,7 @@ import Testing
 /// RFC 8693.
 struct TokenExchangeTests {
     private func client(_ world: World) async throws -> Client {
-        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/=")))
+        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
     }
 
     private func request(_ world: World, _ token: String? = nil) throws -> TokenExchangeRequest {
@@ -30,8 +30,10 @@ struct TokenExchangeTests {
             #expect(token.kind == .accessToken && token.tokenType == "Bearer" && token.scope == [.profile])
             #expect(token.lifetime == .seconds(3600) && token.refreshToken == nil)
             #expect(token.accessToken?.value == token.value && token.accessToken?.expiresAt == world.clock.now + 3600)
-            let service = try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
-            let answer = try await IntrospectionRequest(of: token.value, as: service).send(in: world.environment)
+            let service = try await world.client(
+                "demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
+            let introspection = try IntrospectionEndpoint(client: service, environment: world.environment)
+            let answer = try await introspection.introspect(token.value)
             #expect(answer.subject == User.alice.subject && answer.clientID == "demo-confidential")
             #expect(Set(answer.audience) == ["demo-service", world.provider.url(.api)] && answer.scope == [.profile])
         }
@@ -219,7 +221,8 @@ struct JWTBearerTests {
     }
 
     private func session(_ world: World, _ assertion: Secret) async throws -> AuthState {
-        let client = try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/=")))
+        let client = try await world.client(
+            "demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
         return try await AuthState(
             presenting: .jwtBearer(assertion: assertion, scope: [.openID, "api"]), as: client, store: TestStore(),
             environment: world.environment)

@@ -38,17 +38,22 @@ struct ClaimSourceTests {
         }
     }
 
+    private func reader(_ world: World, _ trusted: ProviderMetadata? = nil) async throws -> ClaimSourceReader {
+        ClaimSourceReader(
+            client: try await world.client(), trusting: [trusted].compactMap(\.self), environment: world.environment)
+    }
+
     @Test func `claims of both kinds are fetched, and verified with the keys of their issuer`() async throws {
         try await run { world, state, trusted in
             let sources = try await state.userInfo().sources
             #expect(sources.map(\.name) == ["src1", "src2"])
             #expect(sources.map(\.claimNames) == [["iban", "limit"], ["credit_score", "debt"]])
-            let near = try await sources[0].fetch(in: world.environment, trusting: [trusted])
+            let near = try await reader(world, trusted).claims(of: sources[0])
             #expect(near.isVerified && near.issuer == Self.bank && near.source == "src1")
             #expect(near.claims["iban"]?.string == "DE02" && near.claims["limit"] == 500)
             #expect(near.claims.members.names.count == 2)
             #expect(world.provider.count(.foreignClaims) == 0)
-            let far = try await sources[1].fetch(in: world.environment, trusting: [trusted])
+            let far = try await reader(world, trusted).claims(of: sources[1])
             #expect(far.isVerified && far.claims["credit_score"] == 650)
             let sent = try #require(world.provider.log(.foreignClaims).first)
             #expect(sent.headers[.authorization] == "Bearer for-the-bank-alone")
@@ -59,7 +64,7 @@ struct ClaimSourceTests {
     @Test func `without a token of its own a source gets none`() async throws {
         try await run(accessToken: nil) { world, state, trusted in
             let sources = try await state.userInfo().sources
-            _ = try await sources[1].fetch(in: world.environment, trusting: [trusted])
+            _ = try await reader(world, trusted).claims(of: sources[1])
             #expect(world.provider.log(.foreignClaims).first?.headers[.authorization] == nil)
         }
     }
@@ -68,7 +73,7 @@ struct ClaimSourceTests {
         try await run { world, state, _ in
             let before = world.provider.count(.keys)
             for source in try await state.userInfo().sources {
-                let claims = try await source.fetch(in: world.environment)
+                let claims = try await reader(world).claims(of: source)
                 #expect(!claims.isVerified && claims.issuer == Self.bank)
             }
             #expect(world.provider.count(.keys) == before)
@@ -83,8 +88,39 @@ struct ClaimSourceTests {
             world.provider.clearFaults(at: .keys)
             world.provider.fault(.editDocument { $0 = ["keys": [document]] }, at: .keys, times: nil)
             for source in try await state.userInfo().sources {
-                let error = await authError { try await source.fetch(in: world.environment, trusting: [trusted]) }
+                let error = await authError { try await reader(world, trusted).claims(of: source) }
                 #expect(error?.code == .invalidResponse && error?.message.contains("signature") == true)
+            }
+        }
+    }
+
+    @Test func `the keys of an issuer are fetched once, for however many sources`() async throws {
+        try await run { world, state, trusted in
+            let (sources, before) = (try await state.userInfo().sources, world.provider.count(.keys))
+            let reader = try await reader(world, trusted)
+            for source in sources + sources { #expect(try await reader.claims(of: source).isVerified) }
+            #expect(world.provider.count(.keys) == before + 1)
+        }
+    }
+
+    // RFC 7519 §4.1.3
+    @Test(arguments: ["other", ["other"], [], "Demo"] as [JSON], [false, true])
+    func `claims that are for somebody else are refused`(audience: JSON, isTrusted: Bool) async throws {
+        try await run(["aud": audience]) { world, state, trusted in
+            for source in try await state.userInfo().sources {
+                let reader = try await reader(world, isTrusted ? trusted : nil)
+                let error = await authError { try await reader.claims(of: source) }
+                #expect(error?.code == .invalidResponse, "\(String(describing: error))")
+                #expect(error?.message.contains("expected 'aud' to contain 'demo', found '") == true)
+            }
+        }
+    }
+
+    @Test(arguments: ["demo", ["other", "demo"], .null] as [JSON])
+    func `claims for this client are fine, whoever else they are for`(audience: JSON) async throws {
+        try await run(["aud": audience]) { world, state, trusted in
+            for source in try await state.userInfo().sources {
+                #expect(try await reader(world, trusted).claims(of: source).isVerified)
             }
         }
     }
@@ -95,7 +131,7 @@ struct ClaimSourceTests {
     func `claims that are over, or not yet, are refused`(name: String, value: JSON, message: String) async throws {
         try await run([name: value]) { world, state, trusted in
             for source in try await state.userInfo().sources {
-                let error = await authError { try await source.fetch(in: world.environment, trusting: [trusted]) }
+                let error = await authError { try await reader(world, trusted).claims(of: source) }
                 #expect(error?.code == .invalidResponse && error?.message.contains(message) == true)
             }
         }
@@ -104,7 +140,7 @@ struct ClaimSourceTests {
     @Test func `the times are looked at with a leeway`() async throws {
         try await run(["exp": 1_749_999_941, "nbf": 1_750_000_060]) { world, state, trusted in
             for source in try await state.userInfo().sources {
-                _ = try await source.fetch(in: world.environment, trusting: [trusted])
+                _ = try await reader(world, trusted).claims(of: source)
             }
         }
     }
@@ -120,11 +156,11 @@ struct ClaimSourceTests {
             ]
             for (fault, code) in faults {
                 world.provider.fault(fault, at: .foreignClaims)
-                let error = await authError { try await source.fetch(in: world.environment, trusting: [trusted]) }
+                let error = await authError { try await reader(world, trusted).claims(of: source) }
                 #expect(error?.code == code, "\(fault): \(String(describing: error))")
             }
             #expect(world.provider.count(.api) == 0)
-            #expect(try await source.fetch(in: world.environment, trusting: [trusted]).isVerified)
+            #expect(try await reader(world, trusted).claims(of: source).isVerified)
         }
     }
 
@@ -134,7 +170,7 @@ struct ClaimSourceTests {
         let claims = Claims(["_claim_names": ["iban": "a"], "_claim_sources": ["a": ["JWT": .string(token)]]])
         try await World.run { world in
             let source = try #require(try claims.sources.first)
-            let error = await authError { try await source.fetch(in: world.environment) }
+            let error = await authError { try await reader(world).claims(of: source) }
             #expect(error?.message.contains("of type 'at+jwt'") == true)
         }
     }

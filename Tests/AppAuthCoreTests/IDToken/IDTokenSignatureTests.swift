@@ -59,13 +59,31 @@ struct IDTokenSignatureTests {
     @Test(arguments: MACAlgorithm.allCases)
     func `HS256 and its like are verified with the client secret`(algorithm: MACAlgorithm) throws {
         let keys = try Signer.keySet([])
-        let token = mac("a client secret of thirty-two bytes", algorithm)
-        let verifier = try Signer.verifier(secret: "a client secret of thirty-two bytes")
+        let secret = String(repeating: "a client secret ", count: algorithm.digest.byteCount / 16)
+        let token = mac(secret, algorithm)
+        let verifier = try Signer.verifier(secret: secret)
         _ = try verifier.verify(token, keys: keys, expecting: .usual)
-        let other = try Signer.verifier(secret: "a client secret of thirty-two bytez")
+        let other = try Signer.verifier(secret: secret.replacing("a", with: "b"))
         expect("by the client secret", try other.verify(token, keys: keys, expecting: .usual))
         expect("by the client secret", try verifier.verify(damaged(token), keys: keys, expecting: .usual))
         expect("the client has no secret", try Signer.verifier().verify(token, keys: keys, expecting: .usual))
+    }
+
+    // RFC 7518 §3.2, RFC 8725 §3.5, OpenID Connect Core §16.19
+    @Test(arguments: MACAlgorithm.allCases)
+    func `an HMAC with a secret that is shorter than its digest is refused`(algorithm: MACAlgorithm) throws {
+        let needed = algorithm.digest.byteCount
+        for count in [0, 1, needed - 1, needed, needed + 1] {
+            let secret = String(repeating: "s", count: count)
+            let (verifier, token) = (try Signer.verifier(secret: secret), mac(secret, algorithm))
+            if count >= needed {
+                _ = try verifier.verify(token, keys: Signer.keySet([]), expecting: .usual)
+            } else {
+                expect(
+                    "expected a secret of at least \(needed) bytes for \(algorithm.rawValue), found \(count)",
+                    try verifier.verify(token, keys: Signer.keySet([]), expecting: .usual))
+            }
+        }
     }
 
     @Test func `an HMAC with an empty secret, or with the public key as the secret, is refused (RFC 8725 §2.1)`() throws
@@ -73,7 +91,7 @@ struct IDTokenSignatureTests {
         let signer = try Signer(.rs256)
         let keys = try signer.keys
         let empty = try Signer.verifier(secret: "")
-        expect("by the client secret", try empty.verify(mac("", .hs256), keys: keys, expecting: .usual))
+        expect("at least 32 bytes", try empty.verify(mac("", .hs256), keys: keys, expecting: .usual))
         let published = signer.jwk().serialized()
         for verifier in [try Signer.verifier(), try Signer.verifier(secret: "something else of length")] {
             expect("secret", try verifier.verify(mac(published, .hs256), keys: keys, expecting: .usual))
@@ -81,8 +99,9 @@ struct IDTokenSignatureTests {
     }
 
     @Test func `an HMAC is refused where the provider does not list it`() throws {
-        let verifier = try Signer.verifier(secret: "a client secret", algorithms: ["RS256"])
-        let token = mac("a client secret", .hs256)
+        let secret = "a client secret of thirty-two bytes"
+        let verifier = try Signer.verifier(secret: secret, algorithms: ["RS256"])
+        let token = mac(secret, .hs256)
         expect("algorithm of 'RS256'", try verifier.verify(token, keys: Signer.keySet([]), expecting: .usual))
     }
 
@@ -100,8 +119,13 @@ struct IDTokenSignatureTests {
         expect("signature", try Signer.verifier().verify(Secret(token), keys: signer.keys, expecting: .usual))
     }
 
+    /// Made by hand, since nobody signs here with a secret that is too short.
     private func mac(_ secret: String, _ algorithm: MACAlgorithm) -> Secret {
-        Secret(JWS.sign(.object(Signer.claims), secret: Array(secret.utf8), algorithm: algorithm))
+        let parts = [["alg": .string(algorithm.rawValue)], JSON.object(Signer.claims)]
+            .map { Base64URL.encode(Array(($0 as JSON).serialized().utf8)) }
+        let input = parts.joined(separator: ".")
+        return Secret(
+            input + "." + Base64URL.encode(algorithm.digest.hmac(key: Array(secret.utf8), Array(input.utf8))))
     }
 
     private func damaged(_ token: Secret) throws -> Secret {

@@ -8,15 +8,15 @@ import Testing
 /// RFC 7662, and RFC 9701 for signed answers.
 struct IntrospectionTests {
     private func service(_ world: World) async throws -> Client {
-        try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
+        try await world.client("demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
     }
 
     private func introspect(
         _ world: World, _ token: String, isSigned: Bool = false
     ) async throws -> Introspection {
         let client = try await service(world)
-        return try await IntrospectionRequest(of: Secret(token), as: client, isSigned: isSigned)
-            .send(in: world.environment)
+        return try await IntrospectionEndpoint(client: client, isSigned: isSigned, environment: world.environment)
+            .introspect(Secret(token))
     }
 
     @Test(arguments: [false, true]) func `a living token is described`(isSigned: Bool) async throws {
@@ -32,6 +32,16 @@ struct IntrospectionTests {
             #expect(sent.headers[.authorization]?.hasPrefix("Basic ") == true)
             #expect(
                 sent.headers[.accept] == (isSigned ? "application/token-introspection+jwt" : "application/json"))
+        }
+    }
+
+    @Test func `the provider's keys are fetched once, for however many signed answers`() async throws {
+        try await World.run { world in
+            let token = Secret(try world.provider.mintSession().accessToken)
+            let introspection = try IntrospectionEndpoint(
+                client: await service(world), isSigned: true, environment: world.environment)
+            for _ in 0..<3 { #expect(try await introspection.introspect(token).isActive) }
+            #expect(world.provider.count(.keys) == 1 && world.provider.count(.introspection) == 3)
         }
     }
 
@@ -77,7 +87,8 @@ struct IntrospectionTests {
             let token = try world.provider.mintSession().accessToken
             let error = try #require(
                 await authError {
-                    try await IntrospectionRequest(of: Secret(token), as: client).send(in: world.environment)
+                    try await IntrospectionEndpoint(client: client, environment: world.environment)
+                        .introspect(Secret(token))
                 })
             #expect(error.code == .invalidClient && error.httpStatus == 401)
             let body: JSON = ["error": "invalid_request", "error_description": .string(token)]
@@ -89,16 +100,18 @@ struct IntrospectionTests {
 
     @Test func `a provider without the endpoint is named`() throws {
         let client = Client(id: "a", provider: try ProviderMetadata(issuer: "https://op.example", endpoints: [:]))
-        #expect(refusal { try IntrospectionRequest(of: Secret("t"), as: client) }?.code == .invalidMetadata)
+        let environment = Environment(transport: NoNetwork())
+        let error = refusal { try IntrospectionEndpoint(client: client, environment: environment) }
+        #expect(error?.code == .invalidMetadata && error?.message.contains("introspection_endpoint") == true)
     }
 
     /// RFC 9701 §5.
     private static let flaws = [
         DraftFlaw("another typ", "expected 'typ'") { $0.header["typ"] = "JWT" },
         DraftFlaw("no typ", "expected 'typ'") { $0.header["typ"] = nil },
-        DraftFlaw("another iss", "expected 'iss'") { $0.claims["iss"] = "https://other.example" },
+        DraftFlaw("another iss", "found 'https://other.example'") { $0.claims["iss"] = "https://other.example" },
         DraftFlaw("no iss", "expected 'iss'") { $0.claims["iss"] = nil },
-        DraftFlaw("another aud", "expected 'aud'") { $0.claims["aud"] = "demo" },
+        DraftFlaw("another aud", "found 'demo'") { $0.claims["aud"] = "demo" },
         DraftFlaw("no aud", "expected 'aud'") { $0.claims["aud"] = nil },
         DraftFlaw("an old iat", "made now") { $0.claims["iat"] = 1_000_000 },
         DraftFlaw("an early iat", "made now") { $0.claims["iat"] = 1_750_000_300 },
@@ -139,4 +152,9 @@ struct IntrospectionTests {
             #expect(error?.message.contains("expected an algorithm of 'ES256', found 'RS256'") == true)
         }
     }
+}
+
+/// What nobody asks.
+private struct NoNetwork: HTTPTransport {
+    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer { throw CancellationError() }
 }

@@ -23,7 +23,10 @@ struct LogoutTokenTests {
         let verifier: LogoutTokenVerifier
         let clock: Guarded<Date>
 
-        init(secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"]) throws {
+        init(
+            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"],
+            _ edit: (inout Environment) -> Void = { _ in }
+        ) throws {
             let signer = try Signer()
             let clock = Guarded(Signer.now)
             let provider = try ProviderMetadata(
@@ -32,9 +35,10 @@ struct LogoutTokenTests {
             let client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
                 provider: provider)
-            let environment = Environment(
+            var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]]),
                 now: { Moment(wall: clock.withLock { $0 }) })
+            edit(&environment)
             (self.signer, self.clock) = (signer, clock)
             verifier = LogoutTokenVerifier(client: client, environment: environment)
         }
@@ -128,26 +132,57 @@ struct LogoutTokenTests {
         let listed = try Bench(algorithms: ["RS256"])
         #expect(await refusal(listed, try listed.token())?.message.contains("found 'ES256'") == true)
         let bench = try Bench()
-        let forged = JWS.sign(
-            .object(Self.claims), header: ["typ": "logout+jwt"], secret: Array("guess".utf8), algorithm: .hs256)
+        let forged = try JWS.sign(
+            .object(Self.claims), header: ["typ": "logout+jwt"],
+            secret: Array("a guess at a secret of 32 bytes or so".utf8),
+            algorithm: .hs256)
         #expect(await refusal(bench, Secret(forged))?.message.contains("the client has no secret") == true)
     }
 
     @Test func `a secret signs as for ID tokens`() async throws {
-        let bench = try Bench(secret: "the-secret")
-        func token(_ secret: String) -> Secret {
+        let secret = "the secret, as long as it has to be"
+        let bench = try Bench(secret: secret)
+        func token(_ secret: String) throws -> Secret {
             Secret(
-                JWS.sign(
+                try JWS.sign(
                     .object(Self.claims), header: ["typ": "logout+jwt"], secret: Array(secret.utf8), algorithm: .hs256))
         }
-        #expect(await refusal(bench, token("another"))?.message.contains("by the client secret") == true)
-        _ = try await bench.verifier.verify(token("the-secret"))
+        #expect(await refusal(bench, try token("another" + secret))?.message.contains("by the client secret") == true)
+        _ = try await bench.verifier.verify(token(secret))
     }
 
     @Test func `another key's signature is refused`() async throws {
         let bench = try Bench()
         let error = await refusal(bench, try bench.token(by: SigningKey.generate(.es256)))
         #expect(error?.message.contains("signature") == true)
+    }
+
+    // §2.4, §2.6 step 1
+    @Test(arguments: [[], [.idToken]] as [Set<EncryptedAnswer>])
+    func `an encrypted token is decrypted, and what is in it is verified`(required: Set<EncryptedAnswer>) async throws {
+        let (recipient, other) = (try Recipient(), try Recipient())
+        let key = try recipient.key
+        let bench = try Bench {
+            $0.decryptionKey = { _ in key }
+            $0.requiredEncryption = required
+        }
+        let token = try bench.token().reveal()
+        #expect(try await bench.verifier.verify(Secret(recipient.encrypt(token))).subject == "24400320")
+        let wrong = try bench.token { $0["aud"] = "another" }.reveal()
+        #expect(await refusal(bench, Secret(try recipient.encrypt(wrong)))?.message.contains("expected 'aud'") == true)
+        let unsigned = Secret(try recipient.encrypt(JSON.object(Self.claims).serialized(), [:]))
+        #expect(await refusal(bench, unsigned)?.message.contains("a signed token") == true)
+        let foreign = await refusal(bench, Secret(try other.encrypt(bench.token { $0["jti"] = "2" }.reveal())))
+        #expect(foreign?.code == .invalidLogoutToken && foreign?.message.contains("to this key") == true)
+    }
+
+    // §2.6 step 1: "If ID Token encryption was negotiated".
+    @Test func `in the clear it is refused where ID tokens have to be encrypted`() async throws {
+        let bench = try Bench { $0.requiredEncryption = [.idToken] }
+        let error = await refusal(bench, try bench.token())
+        #expect(error?.code == .invalidLogoutToken && error?.message.contains("found it in the clear") == true)
+        let other = try Bench { $0.requiredEncryption = [.userInfo] }
+        _ = try await other.verifier.verify(other.token())
     }
 
     @Test func `a token is good once, and its name is free again when it could not be accepted any more`()

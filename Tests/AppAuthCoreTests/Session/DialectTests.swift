@@ -17,7 +17,8 @@ struct DialectTests {
             let grant = try TokenGrant(
                 GrantType(rawValue: "password"), scope: [.openID, .offlineAccess],
                 parameters: ["username": Secret("alice"), "password": Secret("looking-glass")])
-            let client = try await world.client("demo-confidential", .clientSecretPost(Secret("s3cret: 100% äß+/=")))
+            let client = try await world.client(
+                "demo-confidential", .clientSecretPost(Secret("s3cret: 100% äß+/= and thirty-two")))
             let state = try await AuthState(
                 presenting: grant, as: client, store: MemoryTokenStore(), environment: environment)
             let forms = world.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
@@ -38,7 +39,8 @@ struct DialectTests {
                 answer.body = Array(JSON.object(["access_token": token, "token_type": "Bearer"]).serialized().utf8)
                 return answer
             }
-            let client = try await world.client("demo-service", .clientSecretBasic(Secret("service-secret")))
+            let client = try await world.client(
+                "demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
             func session() async throws -> AuthState {
                 try await AuthState(
                     presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)

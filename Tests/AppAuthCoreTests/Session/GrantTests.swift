@@ -6,7 +6,7 @@ import Testing
 
 /// Sessions that begin without a browser (RFC 6749 §4.4, §4.5).
 struct GrantTests {
-    private static let secret = Secret("service-secret")
+    private static let secret = Secret("service-secret-of-thirty-two-bytes")
 
     private func service(_ world: World) async throws -> Client {
         try await world.client("demo-service", .clientSecretBasic(Self.secret))
@@ -19,7 +19,7 @@ struct GrantTests {
     }
 
     private func person(_ world: World) async throws -> Client {
-        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/=")))
+        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
     }
 
     @Test func `client credentials are presented as they should be, and the session renews itself by them`()
@@ -182,7 +182,8 @@ struct GrantTests {
         try await World.run { world in
             let provider = try ProviderMetadata(tokenEndpoint: world.provider.url(.token))
             let client = Client(
-                id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/=")),
+                id: "demo-confidential",
+                authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")),
                 provider: provider)
             let state = try await AuthState(
                 presenting: password(), as: client, store: TestStore(), environment: world.environment)

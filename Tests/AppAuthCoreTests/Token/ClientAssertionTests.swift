@@ -58,7 +58,9 @@ struct ClientAssertionTests {
 
     @Test func `a wrong secret is invalid_client`() async throws {
         try await World.run(configuration()) { world in
-            let error = await authError { try await session(world, .clientSecretJWT(Secret("wrong"))) }
+            let error = await authError {
+                try await session(world, .clientSecretJWT(Secret("another secret of thirty-two bytes")))
+            }
             #expect(error?.code == .invalidClient && error?.stage == .token)
         }
     }
@@ -75,6 +77,25 @@ struct ClientAssertionTests {
                 #expect(algorithms == [algorithm].compactMap(\.self))
                 #expect((error?.code == .invalidConfiguration) == (algorithm == nil))
             }
+        }
+    }
+
+    // OpenID Connect Core §16.19, RFC 7518 §3.2
+    @Test(arguments: [("HS256", 32), ("HS384", 48), ("HS512", 64)])
+    func `a secret that is too short to sign with sends nothing`(algorithm: String, needed: Int) async throws {
+        var configuration = configuration()
+        let secret = String(repeating: "s", count: needed)
+        configuration.clients[0].secret = secret
+        try await World.run(configuration) { world in
+            world.provider.fault(
+                .editDocument { $0["token_endpoint_auth_signing_alg_values_supported"] = [.string(algorithm)] },
+                at: .openIDConfiguration, times: nil)
+            let short = ClientAuthentication.clientSecretJWT(Secret(String(secret.dropLast())))
+            let error = try #require(await authError { try await session(world, short) })
+            #expect(error.code == .invalidConfiguration && error.outcome == .notSent)
+            let message = "expected a secret of at least \(needed) bytes for \(algorithm), found \(needed - 1)"
+            #expect(error.message.contains(message) && world.provider.count(.token) == 0)
+            _ = try await session(world, .clientSecretJWT(Secret(secret)))
         }
     }
 

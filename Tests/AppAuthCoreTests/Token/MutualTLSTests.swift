@@ -113,6 +113,41 @@ struct MutualTLSTests {
         }
     }
 
+    // §3.3
+    @Test func `a provider says whether it binds tokens to certificates`() throws {
+        for (value, binds) in [(true, true), (false, false), (nil, false), ("true", false)] as [(JSON?, Bool)] {
+            var more = JSON.Object()
+            more["tls_client_certificate_bound_access_tokens"] = value
+            let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:], more: more)
+            #expect(provider.bindsAccessTokensToCertificates == binds)
+        }
+    }
+
+    /// The certificate of RFC 8705 appendix A.
+    private static let certificate =
+        "MIIBBjCBrAIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARtdGxzMB4XDTE4MTAxODEyMzcwOVoXDTIyMDUwMjEyMzcwOVowDzENMAsGA1UE"
+        + "AwwEbXRsczBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNcnyxwqV6hY8QnhxxzFQ03C7HKW9OylMbnQZjjJ_Au08_coZwxS7LfA4vOLS9Wu"
+        + "neIXhbGGWvsDSb0tH6IxLm8wCgYIKoZIzj0EAwIDSQAwRgIhAP0RC1E-vwJD_D1AGHGzuri-hlV_PpQEKTWUVeORWz83AiEA5x2eXZOVbUlJ"
+        + "SGQgjwD5vaUaKlLR50Q2DmFfQj1L-SY"
+
+    // §3.1, appendix A
+    @Test func `a token that is bound to a certificate is recognised by it`() throws {
+        var certificate = try #require(Base64URL.decode(Self.certificate))
+        let confirmation: JSON.Object = ["x5t#S256": "A4DtL2JmUMhAsvJj5tKyn64SqzmuXbMrJa0n761y5v0"]
+        let bound = try #require(try CertificateThumbprint(confirmation: confirmation))
+        #expect(bound == CertificateThumbprint(certificate: certificate))
+        certificate[100] ^= 1
+        #expect(bound != CertificateThumbprint(certificate: certificate))
+        #expect(try CertificateThumbprint(confirmation: ["jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"]) == nil)
+        #expect(try CertificateThumbprint(confirmation: nil) == nil)
+    }
+
+    @Test(arguments: ["", "A4Dt", 1, .null, "A4DtL2JmUMhAsvJj5tKyn64SqzmuXbMrJa0n761y5v0=", ["a"]] as [JSON])
+    func `a thumbprint that is none is refused, and not passed over`(value: JSON) throws {
+        let error = refusal { try CertificateThumbprint(confirmation: ["x5t#S256": value]) }
+        #expect(error?.code == .invalidResponse && error?.message.contains("32 bytes in base64url, found") == true)
+    }
+
     private func client(
         _ authentication: ClientAuthentication, bindsTokensToCertificate: Bool = false
     ) throws -> Client {

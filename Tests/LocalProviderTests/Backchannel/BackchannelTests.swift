@@ -4,8 +4,10 @@ import Testing
 
 /// CIBA Core at the provider, in poll mode.
 @Suite struct BackchannelTests {
-    private static let secret = [("client_id", "demo-confidential"), ("client_secret", "s3cret: 100% äß+/=")]
-        .map { (name: $0.0, value: $0.1) }
+    private static let secret = [
+        ("client_id", "demo-confidential"), ("client_secret", "s3cret: 100% äß+/= and thirty-two"),
+    ]
+    .map { (name: $0.0, value: $0.1) }
 
     private func begin(
         _ provider: LocalProvider, _ changes: KeyValuePairs<String, String?> = [:]

@@ -7,7 +7,10 @@ import Testing
     private func ask(_ provider: LocalProvider, _ proof: String) async throws -> Wire.Answer {
         try await Wire.post(
             provider.url(.token),
-            [("grant_type", "client_credentials"), ("client_id", "demo-service"), ("client_secret", "service-secret")],
+            [
+                ("grant_type", "client_credentials"), ("client_id", "demo-service"),
+                ("client_secret", "service-secret-of-thirty-two-bytes"),
+            ],
             [("DPoP", proof)])
     }
 

@@ -8,7 +8,10 @@ import Testing
     private func ask(_ provider: LocalProvider, _ proofs: [String]) async throws -> Wire.Answer {
         try await Wire.post(
             provider.url(.token),
-            [("grant_type", "client_credentials"), ("client_id", "demo-service"), ("client_secret", "service-secret")],
+            [
+                ("grant_type", "client_credentials"), ("client_id", "demo-service"),
+                ("client_secret", "service-secret-of-thirty-two-bytes"),
+            ],
             proofs.map { ("DPoP", $0) })
     }
 
@@ -99,7 +102,7 @@ import Testing
             let header: JSON.Object = ["typ": "dpop+jwt", "jwk": key.key.publicKey.json]
             let secret = Array(key.key.publicKey.json.serialized().utf8)
             expectRefusal(
-                try await ask(provider, [JWS.sign(payload, header: header, secret: secret, algorithm: .hs256)]))
+                try await ask(provider, [try JWS.sign(payload, header: header, secret: secret, algorithm: .hs256)]))
             var none = header
             none["alg"] = "none"
             let text = Base64URL.encode(Array(JSON.object(none).serialized().utf8))
@@ -117,7 +120,7 @@ import Testing
         ]
         var open = jwk
         open["d"] = nil
-        let key = try SigningKey(jwk: .object(jwk), algorithm: .edDSA)
+        let key = try SigningKey(PrivateKey(jwk: .object(jwk)), .edDSA)
         try await withProvider { [open] provider in
             for (member, isRefused) in [(jwk, true), (open, false)] {
                 let proof = try DPoPKey().proof("POST", provider.url(.token), signedBy: key) {

@@ -121,7 +121,7 @@ import Testing
         try await withProvider(.demo { $0.clients = [client] }) { provider in
             let form = [
                 (name: "grant_type", value: "client_credentials"), ("client_id", "demo-service"),
-                ("client_secret", "service-secret"),
+                ("client_secret", "service-secret-of-thirty-two-bytes"),
             ]
             let url = provider.url(.token)
             let plain = try await Wire.post(url, form)
@@ -140,7 +140,7 @@ import Testing
                 try await Wire.post(
                     provider.url(.introspection),
                     [
-                        ("client_id", "demo-service"), ("client_secret", "service-secret"),
+                        ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
                         ("token", try #require(token)),
                     ]
                 ).json

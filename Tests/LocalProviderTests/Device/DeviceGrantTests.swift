@@ -107,7 +107,10 @@ import Testing
             ([("client_id", "nobody"), ("scope", "openid")], 401, "invalid_client"),
             ([("client_id", "demo-confidential"), ("scope", "openid")], 401, "invalid_client"),
             (
-                [("client_id", "demo-service"), ("client_secret", "service-secret"), ("scope", "api")], 400,
+                [
+                    ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
+                    ("scope", "api"),
+                ], 400,
                 "unauthorized_client"
             ),
         ] as [([(name: String, value: String)], Int, String?)])

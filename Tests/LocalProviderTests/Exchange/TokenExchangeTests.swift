@@ -14,7 +14,7 @@ import Testing
             ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
             ("subject_token", try provider.mintSession().accessToken),
             ("subject_token_type", Self.prefix + "access_token"),
-            ("client_id", "demo-confidential"), ("client_secret", "s3cret: 100% äß+/="),
+            ("client_id", "demo-confidential"), ("client_secret", "s3cret: 100% äß+/= and thirty-two"),
         ]
         for (name, value) in changes {
             form.removeAll { $0.name == name }

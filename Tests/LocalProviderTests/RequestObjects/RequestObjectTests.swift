@@ -33,13 +33,15 @@ private struct Signer {
 
 /// JWT-secured authorization requests (RFC 9101), by value.
 @Suite struct RequestObjectTests {
+    private static let secret = "a secret of at least thirty-two bytes"
+
     private func withSigner(
         _ algorithm: SignatureAlgorithm = .es256,
         _ change: (inout LocalProvider.Configuration) -> Void = { _ in }, _ body: (Signer) async throws -> Void
     ) async throws {
         let (key, clock) = (try SigningKey.generate(algorithm), ManualClock())
         let client = RegisteredClient(
-            id: "signing", secret: "s", keys: [key.publicKey], redirectURIs: [.anyLoopback],
+            id: "signing", secret: Self.secret, keys: [key.publicKey], redirectURIs: [.anyLoopback],
             authentication: [.basic, .post])
         var configuration = LocalProvider.Configuration.demo {
             $0.clients += [client]
@@ -55,7 +57,7 @@ private struct Signer {
             let url = try signer.url(signer.object(), [("scope", "address"), ("state", "other"), ("prompt", "none")])
             let back = try await TestBrowser().authorize(url)
             #expect(back["state"] == "st&te=ü")
-            let flow = Flow(provider: signer.provider, clientID: "signing", secret: "s")
+            let flow = Flow(provider: signer.provider, clientID: "signing", secret: Self.secret)
             let tokens = try await flow.exchange(#require(back["code"]))
             #expect(tokens.json?["scope"]?.string == "openid profile email offline_access")
             let metadata = try #require(try await Wire.send("GET", signer.provider.url(.openIDConfiguration)).json)
@@ -119,7 +121,7 @@ private struct Signer {
             let none = Base64URL.encode(Array(#"{"alg":"none"}"#.utf8))
             let objects = [
                 try signer.object(signedBy: SigningKey.generate(.es256)), "\(none).\(parts[1]).", "no object",
-                JWS.sign(payload, secret: Array("s".utf8), algorithm: .hs256),
+                try JWS.sign(payload, secret: Array(Self.secret.utf8), algorithm: .hs256),
                 try signer.object(header: ["typ": "at+jwt"]),
             ]
             for object in objects {
@@ -158,7 +160,7 @@ private struct Signer {
             }
             let answer = try await push(signer.object())
             #expect(answer.status == 201)
-            let flow = Flow(provider: signer.provider, clientID: "signing", secret: "s")
+            let flow = Flow(provider: signer.provider, clientID: "signing", secret: Self.secret)
             let uri = try #require(answer.json?["request_uri"]?.string)
             #expect(try await TestBrowser().authorize(flow.url(naming: uri))["code"] != nil)
             let beside = try await push(signer.object(), [("scope", "openid")])
@@ -178,7 +180,7 @@ private struct Signer {
             try await withSigner(.es256) {
                 $0.requiresSignedRequestObjects = isRequired
             } _: { signer in
-                let flow = Flow(provider: signer.provider, clientID: "signing", secret: "s")
+                let flow = Flow(provider: signer.provider, clientID: "signing", secret: Self.secret)
                 let metadata = try #require(try await Wire.send("GET", signer.provider.url(.openIDConfiguration)).json)
                 #expect(metadata["require_signed_request_object"]?.bool == isRequired)
                 let error = try await flow.refusal(["prompt": "none"])["error"]

@@ -28,7 +28,7 @@ import Testing
             let look = try await Wire.post(
                 provider.url(.introspection),
                 [
-                    ("client_id", "demo-service"), ("client_secret", "service-secret"),
+                    ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
                     ("token", try #require(tokens["access_token"]?.string)),
                 ])
             #expect(look.json?["authorization_details"] == .array([payment, account]))
@@ -87,7 +87,7 @@ import Testing
             provider.url(.token),
             [
                 ("grant_type", "client_credentials"), ("client_id", "demo-service"),
-                ("client_secret", "service-secret"), ("authorization_details", details),
+                ("client_secret", "service-secret-of-thirty-two-bytes"), ("authorization_details", details),
             ])
     }
 

@@ -143,7 +143,10 @@ import Testing
             let access = try await token(flow, try await flow.authorize(["acr_values": strong]))
             let look = try await Wire.post(
                 provider.url(.introspection),
-                [("client_id", "demo-service"), ("client_secret", "service-secret"), ("token", access)])
+                [
+                    ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
+                    ("token", access),
+                ])
             #expect(look.json?["acr"]?.string == strong)
             #expect(look.json?["auth_time"]?.int == 1_800_000_000)
         }

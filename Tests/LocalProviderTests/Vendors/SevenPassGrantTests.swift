@@ -90,7 +90,7 @@ import Testing
         try await withProvider { provider in
             let answer = try await Wire.post(
                 provider.url(.token),
-                form(Self.social, ["client_id": "demo-service", "client_secret": "service-secret"]))
+                form(Self.social, ["client_id": "demo-service", "client_secret": "service-secret-of-thirty-two-bytes"]))
             #expect(answer.json?["error"]?.string == "unsupported_grant_type")
         }
     }

@@ -16,7 +16,7 @@ struct ExchangeTests {
     private func client(_ desk: Desk) throws -> [String] {
         [
             "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
-            try file(desk, "secret", "s3cret: 100% äß+/="),
+            try file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"),
         ]
     }
 

@@ -12,7 +12,7 @@ struct GrantCommandTests {
         return "\(desk.home)/\(name)"
     }
 
-    private func service(_ desk: Desk, secret: String = "service-secret") throws -> [String] {
+    private func service(_ desk: Desk, secret: String = "service-secret-of-thirty-two-bytes") throws -> [String] {
         ["client-credentials", "--client-id", "demo-service", "--client-secret-file", try file(desk, "secret", secret)]
     }
 
@@ -45,10 +45,11 @@ struct GrantCommandTests {
 
     @Test func `a wrong secret is invalid_client, in one line without the secret`() async throws {
         try await withDesk { desk in
-            let arguments = try service(desk, secret: "wrong-secret") + ["--issuer", desk.issuer, "--json"]
+            let arguments =
+                try service(desk, secret: "wrong-secret-of-thirty-two-bytes") + ["--issuer", desk.issuer, "--json"]
             let outcome = try await desk.start(arguments).outcome()
             try outcome.failure(1, "invalid_client")
-            #expect(!(outcome.output + outcome.errors).contains("wrong-secret"))
+            #expect(!(outcome.output + outcome.errors).contains("wrong-secret-of-thirty-two-bytes"))
         }
     }
 
@@ -86,7 +87,7 @@ struct GrantCommandTests {
                 try service(desk) + ["--issuer", desk.issuer, "--client-auth", "client_secret_jwt", "--json"]
             _ = try await desk.start(arguments).outcome().result()
             let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
-            #expect(body.contains("client_assertion=") && !body.contains("service-secret"))
+            #expect(body.contains("client_assertion=") && !body.contains("service-secret-of-thirty-two-bytes"))
         }
     }
 
@@ -123,7 +124,7 @@ struct GrantCommandTests {
     private func person(_ desk: Desk, password: String = "looking-glass") throws -> [String] {
         [
             "password", "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
-            try file(desk, "secret", "s3cret: 100% äß+/="), "--username", "alice", "--password-file",
+            try file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", "alice", "--password-file",
             try file(desk, "password", password), "--json",
         ]
     }

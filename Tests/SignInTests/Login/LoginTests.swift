@@ -85,7 +85,7 @@ struct LoginTests {
     func `a client proves itself by the secret in its file`(method: String?) async throws {
         try await withDesk { desk in
             let file = desk.home + "/secret"
-            try "s3cret: 100% äß+/=\n".write(toFile: file, atomically: true, encoding: .utf8)
+            try "s3cret: 100% äß+/= and thirty-two\n".write(toFile: file, atomically: true, encoding: .utf8)
             let choice = method.map { ["--client-auth", $0] } ?? []
             let arguments = ["--client-secret-file", file] + choice
             let outcome = try await desk.start(desk.loginArguments(arguments, client: "demo-confidential")).outcome()

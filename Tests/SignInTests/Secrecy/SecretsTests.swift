@@ -7,7 +7,7 @@ import Testing
 /// No token, code, secret, verifier or password is printed or stands in an argument list.
 @Suite(.timeLimit(.minutes(5)))
 struct SecretsTests {
-    private static let clientSecret = "s3cret: 100% äß+/="
+    private static let clientSecret = "s3cret: 100% äß+/= and thirty-two"
 
     @Test func `a whole session, logged in full, shows no secret`() async throws {
         let issued = Guarded<Set<String>>([])

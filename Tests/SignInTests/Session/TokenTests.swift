@@ -89,7 +89,7 @@ struct TokenTests {
     @Test func `a client with a secret is not asked for it again`() async throws {
         try await withDesk { desk in
             let file = desk.home + "/secret"
-            try "s3cret: 100% äß+/=".write(toFile: file, atomically: true, encoding: .utf8)
+            try "s3cret: 100% äß+/= and thirty-two".write(toFile: file, atomically: true, encoding: .utf8)
             _ = try await desk.login("--client-secret-file", file, client: "demo-confidential").result()
             try FileManager.default.removeItem(atPath: file)
             _ = try await desk.run("token", "--force-refresh", "--json").result()

@@ -29,7 +29,7 @@ package struct JWTDraft: Sendable {
         case .damaged(let algorithm):
             return try Self.damaged(JWS.sign(payload, header: header, with: keys.signing(algorithm).key))
         case .secret(let algorithm, let secret):
-            return JWS.sign(payload, header: header, secret: secret, algorithm: algorithm)
+            return try JWS.sign(payload, header: header, secret: secret, algorithm: algorithm)
         case .none:
             var header = header
             header["alg"] = "none"

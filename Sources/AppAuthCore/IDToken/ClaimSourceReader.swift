@@ -1,0 +1,113 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import JOSE
+
+/// Gets the claims that others than the provider make about a person (OpenID Connect Core §5.6.2).
+///
+/// ```swift
+/// let reader = ClaimSourceReader(client: client, trusting: [bank], environment: .live)
+/// for source in try await state.userInfo().sources {
+///     let theirs = try await reader.claims(of: source)
+/// }
+/// ```
+/// Safe to share. One for each client: it keeps the keys of the issuers that the app trusts.
+public struct ClaimSourceReader: Sendable {
+    private let client: Client
+    private let environment: Environment
+    private let trusted: [IDTokenVerification]
+
+    /// A JWT of claims may take as much.
+    fileprivate static let limits = HTTPLimits(
+        bodyBytes: 64 << 10, headerBytes: 16 << 10, total: .seconds(10), connect: .seconds(5))
+
+    /// Names who reads, and whom it trusts. Nothing is sent yet.
+    ///
+    /// - Parameters:
+    ///   - client: The client whose provider names the sources.
+    ///   - issuers: Whose claims the app trusts, with their metadata: by ``Discovery``, from a list of the app's own.
+    ///   - environment: The HTTP client and the clock.
+    public init(client: Client, trusting issuers: [ProviderMetadata] = [], environment: Environment) {
+        (self.client, self.environment) = (client, environment)
+        trusted = issuers.map { issuer in
+            // Without a secret: what the two could share is not known here.
+            IDTokenVerification(client: Client(id: client.id, provider: issuer), environment: environment)
+        }
+    }
+
+    /// Gets the claims of a source.
+    ///
+    /// A source that has them elsewhere is asked with one GET, with its own access token and never the session's; no
+    /// redirect is followed, and the answer is small. Claims of an issuer that is trusted are verified with its keys, and
+    /// refused if they are not signed by them: TLS alone is not taken for a signature. Of any other issuer they come as
+    /// they are, with ``SourcedClaims/isVerified`` false; nobody's keys are looked for at a place that the claims
+    /// themselves name. Claims that say whom they are for have to name this client.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/timeout``; `CancellationError`.
+    public func claims(of source: ClaimSource) async throws -> SourcedClaims {
+        let token: String
+        switch source.content {
+        case .aggregated(let jwt): token = jwt.reveal()
+        case .distributed(let url, let accessToken): token = try await source.get(url, accessToken, environment)
+        }
+        let jws: JWS
+        do { jws = try JWS(compact: token) } catch { throw source.refusal("\(error)") }
+        // RFC 8725 §3.11: a token of another kind says who somebody is, or lets somebody in.
+        if let typ = jws.header.typ?.lowercased(), typ.hasSuffix("+jwt") {
+            throw source.refusal("expected a JWT of claims, found one of type '\(typ.prefix(64))'")
+        }
+        let object = try AnswerObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
+        // RFC 7519 §4.1.3: what is for others is not for us.
+        if let audience = try object.stringOrStrings("aud"), !audience.contains(where: client.id.isExactly) {
+            let found = audience.joined(separator: " ").prefix(200)
+            throw source.refusal("expected 'aud' to contain '\(client.id)', found '\(found)'")
+        }
+        let issuer = try object.string("iss")
+        let verification = issuer.flatMap { issuer in
+            trusted.first { $0.client.provider.issuer.string.isExactly(issuer) }
+        }
+        if let verification {
+            try await verification.checkSignature(
+                of: jws, listed: verification.client.provider.idTokenSigningAlgorithms, refusal: source.refusal)
+        }
+        try source.checkTimes(object, environment.now().wall.timeIntervalSince1970)
+        let members = object.members.members.filter { source.claimNames.contains($0.name) }
+        return SourcedClaims(
+            source: source.name, issuer: issuer, isVerified: verification != nil,
+            claims: Claims(JSON.Object(members.map { ($0.name, $0.value) })))
+    }
+}
+
+extension ClaimSource {
+    fileprivate func get(_ url: SecureURL, _ accessToken: Secret?, _ environment: Environment) async throws -> String {
+        var request = HTTPRequest(method: .get, url: url)
+        request.headerFields[.accept] = "application/jwt"
+        // Core §5.6.2.2, RFC 6750 §2.1.
+        request.headerFields[.authorization] = accessToken.map { "Bearer \($0.reveal())" }
+        let answer = try await environment.send(
+            HTTPExchange(request, limits: ClaimSourceReader.limits), stage: .userInfo)
+        guard answer.response.status == .ok else {
+            throw answer.oauthError(from: url, stage: .userInfo, hiding: [accessToken].compactMap(\.self))
+        }
+        guard answer.mediaType == "application/jwt" else {
+            throw refusal("expected content of type application/jwt, found \(answer.mediaType ?? "none")")
+        }
+        return String(decoding: answer.body, as: UTF8.self)
+    }
+
+    /// Where they say when they end, or begin (RFC 7519 §4.1.4, §4.1.5), that counts.
+    fileprivate func checkTimes(_ object: AnswerObject, _ now: Double) throws {
+        let leeway = 60.0
+        if let end = try object.time("exp"), end.timeIntervalSince1970 + leeway <= now {
+            throw refusal("they ended \(Int(now - end.timeIntervalSince1970)) s ago by this machine's clock")
+        }
+        if let begin = try object.time("nbf"), begin.timeIntervalSince1970 > now + leeway {
+            throw refusal("they begin only in \(Int(begin.timeIntervalSince1970 - now)) s by this machine's clock")
+        }
+    }
+
+    @Sendable fileprivate func refusal(_ message: String) -> AuthError {
+        AuthError(
+            .invalidResponse, .userInfo, "the claims of the source '\(name.prefix(64))' are refused: \(message)")
+    }
+}
