@@ -183,7 +183,7 @@ struct DPoPSessionTests {
         for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = true }
         try await World.run(configuration) { world in
             let client = Client(
-                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret")),
+                id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")),
                 provider: try await world.metadata(), dpop: .es256)
             let store = MemoryTokenStore()
             let state = try await AuthState(

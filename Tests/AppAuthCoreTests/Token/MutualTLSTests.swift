@@ -45,7 +45,7 @@ struct MutualTLSTests {
         _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
         _ = await state.revokeTokens()
         _ = await authError {
-            try await IntrospectionRequest(of: Secret("a"), as: client).send(in: environment)
+            try await IntrospectionEndpoint(client: client, environment: environment).introspect(Secret("a"))
         }
         _ = await authError { try await DeviceAuthorizationRequest(client: client).send(in: environment) }
         _ = await authError {
