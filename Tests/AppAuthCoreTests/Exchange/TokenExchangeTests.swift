@@ -60,7 +60,7 @@ struct TokenExchangeTests {
 
     private func bound(_ world: World) async throws -> AuthState {
         let client = Client(
-            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/=")),
+            id: "demo-confidential", authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")),
             provider: try await world.metadata(), dpop: .es256)
         return try await world.signIn(client)
     }

@@ -102,7 +102,7 @@ struct GrantCommandTests {
             let subject = try file(desk, "subject", desk.provider.mintSession().accessToken)
             let exchange = try [
                 "exchange", "--json", "--subject-token-file", subject, "--issuer", desk.issuer, "--client-id",
-                "demo-confidential", "--client-secret-file", file(desk, "secret", "s3cret: 100% äß+/="),
+                "demo-confidential", "--client-secret-file", file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"),
             ]
             _ = try await desk.start(exchange).outcome().result()
             #expect(desk.provider.log(.token).allSatisfy { $0.headers[.authorization]?.hasPrefix("Basic ") == true })

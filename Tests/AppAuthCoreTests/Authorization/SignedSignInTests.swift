@@ -4,7 +4,7 @@ import Testing
 
 /// JWT Secured Authorization Response Mode (JARM), at a real server.
 @Suite(.timeLimit(.minutes(1)))
-struct SignedAnswerTests {
+struct SignedSignInTests {
     private func options(
         _ mode: AuthorizationRequest.ResponseMode, _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
     ) -> AuthorizationRequest.Options {
