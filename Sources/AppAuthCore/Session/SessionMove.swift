@@ -35,7 +35,7 @@ extension TokenStore {
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
         if here == nil, there?.move != .arriving(from: place) { return false }
-        if let here, let there, here.id == there.id { try refuseTwin(here, of: there, in: target) }
+        if let here, here == there { try await refuseTwin(of: here, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
@@ -49,14 +49,11 @@ extension TokenStore {
         }
     }
 
-    /// The session may be in both on its way, but not otherwise. Where both are one place, by a link or a relative path,
-    /// its lock would be waited for by the one who has it.
-    private func refuseTwin(
-        _ here: AuthStateRecord, of there: AuthStateRecord, in target: some TokenStore
-    ) throws {
-        let isArriving = there.move == .arriving(from: place) && here.move == nil
-        let hasLeft = here.move == .leaving(to: target.place) && here.move != there.move
-        guard !isArriving, !hasLeft else { return }
+    /// On its way the session may be in both, but the marks tell them apart. Where both are one place, by a link or a
+    /// relative path, its lock would be waited for by the one who has it.
+    private func refuseTwin(of record: AuthStateRecord, in target: some TokenStore) async throws {
+        // Another process may have moved it between the two looks.
+        guard try await attempt({ try await load() }) == record else { return }
         throw AuthError(
             .store, .store,
             "\(target.place) has this session already: it is \(place) under another name, or a copy of it",

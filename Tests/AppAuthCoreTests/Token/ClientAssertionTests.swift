@@ -7,7 +7,7 @@ import Testing
 
 /// `client_secret_jwt` and `private_key_jwt` (OpenID Connect Core §9, RFC 7523), at a server that checks them.
 struct ClientAssertionTests {
-    private static let secret = "a secret of at least thirty-two bytes"
+    private static let secret = "a secret of more than sixty-four bytes, which is what HS512 asks for"
 
     private func configuration(_ key: SigningKey? = nil) -> LocalProvider.Configuration {
         var configuration = LocalProvider.Configuration.demo
