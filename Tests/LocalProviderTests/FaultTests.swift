@@ -103,6 +103,15 @@ import Testing
         }
     }
 
+    @Test func `an answer can come twice, to a request that was acted on once`() async throws {
+        try await withProvider(stopped) { provider in
+            let once = try await get(provider)
+            provider.fault(.duplicatedAnswer, at: .openIDConfiguration)
+            #expect(try await get(provider).bytes == once.bytes + once.bytes)
+            #expect(provider.count(.openIDConfiguration) == 2)
+        }
+    }
+
     @Test func `an answer can be another one after the request was acted on`() async throws {
         try await withProvider { provider in
             let token = try #require(try provider.mintSession().refreshToken)

@@ -1,6 +1,7 @@
+import AppAuthCore
 import Foundation
-import LocalProvider
 import JOSE
+import LocalProvider
 import Testing
 
 /// No room to write: a limit on the size of files stands for a full disk.
@@ -30,6 +31,32 @@ struct FullDiskTests {
         }
     }
 
+    @Test func `a disk that is full when the answer comes costs nothing once there is room again`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let hold = desk.provider.hold(.token)
+            let token = ["token", "--json", "--force-refresh", "--timeout", "20"]
+            let refreshing = try desk.start(token + ["--verbose"])
+            try await hold.arrived()
+            let marked = try desk.session()
+            #expect(try desk.record().presented != nil)
+            try await limit(refreshing, "0")
+            hold.release()
+            _ = try await refreshing.line { $0.contains("new tokens are not stored") }
+            // What was there is there, whole, and who comes now waits, since the token in it has been used.
+            #expect(try desk.session() == marked)
+            let waiting = try desk.start(token)
+            try await limit(refreshing, "unlimited")
+            let (first, second) = (try await refreshing.outcome(), try await waiting.outcome())
+            let printed = try #require(try first.result()["access_token"]?.string)
+            #expect(try second.result()["access_token"]?.string == printed && desk.provider.isAlive(printed))
+            #expect(desk.provider.count(.token) == 2)
+            let record = try desk.record()
+            #expect(record.accessToken?.value.reveal() == printed && record.presented == nil && record.trouble == nil)
+            #expect(desk.provider.isAlive(try #require(record.refreshToken).reveal()))
+        }
+    }
+
     @Test func `where nothing was stored nothing is left`() async throws {
         try await withDesk { desk in
             try await desk.start(limited(desk), desk.loginArguments([])).outcome().failure(1, "store")
@@ -47,6 +74,13 @@ struct FullDiskTests {
                 #expect(outcome.status == 1 && outcome.errors.contains("No space left on device"), "\(outcome)")
             }
         }
+    }
+
+    /// How large a file a process may write from now on.
+    private func limit(_ process: ChildProcess, _ bytes: String) async throws {
+        let arguments = ["prlimit", "--pid", String(process.id), "--fsize=\(bytes):unlimited"]
+        let outcome = try await ChildProcess(arguments, environment: ["PATH": "/usr/bin:/bin"]).outcome()
+        #expect(outcome.status == 0, "\(outcome)")
     }
 
     private func limited(_ desk: Desk) throws -> [String] {

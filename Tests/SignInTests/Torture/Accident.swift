@@ -1,3 +1,4 @@
+import AppAuthCore
 import Foundation
 import HTTPTypes
 import LocalProvider
@@ -19,10 +20,14 @@ enum Accident: CaseIterable {
     case cut
     /// The answer takes a while.
     case late
+    /// The answer comes twice.
+    case duplicated
     /// The server fails.
     case refused
     /// The server asks to wait.
     case busy
+    /// The server fails, or asks to wait, for as long as one crowd comes after the other.
+    case storm
     /// There are too few descriptors for a connection, or for a lock.
     case fewDescriptors
     /// There is no room on the disk.
@@ -33,49 +38,98 @@ enum Accident: CaseIterable {
 
 extension Torture {
     /// Lets it happen, to a few processes that want a token at the same time.
-    func play(_ accident: Accident) async throws {
-        count(accident)
+    ///
+    /// - Returns: How many of their requests may have come to nothing.
+    func play(_ accident: Accident) async throws -> Int {
         let crowd = int(in: 2...6)
         switch accident {
-        case .herd:
-            for process in try start(crowd) { _ = try await printed(process) }
-            #expect(newRefreshes == 1)
-        case .killed:
-            let processes = try start(crowd)
-            let delay = UInt32(int(in: 0...40_000))
-            await elsewhere { usleep(delay) }
-            processes[int(in: 0...(crowd - 1))].send(SIGKILL)
-            for process in processes {
-                let outcome = try await process.outcome()
-                #expect(outcome.status == 0 || outcome.status == 128 + SIGKILL, "\(outcome)")
-            }
-            // The one that was killed may have sent its request, or been about to.
-            #expect(newRefreshes <= 2)
-        case .killedBeforeItIsSeen: try await killWhileHeld(.request, crowd)
-        case .killedBeforeTheAnswer: try await killWhileHeld(.answer, crowd)
-        case .lost: try await fail(crowd, .lostAnswer)
-        case .cut: try await fail(crowd, .cutOff(after: int(in: 1...600)))
-        case .late:
-            desk.provider.fault(.delay(.milliseconds(int(in: 1...200))), at: .token)
-            for process in try start(crowd) { _ = try await printed(process) }
-            #expect(newRefreshes == 1)
+        case .herd: return try await succeed(crowd)
+        case .killed: return try await killAnytime(crowd)
+        case .killedBeforeItIsSeen: return try await killWhileHeld(.request, crowd)
+        case .killedBeforeTheAnswer: return try await killWhileHeld(.answer, crowd)
+        case .lost: return try await fail(crowd, .lostAnswer)
+        case .cut: return try await fail(crowd, .cutOff(after: int(in: 1...600)))
+        case .late: return try await succeed(crowd, .delay(.milliseconds(int(in: 1...200))))
+        case .duplicated: return try await succeed(crowd, .duplicatedAnswer)
         case .refused:
             let status = any([HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable])
-            try await fail(crowd, .status(status))
-        case .busy: try await fail(crowd, .tooManyRequests(retryAfter: 1))
+            return try await fail(crowd, .status(status))
+        case .busy: return try await fail(crowd, .tooManyRequests(retryAfter: 1))
+        case .storm: return try await storm(crowd)
         case .fewDescriptors:
-            let outcome = try await limited("-n \(int(in: 8...12))").outcome()
+            let outcome = try await outcome(of: limited("-n \(int(in: 8...12))"))
             #expect(outcome.status == 0 || outcome.status == 1, "\(outcome)")
+            #expect(newRefreshes <= 1)
+            return newRefreshes
         case .fullDisk:
             try await limited("-f 0").outcome().failure(1, "store")
             #expect(newRefreshes == 0)
-        case .clock:
-            let step = any(["+365d", "-365d", "+2h", "-2h"])
-            let prefix = ["faketime", "-m", "--exclude-monotonic", "-f", step, try BuiltProducts.path("sign-in")]
-            let outcome = try await desk.start(prefix, ["token", "--json"]).outcome()
-            // By hours the provider's clock helps; a year is too much to believe for an ID token, and costs nothing.
-            if step.hasSuffix("h") { _ = try outcome.result() } else { try outcome.failure(1, "clock_skew") }
+            return 0
+        case .clock: return try await setClock(any(["+365d", "-365d", "+2h", "-2h"]))
         }
+    }
+
+    /// Everybody gets the same token, by one request, whatever happens to its answer.
+    private func succeed(_ crowd: Int, _ fault: Fault? = nil) async throws -> Int {
+        if let fault { desk.provider.fault(fault, at: .token) }
+        var tokens: Set<String> = []
+        for process in try start(crowd) { tokens.insert(try await printed(process)) }
+        #expect(tokens.count == 1)
+        #expect(newRefreshes == 1)
+        return 0
+    }
+
+    /// One of the processes gets the fault; the others get a token, or the same error.
+    private func fail(_ crowd: Int, _ fault: Fault) async throws -> Int {
+        desk.provider.fault(fault, at: .token)
+        for process in try start(crowd) {
+            let outcome = try await outcome(of: process)
+            #expect(outcome.status == 0 || outcome.status == 1, "\(outcome)")
+        }
+        desk.provider.clearFaults()
+        // Whoever comes when the first has failed tries it again, once for all.
+        #expect(newRefreshes <= 2)
+        return 1
+    }
+
+    /// The pauses between the requests are those of one client, however many processes there are.
+    private func storm(_ crowd: Int) async throws -> Int {
+        let asksToWait = any([true, false, false])
+        let fault = asksToWait ? Fault.tooManyRequests(retryAfter: 60) : .status(.internalServerError)
+        desk.provider.fault(fault, at: .token, times: 20)
+        let begin = ContinuousClock.now
+        // After a first failure nobody waits, unless the server asks for it.
+        var most = asksToWait ? 1 : 2
+        for wave in 1...int(in: 6...8) {
+            if wave > 1, any([true, false, false]) {
+                try endPause()
+                most += 1
+            }
+            for process in try start(min(crowd, 3), ["--timeout", "1"]) {
+                let outcome = try await outcome(of: process)
+                #expect(outcome.status == 1, "\(outcome)")
+            }
+        }
+        // The shortest pause is of a second, where the server asks for none.
+        if !asksToWait { most += Int((ContinuousClock.now - begin) / .seconds(1)) }
+        #expect(newRefreshes >= 1 && newRefreshes <= most, "\(most)")
+        #expect(try desk.record().trouble?.count == newRefreshes)
+        desk.provider.clearFaults()
+        try endPause()
+        return newRefreshes
+    }
+
+    private func setClock(_ step: String) async throws -> Int {
+        let prefix = ["faketime", "-m", "--exclude-monotonic", "-f", step, try BuiltProducts.path("sign-in")]
+        let outcome = try await outcome(of: desk.start(prefix, ["token", "--json"]))
+        #expect(newRefreshes == 1)
+        // By hours the provider's clock helps; a year is too much to believe for an ID token, and costs nothing.
+        guard !step.hasSuffix("h") else {
+            _ = try outcome.result()
+            return 0
+        }
+        try outcome.failure(1, "clock_skew")
+        return 1
     }
 
     private func limited(_ limit: String) throws -> ChildProcess {
@@ -84,48 +138,12 @@ extension Torture {
             ["sh", "-c", script, BuiltProducts.path("sign-in")], ["token", "--json", "--timeout", "2"])
     }
 
-    private func start(_ count: Int) throws -> [ChildProcess] { try (0..<count).map { _ in try token() } }
-
-    /// One of the processes gets the fault; the others get a token, or the same error.
-    private func fail(_ crowd: Int, _ fault: Fault) async throws {
-        desk.provider.fault(fault, at: .token)
-        for process in try start(crowd) {
-            let outcome = try await process.outcome()
-            #expect(outcome.status == 0 || outcome.status == 1, "\(outcome)")
-        }
-        desk.provider.clearFaults()
+    /// The pause after failures is over, as if time had passed.
+    private func endPause() throws {
+        try Desk.editSession(at: "\(desk.sessions)/\(try #require(desk.stored.first))") { $0.endPause() }
     }
 
-    private func killWhileHeld(_ moment: Hold.Moment, _ crowd: Int) async throws {
-        let hold = desk.provider.hold(.token, before: moment)
-        let processes = try start(crowd)
-        try await hold.arrived()
-        let holder = try #require(processes.first { Self.hasSentSomething($0.id) })
-        holder.send(SIGKILL)
-        _ = try await holder.outcome()
-        hold.release()
-        for process in processes where process !== holder { _ = try await printed(process) }
-        #expect(newRefreshes <= 2)
-    }
-
-    /// Whether a process has a connection: it is the one whose request is held.
-    private static func hasSentSomething(_ id: pid_t) -> Bool {
-        let folder = "/proc/\(id)/fd"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        let sockets = names.filter {
-            Int($0).map { $0 > 2 } == true
-                && (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))?
-                    .hasPrefix("socket:") == true
-        }
-        return !sockets.isEmpty
-    }
-
-    private func elsewhere(_ wait: @escaping @Sendable () -> Void) async {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                wait()
-                continuation.resume()
-            }
-        }
+    func start(_ count: Int, _ arguments: [String] = []) throws -> [ChildProcess] {
+        try (0..<count).map { _ in try token(arguments) }
     }
 }

@@ -14,7 +14,10 @@ final class Torture: Sendable {
         /// How many token requests there were when the round began.
         var before = 0
         var issued: [String] = []
+        /// The access tokens whose time is over.
+        var expired: Set<String> = []
         var counts: [Accident: Int] = [:]
+        var losses: [Accident: Int] = [:]
         var isFine = true
     }
 
@@ -35,9 +38,21 @@ final class Torture: Sendable {
         try desk.start(["token", "--json"] + arguments, changes)
     }
 
+    /// How a process that wanted a token has ended. Nobody is handed a token whose time is over, or that the provider does
+    /// not honour any more: at this provider a refresh does not end the tokens before it, so what was good when it was
+    /// printed still is.
+    func outcome(of process: ChildProcess) async throws -> Outcome {
+        let outcome = try await process.outcome()
+        guard outcome.status == 0 else { return outcome }
+        let token = try #require(try outcome.json()["access_token"]?.string)
+        #expect(desk.provider.isAlive(token), "the provider does not know what was printed")
+        #expect(!state.withLock { $0.expired.contains(token) }, "an expired token was printed")
+        return outcome
+    }
+
     /// The token that a process has printed.
     func printed(_ process: ChildProcess) async throws -> String {
-        try #require(try await process.outcome().result()["access_token"]?.string)
+        try #require(try await outcome(of: process).result()["access_token"]?.string)
     }
 
     /// How many requests the token endpoint has had since the token expired.
@@ -47,18 +62,26 @@ final class Torture: Sendable {
     var issued: [String] { state.withLock { $0.issued } }
     var isFine: Bool { state.withLock { $0.isFine } }
 
-    func count(_ accident: Accident) { state.withLock { $0.counts[accident, default: 0] += 1 } }
+    /// Lets the token expire and something happen; somebody who comes afterwards finds everything in order.
+    func round(_ accident: Accident, _ name: String) async throws {
+        let name = "\(name): \(accident), seed \(seed)"
+        state.withLock { $0.counts[accident, default: 0] += 1 }
+        try expire()
+        let inVain = try await play(accident)
+        _ = try await printed(token())
+        // One refresh for each expiry, and one more for each that came to nothing.
+        #expect(newRefreshes <= inVain + 1, "\(name)")
+        try check(name)
+    }
 
-    /// Takes the rest of its life from the stored access token, as time would.
+    /// Takes the rest of its life from the stored access token.
     func expire() throws {
-        let path = try path
-        var json = try #require(try JSON(parsing: Array(Data(contentsOf: path))).object)
-        var token = try #require(json["accessToken"]?.object)
-        token["lifetime"] = 0
-        json["accessToken"] = .object(token)
-        try Data(JSON.object(json).serialized().utf8).write(to: path, options: .atomic)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path.path)
-        state.withLock { $0.before = desk.provider.count(.token) }
+        let token = try #require(try desk.record().accessToken).value.reveal()
+        try desk.expire()
+        state.withLock { state in
+            state.before = desk.provider.count(.token)
+            state.expired.insert(token)
+        }
     }
 
     /// What holds after every round.
@@ -76,21 +99,25 @@ final class Torture: Sendable {
         try note()
     }
 
+    /// Counts a session that was lost where no client could have kept it.
+    func countLoss(_ accident: Accident) { state.withLock { $0.losses[accident, default: 0] += 1 } }
+
     func report() {
-        let counts = state.withLock { $0.counts }.map { "\($0.key) \($0.value)" }.sorted()
-        print(
-            "torture: \(counts.joined(separator: ", ")); \(desk.provider.count(.token)) token requests, no session lost"
-        )
+        let (counts, losses) = state.withLock { ($0.counts, $0.losses) }
+        func list(_ counts: [Accident: Int]) -> String {
+            counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ")
+        }
+        if !counts.isEmpty {
+            print("torture: \(list(counts)); \(desk.provider.count(.token)) token requests, no session lost")
+        }
+        let count = losses.values.reduce(0, +)
+        if count > 0 { print("torture: \(count) sessions that no client can keep: \(list(losses))") }
     }
 
     private func note() throws {
         let record = try desk.record()
         let tokens = [record.accessToken?.value, record.refreshToken].compactMap { $0?.reveal() }
         state.withLock { $0.issued += tokens }
-    }
-
-    private var path: URL {
-        get throws { URL(fileURLWithPath: "\(desk.sessions)/\(try #require(desk.stored.first))") }
     }
 }
 

@@ -8,25 +8,31 @@ import JOSE
 ///
 ///     keyring-program conformance
 ///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
-///     keyring-program change COMMAND [remove]      (runs the command in the middle of a change)
+///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
+///     keyring-program record                                 (the session as it is stored)
+///     keyring-program expire                                 (takes the rest of its life from the access token)
 ///     keyring-program choose FILE
-///     keyring-program move FILE|- [--die-after CHANGES]      (- moves it from the keyring to the file `moved`)
+///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
+///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
+/// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
 /// Prints one JSON object.
 @main
 enum Main {
     static func main() async {
         var arguments = Array(CommandLine.arguments.dropFirst())
-        var store = KeyringTokenStore(application: "keyring-program", account: "Zoë", label: "A test's sign-in")
         var lifetime = Int.max
-        if let index = arguments.firstIndex(of: "--no-prompt") {
-            store.mayPrompt = false
-            arguments.remove(at: index)
-        }
         func option(_ name: String) -> String? {
             guard let index = arguments.firstIndex(of: name), index + 1 < arguments.count else { return nil }
             defer { arguments.removeSubrange(index...index + 1) }
             return arguments[index + 1]
+        }
+        var store = KeyringTokenStore(
+            application: option("--application") ?? "keyring-program", account: option("--account") ?? "Zoë",
+            label: option("--label") ?? "A test's sign-in")
+        if let index = arguments.firstIndex(of: "--no-prompt") {
+            store.mayPrompt = false
+            arguments.remove(at: index)
         }
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
@@ -78,17 +84,32 @@ enum Main {
                 "place": .string(choice.store.place), "keyring": .bool(choice.isKeyring),
                 "problem": choice.refusal?.storeProblem.map { .string($0.rawValue) } ?? .null,
             ]
-        case "move":
-            let file = FileTokenStore(path: arguments[1])
+        case "record":
+            let record = try await store.load()
+            return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
+        case "expire": try await store.update { $0 = try $0.map(expired) }
+        case "move", "move-back":
             let life = Life(lifetime)
+            let file = MortalStore(base: FileTokenStore(path: arguments[1]), life: life)
+            let keyring = MortalStore(base: store, life: life)
+            let isBack = arguments[0] == "move-back"
             return [
                 "moved": .bool(
-                    try await MortalStore(base: file, life: life).moveSession(to: MortalStore(base: store, life: life)))
+                    isBack ? try await keyring.moveSession(to: file) : try await file.moveSession(to: keyring))
             ]
         default: return ["error": "wrong usage"]
         }
         let record = try await store.load()
         return ["session": record.map { .string($0.client.id) } ?? .null]
+    }
+
+    /// The same, with an access token whose time is over.
+    private static func expired(_ record: AuthStateRecord) throws -> AuthStateRecord {
+        var json = try JSON(parsing: record.encoded()).object ?? [:]
+        var token = json["accessToken"]?.object ?? [:]
+        token["lifetime"] = 0
+        json["accessToken"] = .object(token)
+        return try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "the keyring")
     }
 
     private static func record(_ name: String) throws -> AuthStateRecord {

@@ -13,6 +13,8 @@ package enum Fault: Sendable {
     case reset(after: Int = 0)
     /// Does what was asked, and closes the connection without a word.
     case lostAnswer
+    /// Does what was asked, once, and sends the answer twice; the connection goes on.
+    case duplicatedAnswer
     /// Does nothing, and answers this.
     case answer(Reply)
     /// Does what was asked, and answers this.

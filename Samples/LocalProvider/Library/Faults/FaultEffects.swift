@@ -17,6 +17,7 @@ extension Fault {
         case .cutOff(let count): .cutOff(after: count)
         case .reset(let count): .reset(after: count)
         case .lostAnswer: .cutOff(after: 0)
+        case .duplicatedAnswer: .twice
         case .endless: .endless
         default: nil
         }

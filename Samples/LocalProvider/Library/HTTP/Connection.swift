@@ -42,6 +42,9 @@ struct Connection: Sendable {
         case .whole:
             try await write(bytes, outbound)
             return true
+        case .twice:
+            try await write(bytes + bytes, outbound)
+            return true
         case .drip(let pause):
             for byte in bytes {
                 try await write([byte], outbound)

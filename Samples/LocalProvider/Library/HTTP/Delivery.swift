@@ -1,6 +1,8 @@
 /// How the bytes of an answer go out.
 enum Delivery: Sendable {
     case whole
+    /// All of it, and all of it again.
+    case twice
     /// Byte by byte, with a pause after each.
     case drip(every: Duration)
     /// The first bytes, head included, then the end of the connection.

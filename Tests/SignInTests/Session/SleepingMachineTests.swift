@@ -1,0 +1,32 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// A laptop that was closed for two hours: its wall clock may say anything, the time since it was started has gone on.
+@Suite(.timeLimit(.minutes(5)))
+struct SleepingMachineTests {
+    @Test(
+        .enabled("the kernel lends no clock of its own to a process (unshare --time)") {
+            try await Namespace.isPossible(Namespace.later(by: 7200))
+        })
+    func `a token whose time has passed in sleep is refreshed, though the wall clock has not moved`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let first = try #require(try desk.record().accessToken).value.reveal()
+            // Good for an hour, so that it is still good after half of one.
+            #expect(try await token(desk, after: 1800) == first)
+            #expect(desk.provider.count(.token) == 1)
+            let second = try await token(desk, after: 7200)
+            #expect(second != first && desk.provider.isAlive(second))
+            #expect(desk.provider.count(.token) == 2)
+        }
+    }
+
+    private func token(_ desk: Desk, after seconds: Int) async throws -> String {
+        let prefix = Namespace.later(by: seconds) + [try BuiltProducts.path("sign-in")]
+        let outcome = try await desk.start(prefix, ["token", "--json"]).outcome()
+        return try #require(try outcome.result()["access_token"]?.string)
+    }
+}

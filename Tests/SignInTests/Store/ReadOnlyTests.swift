@@ -1,0 +1,70 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// A store that cannot be written to: what is there can be used, and what would have to be changed is not begun.
+@Suite(.timeLimit(.minutes(5)))
+struct ReadOnlyTests {
+    @Test(
+        .enabled("nobody may mount anything here (unshare --mount)") {
+            try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
+        })
+    func `a session on a read-only file system is used until its token is over`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            try await expectUse(desk) { arguments in
+                let prefix = Namespace.readOnly(desk.sessions) + [try BuiltProducts.path("sign-in")]
+                return try desk.start(prefix, arguments)
+            }
+        }
+    }
+
+    @Test func `a session in a folder without the right to write is used until its token is over`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let files = try FileManager.default.contentsOfDirectory(atPath: desk.sessions).map {
+                desk.sessions + "/" + $0
+            }
+            try await expectUse(desk) { arguments in
+                for file in files { chmod(file, 0o400) }
+                chmod(desk.sessions, 0o500)
+                return try desk.startWithoutPrivileges(arguments)
+            } afterwards: {
+                chmod(desk.sessions, 0o700)
+                for file in files { chmod(file, 0o600) }
+            }
+        }
+    }
+
+    private func expectUse(
+        _ desk: Desk, by start: ([String]) throws -> ChildProcess, afterwards: () -> Void = {}
+    ) async throws {
+        func run(_ arguments: String...) async throws -> Outcome {
+            defer { afterwards() }
+            return try await start(arguments + ["--json"]).outcome()
+        }
+        // The short way of `token`, and the long one of everything else.
+        let token = try desk.record().accessToken?.value.reveal()
+        for options in [[], ["--min-validity", "10"]] {
+            defer { afterwards() }
+            let outcome = try await start(["token", "--json"] + options).outcome()
+            #expect(try outcome.result()["access_token"]?.string == token)
+        }
+        _ = try await run("userinfo").result()
+        let status = try await run("status").result()
+        #expect(status["sessions"]?.array?.first?["state"]?.string == "signed_in")
+
+        try desk.expire()
+        let before = try desk.session()
+        let message = try await run("token").failure(1, "store")
+        #expect(message.contains(desk.sessions), "\(message)")
+        #expect(desk.provider.count(.token) == 1)
+        #expect(try desk.session() == before)
+
+        // Nothing was lost by it.
+        _ = try await desk.run("token", "--json").result()
+        #expect(desk.provider.count(.token) == 2)
+    }
+}

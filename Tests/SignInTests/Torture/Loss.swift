@@ -1,0 +1,43 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+extension Torture {
+    /// What takes an answer away for good.
+    static let losses: [Accident] = [.lost, .cut, .killedBeforeTheAnswer]
+
+    /// Takes the answer away at a server that gives no second one: it has changed the refresh token, nobody has the new
+    /// one, and whoever presents the old one again is taken for a thief (RFC 9700 §4.14.2). The session ends then, once and
+    /// with the reason, and the person signs in again.
+    func lose(by accident: Accident, _ name: String) async throws {
+        let name = "\(name): \(accident), seed \(seed)"
+        try expire()
+        let refreshToken = try #require(try desk.record().refreshToken).reveal()
+        let crowd = int(in: 2...5)
+        let processes: [ChildProcess]
+        if accident == .killedBeforeTheAnswer {
+            processes = try await survivors(of: .answer, crowd)
+        } else {
+            desk.provider.fault(accident == .lost ? .lostAnswer : .cutOff(after: int(in: 1...600)), at: .token)
+            processes = try start(crowd)
+        }
+        for process in processes {
+            let outcome = try await outcome(of: process)
+            // It waited for the answer that did not come, or presented the token again, or came after that.
+            let code = try outcome.json()["error"]?["code"]?.string
+            #expect(outcome.status == 1 && ["transport", "sign_in_required"].contains(code), "\(name): \(outcome)")
+        }
+        #expect(!desk.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
+        let message = try await token().outcome().failure(1, "sign_in_required")
+        #expect(message.contains("the answer to an earlier refresh") && message.contains("never came"), "\(message)")
+        let record = try desk.record()
+        #expect(record.end != nil && record.refreshToken == nil && record.accessToken == nil, "\(name)")
+        // Once in vain, once to be refused, and never again.
+        #expect(newRefreshes == 2, "\(name)")
+        countLoss(accident)
+        _ = try await desk.login().result()
+        try check(name)
+    }
+}

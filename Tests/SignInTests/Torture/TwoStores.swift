@@ -1,0 +1,106 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// One session that is moved between a file and the keyring while processes use both.
+struct TwoStores {
+    enum Place: CaseIterable {
+        case file, keyring
+
+        var other: Place { self == .file ? .keyring : .file }
+    }
+
+    let desk: Desk
+    /// The environment of the keyring.
+    let bus: [String: String?]
+
+    private var file: String { desk.home + "/session" }
+
+    /// Signs in, into the file.
+    func login() async throws {
+        _ = try await desk.start(desk.loginArguments(["--store", "file:\(file)"]), bus).outcome().result()
+    }
+
+    // MARK: Processes
+
+    func token(from place: Place) throws -> ChildProcess {
+        let store =
+            switch place {
+            case .file: ["--store", "file:\(file)"]
+            case .keyring: ["--store", "keyring", "--issuer", desk.issuer, "--client-id", "demo"]
+            }
+        return try desk.start(["token", "--json"] + store, bus)
+    }
+
+    /// - Parameter changes: How many changes of a store the process lives to see; nil for all.
+    func mover(to place: Place, dyingAfter changes: Int? = nil) throws -> ChildProcess {
+        let end = changes.map { ["--die-after", String($0)] } ?? []
+        return try program([place == .keyring ? "move" : "move-back", file] + end)
+    }
+
+    /// The library's keyring, for the entry of `sign-in`.
+    private func program(_ arguments: [String]) throws -> ChildProcess {
+        let entry = [
+            "--application", "sign-in", "--account", "\(desk.issuer) demo",
+            "--label", "Sign-in of sign-in at \(desk.issuer) (demo)",
+        ]
+        return try desk.start([BuiltProducts.path("keyring-program")], arguments + entry, bus)
+    }
+
+    // MARK: What is stored
+
+    func record(in place: Place) async throws -> AuthStateRecord? {
+        switch place {
+        case .file:
+            guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
+            return try AuthStateRecord(decoding: Array(bytes), from: file)
+        case .keyring:
+            let json = try #require(try await program(["record"]).outcome().result()["record"])
+            guard json != .null else { return nil }
+            return try AuthStateRecord(decoding: Array(json.serialized().utf8), from: "the keyring")
+        }
+    }
+
+    /// Where the session is, which is in one place alone.
+    func home() async throws -> (place: Place, record: AuthStateRecord) {
+        var found: [(Place, AuthStateRecord)] = []
+        for place in Place.allCases { if let record = try await record(in: place) { found.append((place, record)) } }
+        #expect(found.count == 1, "\(found.map { ($0, $1.move) })")
+        let only = try #require(found.first)
+        return (only.0, only.1)
+    }
+
+    func expire(in place: Place) async throws {
+        switch place {
+        case .file: try Desk.editSession(at: file) { $0.expire() }
+        case .keyring: _ = try await program(["expire"]).outcome().result()
+        }
+    }
+
+    /// What holds at any time when nobody is at work: one of two copies at most is used, and one that only waits for the
+    /// other to be removed is the same.
+    func checkCopies(_ round: String) async throws {
+        let (inFile, inKeyring) = (try await record(in: .file), try await record(in: .keyring))
+        #expect(inFile != nil || inKeyring != nil, "\(round): the session is gone")
+        guard let inFile, let inKeyring else { return }
+        #expect(inFile.id == inKeyring.id, "\(round)")
+        #expect(inFile.move != nil || inKeyring.move != nil, "\(round): both copies are used")
+        if inFile.move != nil, inKeyring.move != nil {
+            #expect(inFile.refreshToken == inKeyring.refreshToken, "\(round): two rotations")
+            #expect(inFile.accessToken == inKeyring.accessToken, "\(round): two tokens")
+        }
+    }
+
+    /// Brings the session to its end of a way that was cut off. In which direction, the stores say.
+    func finish() async throws {
+        for place in [Place.keyring, .file] {
+            let found = try await mover(to: place).outcome().result()
+            if found["moved"]?.bool != nil { return }
+            // The other end has a copy that is on its way here, or only waits to be removed.
+            #expect(found["code"]?.string == "store", "\(found)")
+        }
+        Issue.record("no call brings the session to its end")
+    }
+}
