@@ -156,7 +156,7 @@ private struct Signer {
             let url = signer.provider.url(.pushedAuthorization)
             func push(_ object: String, _ more: [(name: String, value: String)] = []) async throws -> Wire.Answer {
                 try await Wire.post(
-                    url, [("client_id", "signing"), ("client_secret", "s"), ("request", object)] + more)
+                    url, [("client_id", "signing"), ("client_secret", Self.secret), ("request", object)] + more)
             }
             let answer = try await push(signer.object())
             #expect(answer.status == 201)
