@@ -169,7 +169,8 @@ private struct Signer {
             #expect(wrong.status == 400)
             #expect(wrong.json?["error"]?.string == "invalid_request_object")
             // HTTP Basic names the client already.
-            let basic = [("Authorization", "Basic " + Data("signing:s".utf8).base64EncodedString())]
+            let secret = Self.secret.replacing(" ", with: "+")
+            let basic = [("Authorization", "Basic " + Data("signing:\(secret)".utf8).base64EncodedString())]
             let withBasic = try await Wire.post(url, [("request", try signer.object())], basic)
             #expect(withBasic.status == 201)
         }
