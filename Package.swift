@@ -215,11 +215,11 @@ if Context.environment["APPAUTH_FUZZ"] != nil {
 }
 
 // Tests/Sanitizers/run builds what it watches, and nothing else.
-if Context.environment["APPAUTH_SANITIZE"] != nil {
-    let watched: Set = [
-        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "ScriptedBrowser", "LocalProvider",
-        "listening-app", "JOSETests", "AppAuthCoreTests", "AppAuthTests",
+if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
+    let libraries = [
+        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "listening-app", "AppAuthTests",
     ]
-    package.targets.removeAll { !watched.contains($0.name) }
+    let others = sanitizer == "address" ? ["JOSETests"] : ["ScriptedBrowser", "LocalProvider", "AppAuthCoreTests"]
+    package.targets.removeAll { !(libraries + others).contains($0.name) }
     package.products = []
 }
