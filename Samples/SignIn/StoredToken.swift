@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import FoundationEssentials
+internal import Glibc
 
 /// `sign-in token` where the stored token is good and there is nothing to do but to print it: programs do that all the
 /// time, and wait for it.
@@ -25,12 +26,30 @@ enum StoredToken {
             default: return false
             }
         }
-        guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = try? store.read(),
-            record.move == nil, let token = record.accessToken, token.isFresh(at: .current)
+        guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = freshOrSoon(store),
+            let token = record.accessToken
         else { return false }
         let line = json ? Token.result(token, record).serialized() : token.value.reveal()
         // If nobody gets it, the long way says so.
         return Console.write(Array((line + "\n").utf8), to: .output) == 0
+    }
+
+    /// The session, if its token is good, or will be in a moment: of many processes that find it stale together one
+    /// refreshes, and the others need no more than its answer.
+    private static func freshOrSoon(_ store: FileTokenStore) -> AuthStateRecord? {
+        if let record = fresh(store) { return record }
+        let end = ContinuousClock.now + .milliseconds(200)
+        while store.isBeingRefreshed {
+            guard ContinuousClock.now < end else { return nil }
+            usleep(1000)
+        }
+        return fresh(store)
+    }
+
+    private static func fresh(_ store: FileTokenStore) -> AuthStateRecord? {
+        guard let record = try? store.read(), record.move == nil, record.accessToken?.isFresh(at: .current) == true
+        else { return nil }
+        return record
     }
 
     private static var onlyStore: FileTokenStore? {

@@ -1,11 +1,11 @@
 #if canImport(Glibc)
-    internal import Glibc
+    package import Glibc
 #endif
 
 /// A value behind a lock. A pthread mutex, since the thread sanitizer does not see through `Synchronization.Mutex`.
 package final class Guarded<Value>: @unchecked Sendable {
-    private var value: Value
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    @usableFromInline package var value: Value
+    @usableFromInline package let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     package init(_ value: sending Value) {
         self.value = value
@@ -19,7 +19,9 @@ package final class Guarded<Value>: @unchecked Sendable {
     }
 
     /// Runs the body with the value, alone. Never suspend or call out from it.
-    package func withLock<Result, Failure>(
+    ///
+    /// Inlinable: thousands of callers of a session come by here, and generic code that is not specialised costs each.
+    @inlinable package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)

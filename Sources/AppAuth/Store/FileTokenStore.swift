@@ -57,6 +57,9 @@ public struct FileTokenStore: TokenStore {
         return try await lock.refreshLock()
     }
 
+    /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
+    package var isBeingRefreshed: Bool { lock.isHeld(.refresh) }
+
     private var file: SessionFile {
         SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
     }

@@ -43,6 +43,14 @@ struct LockFile: Sendable {
         return lock
     }
 
+    /// Whether another process or another part of this one has a lock. A file that is not there, or not ours, is not locked.
+    func isHeld(_ purpose: Purpose) -> Bool {
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return shims_is_locked_byte(descriptor, off_t(purpose.rawValue)) != 0
+    }
+
     private func wait(for purpose: Purpose, _ descriptor: Int32) throws {
         let error = shims_lock_byte(descriptor, off_t(purpose.rawValue))
         guard error == 0 else { throw failure("cannot be locked", error) }

@@ -11,4 +11,7 @@ int shims_lock_byte(int descriptor, off_t position);
 // The same without waiting: EAGAIN or EACCES if another holds it.
 int shims_try_lock_byte(int descriptor, off_t position);
 
+// Whether another holds it; no lock is taken.
+int shims_is_locked_byte(int descriptor, off_t position);
+
 #endif

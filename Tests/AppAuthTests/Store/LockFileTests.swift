@@ -53,4 +53,19 @@ struct LockFileTests {
         try await folder.store.update { $0 = nil }
         #expect(folder.openLocks == 0)
     }
+
+    @Test func `that somebody refreshes can be seen without a lock, while it is so`() async throws {
+        let folder = try StoreFolder()
+        #expect(!folder.store.isBeingRefreshed)
+        #expect(folder.openLocks == 0)
+        let lock = try await folder.store.refreshLock()
+        #expect(folder.store.isBeingRefreshed)
+        lock.release()
+        #expect(!folder.store.isBeingRefreshed)
+        // The lock of the session itself is another.
+        let isSeen = try await folder.store.update { [store = folder.store] _ in store.isBeingRefreshed }
+        #expect(!isSeen)
+        try await folder.withForeignLock { #expect(folder.store.isBeingRefreshed) }
+        #expect(!folder.store.isBeingRefreshed)
+    }
 }
