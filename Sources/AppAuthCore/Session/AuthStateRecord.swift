@@ -19,6 +19,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var grant: TokenGrant?
     /// What was granted in detail (RFC 9396 §7); empty where the provider did not say.
     public private(set) var authorizationDetails: [AuthorizationDetail] = []
+    /// See ``additionalParameters``; a JSON object, since a server may send secrets among them.
+    private var additional: Secret?
     /// The key that the tokens are bound to (RFC 9449).
     package private(set) var proofKey: DPoPKey?
     /// The latest ID token, as it came; see ``idToken``.
@@ -99,6 +101,12 @@ public struct AuthStateRecord: Sendable, Hashable {
         return refreshToken.map(SessionRules.Renewal.refreshToken)
     }
 
+    /// What else the server's answer to the request for tokens had (RFC 6749 §5.1), for example `patient` or `instance_url`: of
+    /// the latest answer for the session's own tokens that had anything. Gone when the session ends, as the tokens are.
+    public var additionalParameters: JSON.Object {
+        additional.flatMap { try? JSON(parsing: $0.bytes).object } ?? JSON.Object()
+    }
+
     /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
@@ -120,6 +128,7 @@ public struct AuthStateRecord: Sendable, Hashable {
             accessToken = response.token
             scope = response.scope ?? scope
             authorizationDetails = response.authorizationDetails ?? authorizationDetails
+            additional = response.additionalParameters ?? additional
         } else {
             keep(response.token, for: parameters)
         }
@@ -159,7 +168,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, presented, trouble) = (nil, nil, nil, nil, nil, nil)
-        (otherTokens, proofKey) = ([:], nil)
+        (otherTokens, proofKey, additional) = ([:], nil, nil)
         end = End(reason: reason, date: date)
     }
 }
@@ -181,6 +190,7 @@ extension AuthStateRecord {
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
         json["grant"] = grant?.stored
         if !authorizationDetails.isEmpty { json["authorizationDetails"] = authorizationDetails.json }
+        json["additionalParameters"] = additional.map(JSON.init(storing:))
         json["proofKey"] = proofKey?.stored
         json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
         json["nonce"] = nonce.map(JSON.init(storing:))
@@ -227,6 +237,7 @@ extension AuthStateRecord {
         authorizationDetails =
             try json.optional("authorizationDetails") { try $0.value($1).array?.map(AuthorizationDetail.init) ?? [] }
             ?? []
+        additional = try json.optional("additionalParameters") { try $0.secret($1) }
         proofKey = try json.optional("proofKey") { try DPoPKey(stored: $0.object($1)) }
         verifiedIDToken = try json.optional("verifiedIDToken") { try $0.secret($1) }
         nonce = try json.optional("nonce") { try $0.secret($1) }

@@ -13,10 +13,15 @@ package struct TokenResponse: Sendable {
     package let authorizationDetails: [AuthorizationDetail]?
     /// Not verified yet.
     package let idToken: Secret?
+    /// What else the answer has, for the app: a JSON object.
+    package let additionalParameters: Secret?
     package let received: Moment
     /// The server's clock, if the answer tells it.
     package let serverClock: ServerClock?
 
+    private static let known = [
+        "access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token", "authorization_details",
+    ]
     /// A hundred years: more is an error of whoever wrote it.
     private static let longestLifetime = 3_155_760_000
 
@@ -26,7 +31,7 @@ package struct TokenResponse: Sendable {
     ) {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
-        authorizationDetails = nil
+        (authorizationDetails, additionalParameters) = (nil, nil)
         (self.received, self.serverClock) = (received, serverClock)
     }
 
@@ -82,6 +87,9 @@ package struct TokenResponse: Sendable {
             }
             return .seconds(seconds)
         }
+        var additional = members
+        for name in Self.known { additional[name] = nil }
+        additionalParameters = additional.names.isEmpty ? nil : Secret(JSON.object(additional).serialized())
         self.received = received
         serverClock = ServerClock(answer, received: received)
     }

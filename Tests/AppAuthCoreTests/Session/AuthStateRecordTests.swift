@@ -36,6 +36,37 @@ struct AuthStateRecordTests {
         }
     }
 
+    /// RFC 6749 §5.1 lets a server say more; apps of some providers live by it.
+    @Test func `what else an answer says is kept until another says something else, or the end`() async throws {
+        try await World.run { world in
+            func answering(_ more: JSON.Object) {
+                world.provider.fault(
+                    .editReply { reply in
+                        guard var members = try? JSON(parsing: reply.body).object else { return }
+                        for member in more.members { members[member.name] = member.value }
+                        reply.body = Array(JSON.object(members).serialized().utf8)
+                    }, at: .token)
+            }
+            answering(["patient": "p-1", "device_secret": "hush-hush"])
+            let state = try await world.signIn()
+            let record = await state.record
+            #expect(record.additionalParameters == ["patient": "p-1", "device_secret": "hush-hush"])
+            #expect(try AuthStateRecord(decoding: record.encoded(), from: "test") == record)
+            #expect(!"\(record)".contains("hush-hush"))
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.additionalParameters["patient"] == "p-1")
+            answering(["patient": "p-2"])
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.additionalParameters == ["patient": "p-2"])
+            // What a token for something else says is not the session's.
+            answering(["patient": "p-3"])
+            _ = try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID]))
+            #expect(await state.record.additionalParameters == ["patient": "p-2"])
+            try await state.forget()
+            #expect(await state.record.additionalParameters.names.isEmpty)
+        }
+    }
+
     @Test(arguments: [
         ("", "damaged or holds something else"), ("{}", "something else"), ("[]", "something else"),
         (#"{"format":"other","version":1}"#, "something else"),
