@@ -218,6 +218,7 @@ if Context.environment["APPAUTH_FUZZ"] != nil {
 if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
     let libraries = [
         "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "listening-app", "AppAuthTests",
+        "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program",
     ]
     let others = sanitizer == "address" ? ["JOSETests"] : ["ScriptedBrowser", "LocalProvider", "AppAuthCoreTests"]
     package.targets.removeAll { !(libraries + others).contains($0.name) }

@@ -1,5 +1,6 @@
 import AppAuthCore
 import Foundation
+import LocalProvider
 import Testing
 
 /// The stored form of a session.
