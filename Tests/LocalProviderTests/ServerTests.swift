@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import HTTPTypes
 import JOSE
 import LocalProvider
@@ -96,6 +97,38 @@ import Testing
                     + "Expect: 100-continue\r\nConnection: close\r\n\r\nx", provider)
             #expect(answer.status == 100)
             #expect(answer.text.hasPrefix("HTTP/1.1 400"))
+        }
+    }
+
+    /// NIO ends the whole process for a connection that was accepted and that nobody took.
+    @Test func `connections may come while it stops`() async throws {
+        for _ in 0..<100 {
+            let provider = try await LocalProvider.start(.demo)
+            let port = provider.port
+            async let connections: Void = Self.connect(to: port, 20)
+            await provider.stop()
+            await connections
+        }
+    }
+
+    /// Connects again and again, from a thread of its own; whether that succeeds is not the question.
+    private static func connect(to port: Int, _ count: Int) async {
+        await withCheckedContinuation { done in
+            Thread.detachNewThread {
+                for _ in 0..<count {
+                    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                    var address = sockaddr_in()
+                    address.sin_family = sa_family_t(AF_INET)
+                    address.sin_port = in_port_t(port).bigEndian
+                    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+                    _ = withUnsafeBytes(of: &address) {
+                        Glibc.connect(
+                            descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))
+                    }
+                    close(descriptor)
+                }
+                done.resume()
+            }
         }
     }
 

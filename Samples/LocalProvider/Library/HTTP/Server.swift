@@ -61,12 +61,15 @@ struct Server: Sendable {
     /// Takes no further connections, and has ``run(answer:)`` end.
     ///
     /// A connection that was accepted and that nobody takes is a trap in NIO. So at first nothing is accepted any more, then
-    /// what is on its way between the event loops arrives, and then the socket is closed.
+    /// what is on its way between the event loops arrives (a connection goes to its own loop and back twice: for its options,
+    /// and for its handlers), and then the socket is closed.
     func close() async {
         let channel = listener.channel
         try? await channel.setOption(.autoRead, value: false).get()
-        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try? await loop.submit {}.get() }
-        try? await channel.eventLoop.submit {}.get()
+        for _ in 0..<2 {
+            for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try? await loop.submit {}.get() }
+            try? await channel.eventLoop.submit {}.get()
+        }
         try? await channel.close().get()
     }
 }
