@@ -53,8 +53,9 @@ extension AuthorizationResponse {
             let found = audience.map { "'\($0.joined(separator: " ").shortened(to: 200))'" } ?? claims["aud"].foundKind
             throw request.refusal("expected 'aud' of the signed answer to contain '\(client.id)', found \(found)")
         }
-        let algorithms = provider.authorizationSigningAlgorithms ?? provider.idTokenSigningAlgorithms
-        try await verification.checkSignature(of: jws, listed: algorithms) { request.refusal($0) }
+        try await verification.checkSignature(of: jws, listed: client.authorizationResponseAlgorithms) {
+            request.refusal($0)
+        }
         let leeway = IDTokenVerifier(client: client).leeway.seconds
         guard let end = claims["exp"]?.double else {
             throw request.refusal(

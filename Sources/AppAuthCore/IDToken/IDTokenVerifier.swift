@@ -89,7 +89,7 @@ public struct IDTokenVerifier: Sendable {
         try checkAudience(claims)
         let finding: SignatureFinding
         do throws(JOSEError) {
-            finding = try checkSignature(jws, keys: keys, listed: client.provider.idTokenSigningAlgorithms)
+            finding = try checkSignature(jws, keys: keys, listed: client.idTokenAlgorithms)
         } catch {
             throw refusal("\(error)")
         }

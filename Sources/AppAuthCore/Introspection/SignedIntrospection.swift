@@ -30,10 +30,8 @@ struct SignedIntrospection {
             )
         }
         let client = verification.client
-        // §5, RFC 8725 §3.1. Where the metadata says nothing, the algorithms of ID tokens.
-        let listed = client.provider.document["introspection_signing_alg_values_supported"]?.strings
         try await verification.checkSignature(
-            of: jws, listed: listed ?? client.provider.idTokenSigningAlgorithms, refusal: Introspection.refusal)
+            of: jws, listed: client.introspectionAlgorithms, refusal: Introspection.refusal)
         let json: JSON
         do { json = try JSON(parsing: jws.payload) } catch { throw Introspection.refusal("\(error)") }
         let claims = try AnswerObject(json, refuse: Introspection.refusal)

@@ -62,7 +62,7 @@ public struct LogoutTokenVerifier: Sendable {
         // Step 2: the signature, by an algorithm for ID tokens; never none.
         let client = verification.client
         try await verification.checkSignature(
-            of: jws, listed: client.provider.idTokenSigningAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
+            of: jws, listed: client.idTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
         let payload = try? JSON(parsing: jws.payload)
         let claims = try AnswerObject(payload, refuse: Self.refusal)
         let logout = try Self.logout(claims, for: client)

@@ -33,9 +33,9 @@ struct UserInfoToken {
     }
 
     private func verifiedClaims(in token: String) async throws -> Claims {
-        let (jws, provider) = (try JWS(compact: token), verification.client.provider)
+        let jws = try JWS(compact: token)
         try await verification.checkSignature(
-            of: jws, listed: provider.userInfoSigningAlgorithms ?? provider.idTokenSigningAlgorithms, refusal: refusal)
+            of: jws, listed: verification.client.userInfoAlgorithms, refusal: refusal)
         return try checked(Self.claims(in: jws.payload))
     }
 

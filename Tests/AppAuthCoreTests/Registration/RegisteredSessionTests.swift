@@ -29,6 +29,27 @@ struct RegisteredSessionTests {
         }
     }
 
+    /// OpenID Connect Core §3.1.3.7 step 7: by the algorithm that was registered, whatever else the provider knows.
+    @Test(
+        arguments: [("ES256", .es256, true), ("ES256", .rs256, false), (nil, .es256, true), (nil, .rs256, true)]
+            as [(String?, SignatureAlgorithm, Bool)])
+    func `an ID token is signed as the client registered`(
+        registered: String?, signed: SignatureAlgorithm, isTaken: Bool
+    ) async throws {
+        try await World.run { world in
+            var metadata = World.clientMetadata
+            metadata.idTokenSignedResponseAlgorithm = registered
+            let client = try await world.register(metadata).client(at: world.metadata())
+            world.provider.fault(
+                .editIDToken { draft in
+                    (draft.header["kid"], draft.signature) = (nil, .key(signed))
+                }, at: .token)
+            let error = await authError { try await world.signIn(client, store: TestStore()) }
+            #expect(error?.code == (isTaken ? nil : .invalidIDToken))
+            if !isTaken { #expect(error?.message.contains("algorithm of 'ES256', found 'RS256'") == true) }
+        }
+    }
+
     @Test func `each answer's token takes the place of the one before, and is stored`() async throws {
         try await World.run { world in
             let store = TestStore()

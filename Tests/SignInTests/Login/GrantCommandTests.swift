@@ -53,6 +53,28 @@ struct GrantCommandTests {
         }
     }
 
+    /// OpenSSL asks on the controlling terminal where nobody else gives it the passphrase.
+    @Test func `a key that is encrypted is refused, and the terminal is never asked for a passphrase`() async throws {
+        try await withDesk { desk in
+            let path = desk.home + "/encrypted.pem"
+            let openssl = try ChildProcess(
+                [
+                    "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-256-cbc",
+                    "-pass", "pass:open sesame", "-out", path,
+                ], environment: desk.environment)
+            _ = try await openssl.outcome()
+            let terminal = try Pseudoterminal()
+            let arguments = [
+                "login", "--issuer", desk.issuer, "--client-id", "signer", "--client-auth", "private_key_jwt",
+                "--client-key", path, "--json",
+            ]
+            let outcome = try await desk.start(arguments, input: terminal.input).outcome()
+            try outcome.failure(1, "invalid_configuration")
+            #expect(outcome.errors.contains(path) && outcome.errors.contains("encrypted"))
+            #expect(terminal.shown() == "" && desk.ownRequests.isEmpty)
+        }
+    }
+
     @Test func `a client proves itself by its key, and a session remembers where the key is`() async throws {
         let key = try SigningKey.generate(.es256)
         var configuration = LocalProvider.Configuration.demo
