@@ -66,7 +66,7 @@ struct GrantCommandTests {
             let terminal = try Pseudoterminal()
             let arguments = [
                 "login", "--issuer", desk.issuer, "--client-id", "signer", "--client-auth", "private_key_jwt",
-                "--client-key", path, "--json",
+                "--client-key", path, "--json", "--timeout", "20",
             ]
             let outcome = try await desk.start(arguments, input: terminal.input).outcome()
             try outcome.failure(1, "invalid_configuration")
