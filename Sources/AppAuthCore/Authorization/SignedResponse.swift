@@ -61,10 +61,9 @@ extension AuthorizationResponse {
             throw request.refusal(
                 "expected 'exp' of the signed answer to be a number of seconds, found \(claims["exp"].foundKind)")
         }
-        let now = verification.environment.now().wall.timeIntervalSince1970
-        guard now < end + leeway else {
-            throw request.refusal(
-                "expected a signed answer that has not expired, found one that did by this machine's clock")
+        let (now, clock) = verification.environment.time(of: provider)
+        guard now.timeIntervalSince1970 < end + leeway else {
+            throw request.refusal("expected a signed answer that has not expired, found one that did by \(clock)")
         }
         return claims
     }

@@ -70,7 +70,8 @@ public struct ClaimSourceReader: Sendable {
             try await verification.checkSignature(
                 of: jws, listed: verification.client.provider.idTokenSigningAlgorithms, refusal: source.refusal)
         }
-        try source.checkTimes(object, environment.now().wall.timeIntervalSince1970)
+        let now = verification.map { environment.time(of: $0.client.provider).date } ?? environment.now().wall
+        try source.checkTimes(object, now.timeIntervalSince1970)
         let members = object.members.members.filter { source.claimNames.contains($0.name) }
         return SourcedClaims(
             source: source.name, issuer: issuer, isVerified: verification != nil,

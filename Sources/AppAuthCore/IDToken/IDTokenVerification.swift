@@ -16,7 +16,7 @@ struct IDTokenVerification: Sendable {
     ///
     /// - Parameter expected: What the request asked for; the access token is added here.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` where there is none that should be there (Core
-    ///   §3.1.3.3), and as ``verify(_:_:serverClock:)``.
+    ///   §3.1.3.3), and as ``verify(_:_:)``.
     func idToken(
         of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
     ) async throws -> IDToken? {
@@ -27,24 +27,25 @@ struct IDTokenVerification: Sendable {
         }
         var expected = expected
         expected.accessToken = tokens.accessToken
-        return try await verify(token, expected, serverClock: tokens.serverClock)
+        return try await verify(token, expected)
     }
 
     /// Decrypts the token, if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
-    func verify(
-        _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
-    ) async throws -> IDToken {
+    func verify(_ token: Secret, _ expected: IDTokenVerifier.Expectations) async throws -> IDToken {
         var verifier = IDTokenVerifier(client: client)
-        (verifier.now, verifier.serverClock) = (environment.now, serverClock)
+        verifier.now = environment.now
         let signed: Secret
         do { signed = try await environment.signedToken(in: token) } catch let error as JOSEError {
             throw verifier.refusal("\(error)")
         }
-        return try await verified(refusal: verifier.refusal) { keys in
-            try verifier.examine(signed, keys: keys, expecting: expected)
+        return try await verified(refusal: verifier.refusal) { [environment, client, verifier] keys in
+            var verifier = verifier
+            // Where the token came by the browser, the keys are the first to tell.
+            verifier.serverClock = environment.serverClocks.clock(of: client.provider)
+            return try verifier.examine(signed, keys: keys, expecting: expected)
         }
     }
 

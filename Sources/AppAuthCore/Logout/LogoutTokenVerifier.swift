@@ -109,13 +109,13 @@ public struct LogoutTokenVerifier: Sendable {
     }
 
     private func checkTimes(_ token: LogoutToken) throws {
-        let now = verification.environment.now().wall
+        let (now, clock) = verification.environment.time(of: verification.client.provider)
         let (age, rest) = (now.timeIntervalSince(token.issuedAt), token.expiration.timeIntervalSince(now))
         guard age >= -leeway.seconds else {
-            throw Self.refusal("it was issued \(Int(-age)) s ahead of this machine's clock")
+            throw Self.refusal("it was issued \(Int(-age)) s ahead of \(clock)")
         }
         guard rest > -leeway.seconds else {
-            throw Self.refusal("it expired \(Int(-rest)) s ago by this machine's clock")
+            throw Self.refusal("it expired \(Int(-rest)) s ago by \(clock)")
         }
         guard age <= maximumAge.seconds + leeway.seconds else {
             throw Self.refusal("it was issued \(Int(age)) s ago, and has just been received")

@@ -26,6 +26,8 @@ public struct Environment: Sendable {
     }
     /// What has to come encrypted, since the client is registered so: it is refused in the clear. Nothing by default.
     public var requiredEncryption: Set<EncryptedAnswer> = []
+    /// What time it is at the servers that have answered.
+    package let serverClocks = ServerClocks()
     /// Passes time before something that was refused is tried again.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// Where each step is logged, without secrets; silent unless an app sets it.

@@ -11,6 +11,8 @@ extension Environment {
         do {
             let answer = try await transport.send(exchange)
             logger.debug("\(stage.rawValue): \(answer.response.status.code), \(answer.body.count) bytes")
+            // A resource server may be anybody's.
+            if stage != .resource { serverClocks.note(answer, to: request, at: now()) }
             return answer
         } catch let error as CancellationError {
             throw error

@@ -30,6 +30,12 @@ package struct ServerClock: Sendable, Hashable {
     /// The server's time at a later moment; nil if nobody can tell.
     package func date(at moment: Moment) -> Date? { received.elapsed(until: moment).map { date + $0.seconds } }
 
+    /// The server's time at a later moment, and whose it is; nil if it is not to be believed.
+    func time(at moment: Moment) -> (date: Date, clock: String)? {
+        guard isPlausible, let date = date(at: moment) else { return nil }
+        return (date, "the clock of the provider itself")
+    }
+
     /// For messages: how far the two clocks are apart.
     package var skewDescription: String {
         let seconds = Int(skew.rounded())

@@ -2,6 +2,7 @@ import AppAuthCore
 import Foundation
 import HTTPTypes
 import JOSE
+import LocalProvider
 import Testing
 
 /// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM) §2.4: which signed answers get as far as the exchange.
@@ -35,6 +36,17 @@ struct SignedResponseTests {
         let end = Int(Signer.now.timeIntervalSince1970) + seconds
         let error = try await exchange(request(), at: Host(signer)) { $0["exp"] = .number(.init(end)) }
         #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
+    }
+
+    @Test(arguments: [(-3600, true), (3600, true), (90_000, false)] as [(Double, Bool)])
+    func `a machine's clock that is wrong by a day or less does not end it`(skew: Double, isTaken: Bool) async throws {
+        let host = try Host(signer, date: Signer.now)
+        let error = try await exchange(request(), at: host, now: Signer.now + skew)
+        #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
+        let late = try await exchange(request(), at: host, now: Signer.now + skew) { claims in
+            claims["exp"] = .number(.init(Int(Signer.now.timeIntervalSince1970) - 60))
+        }
+        #expect(late?.code == .invalidRedirect)
     }
 
     @Test(
@@ -76,11 +88,12 @@ struct SignedResponseTests {
 
     /// The error that a signed answer ends with: the host's own if it got the code.
     private func exchange(
-        _ request: AuthorizationRequest, at host: Host, _ edit: (inout JSON.Object) -> Void = { _ in }
+        _ request: AuthorizationRequest, at host: Host, now: Date = Signer.now,
+        _ edit: (inout JSON.Object) -> Void = { _ in }
     ) async throws -> AuthError? {
         let token = try answer(to: request, edit).reveal()
         let response = try #require(try request.response(fromQuery: "response=" + token))
-        let environment = Environment(transport: host, now: { Moment(wall: Signer.now) })
+        let environment = Environment(transport: host, now: { Moment(wall: now) })
         return await authError {
             try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
         }
@@ -122,11 +135,16 @@ struct SignedResponseTests {
         let keys: JSON
         let codes = Guarded<[String]>([])
 
-        init(_ signer: Signer) throws { keys = ["keys": [signer.jwk()]] }
+        let fields: HTTPFields
+
+        init(_ signer: Signer, date: Date? = nil) throws {
+            keys = ["keys": [signer.jwk()]]
+            fields = date.map { [.date: $0.httpDate] } ?? [:]
+        }
 
         func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
             guard exchange.request.path == "/token" else {
-                return HTTPAnswer(HTTPResponse(status: .ok), body: Array(keys.serialized().utf8))
+                return HTTPAnswer(HTTPResponse(status: .ok, headerFields: fields), body: Array(keys.serialized().utf8))
             }
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             codes.withLock { $0 += form?.values("code") ?? [] }

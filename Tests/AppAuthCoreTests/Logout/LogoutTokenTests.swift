@@ -2,6 +2,7 @@ import AppAuthCore
 import Foundation
 import HTTPTypes
 import JOSE
+import LocalProvider
 import Testing
 
 /// OpenID Connect Back-Channel Logout §2.4 to §2.7.
@@ -17,14 +18,14 @@ struct LogoutTokenTests {
         ]
     }
 
-    /// A verifier whose provider publishes one key, and the clock that it goes by.
+    /// A verifier whose provider publishes one key and perhaps tells its time, and the clock that it goes by.
     private struct Bench {
         let signer: Signer
         let verifier: LogoutTokenVerifier
         let clock: Guarded<Date>
 
         init(
-            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"],
+            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], date: Date? = nil,
             _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
@@ -36,7 +37,7 @@ struct LogoutTokenTests {
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
                 provider: provider)
             var environment = Environment(
-                transport: KeyServer(document: ["keys": [signer.jwk()]]),
+                transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
                 now: { Moment(wall: clock.withLock { $0 }) })
             edit(&environment)
             (self.signer, self.clock) = (signer, clock)
@@ -51,6 +52,18 @@ struct LogoutTokenTests {
             header["typ"] = typ.map(JSON.string)
             return Secret(try JWS.sign(.object(claims), header: header, with: key ?? signer.key))
         }
+    }
+
+    /// The provider's own clock decides, as far as it is to be believed.
+    @Test(arguments: [(-3600, true), (3600, true), (-90_000, false), (90_000, false)] as [(Double, Bool)])
+    func `a machine's clock that is wrong by a day or less refuses no token`(skew: Double, isTaken: Bool) async throws {
+        let bench = try Bench(date: Signer.now)
+        bench.clock.withLock { $0 += skew }
+        let error = await refusal(bench, try bench.token())
+        #expect(error?.code == (isTaken ? nil : .invalidLogoutToken))
+        #expect(isTaken || error?.message.contains("this machine's clock") == true)
+        let old = await refusal(bench, try bench.token { $0["iat"] = .number(.init(Self.now - 181)) })
+        #expect(old?.code == .invalidLogoutToken)
     }
 
     private func refusal(_ bench: Bench, _ token: Secret) async -> AuthError? {
@@ -227,10 +240,11 @@ struct LogoutTokenTests {
 /// Publishes a key set, and nothing else.
 private struct KeyServer: HTTPTransport {
     let document: JSON
+    var date: Date?
 
     func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-        HTTPAnswer(
-            .init(status: .ok, headerFields: [.contentType: "application/json"]),
-            body: Array(document.serialized().utf8))
+        var fields: HTTPFields = [.contentType: "application/json"]
+        fields[.date] = date?.httpDate
+        return HTTPAnswer(.init(status: .ok, headerFields: fields), body: Array(document.serialized().utf8))
     }
 }

@@ -25,6 +25,14 @@ struct ChangesTests {
             let after = ["failed 500", "not stored", "renewed", "ended"]
             #expect(await names(early, 5) == ["renewed"] + after)
             #expect(await names(late, 4) == after)
+            // And whoever reads the log, each at its level.
+            let expected = [
+                "info session: there are new tokens", "notice session: the refresh failed: ",
+                "error session: new tokens are not stored: ", "info session: there are new tokens",
+                "notice session: ended: ",
+            ]
+            let lines = world.log.lines.filter { $0.contains("session: ") }.suffix(expected.count)
+            #expect(zip(lines, expected).filter { $0.hasPrefix($1) }.count == expected.count, "\(lines)")
         }
     }
 

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 extension Date {
     /// As servers write it in their `Date` field: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
-    var httpDate: String {
+    package var httpDate: String {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
         let parts = calendar.dateComponents([.weekday, .day, .month, .year, .hour, .minute, .second], from: self)
