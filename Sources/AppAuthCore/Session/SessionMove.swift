@@ -89,8 +89,11 @@ extension TokenStore {
     private func copy(_ record: AuthStateRecord, to target: some TokenStore) async throws {
         var arriving = record
         arriving.move = .arriving(from: place)
+        let isBack = AuthStateRecord.Move.leaving(to: place)
         try await target.change { [arriving] stored in
-            guard stored == nil || stored?.move == arriving.move else {
+            // A move that was cut off before its last step may have left something of this session there.
+            let isOurs = stored?.move == arriving.move || stored?.move == isBack && stored?.id == arriving.id
+            guard stored == nil || isOurs else {
                 throw AuthError(
                     .store, .store, "\(target.place) has a session already, and none is moved there", outcome: .notSent)
             }

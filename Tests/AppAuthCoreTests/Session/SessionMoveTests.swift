@@ -56,12 +56,13 @@ struct SessionMoveTests {
     }
 
     @discardableResult
-    private func move(_ interruption: Interruption = Interruption(after: 0) {}, isBefore: Bool = false) async throws
-        -> Bool
-    {
-        try await InterruptedStore(base: source, place: "source", interruption: interruption, isBefore: isBefore)
-            .moveSession(
-                to: InterruptedStore(base: target, place: "target", interruption: interruption, isBefore: isBefore))
+    private func move(
+        _ interruption: Interruption = Interruption(after: 0) {}, isBefore: Bool = false, isBack: Bool = false
+    ) async throws -> Bool {
+        let stores = [("source", source), ("target", target)].map { place, base in
+            InterruptedStore(base: base, place: place, interruption: interruption, isBefore: isBefore)
+        }
+        return try await stores[isBack ? 1 : 0].moveSession(to: stores[isBack ? 0 : 1])
     }
 
     /// Which stores have a session that can be used.
@@ -104,6 +105,34 @@ struct SessionMoveTests {
         #expect(try await move() == (done < 4))
         #expect(await source.load() == nil)
         #expect(await target.load() == record)
+    }
+
+    @Test(arguments: 1...4)
+    func `it can be moved back, once it has arrived, whatever the failure left behind`(step: Int) async throws {
+        var record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: step) { throw Failure() }) }
+        guard step >= 3 else {
+            _ = await authError { try await move(isBack: true) }
+            #expect(try await usable() == (step == 1 ? ["source"] : []))
+            return
+        }
+        record.client = Client(id: "refreshed", provider: record.client.provider)
+        await target.put(record)
+        #expect(try await move(isBack: true))
+        #expect(await source.load() == record)
+        #expect(await target.load() == nil)
+    }
+
+    @Test func `what another session left behind is not written over`() async throws {
+        var left = try record("other")
+        left.move = .leaving(to: "target")
+        let mine = try record()
+        await source.put(left)
+        await target.put(mine)
+        await #expect(throws: AuthError.self) { try await move(isBack: true) }
+        #expect(await source.load() == left)
+        #expect(await target.load() == mine)
     }
 
     @Test func `what was refreshed in the source after a failure is what arrives`() async throws {
