@@ -23,7 +23,7 @@ extension ClientKey {
         }
         guard let data = FileManager.default.contents(atPath: path) else { throw refusal("cannot be read") }
         guard data.count <= 64 << 10, let text = String(validating: data, as: UTF8.self) else {
-            throw refusal("expected a private key of at most 64 KiB")
+            throw refusal("expected a private key of at most 64 KiB of text, found \(data.count) bytes")
         }
         do {
             if let jwk = try? JSON(parsing: [UInt8](data)) {

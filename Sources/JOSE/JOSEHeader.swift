@@ -8,7 +8,8 @@ struct JOSEHeader {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token's header is \(error)") }
         guard let object = json.object, let alg = object["alg"]?.string else {
-            throw JOSEError("expected a header with 'alg'")
+            throw JOSEError(
+                "expected a header with 'alg', found \(json.object.map { $0["alg"].foundKind } ?? json.kind)")
         }
         guard object["crit"] == nil else { throw JOSEError("the token's header has 'crit', and no extension is known") }
         (members, self.alg) = (object, alg)
@@ -17,7 +18,9 @@ struct JOSEHeader {
     /// A member that is a string, or is not there.
     func text(_ name: String) throws(JOSEError) -> String? {
         guard let value = members[name] else { return nil }
-        guard let text = value.string else { throw JOSEError("expected the header's '\(name)' to be a string") }
+        guard let text = value.string else {
+            throw JOSEError("expected the header's '\(name)' to be a string, found \(value.kind)")
+        }
         return text
     }
 }

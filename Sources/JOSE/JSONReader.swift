@@ -216,6 +216,13 @@ private struct JSONReader {
     }
 
     private func error(_ what: String) -> JSON.ParseError {
-        JSON.ParseError(description: "not valid JSON: \(what) at byte \(position)")
+        JSON.ParseError(
+            description: "not valid JSON: \(what) at byte \(position)\(what.hasPrefix("expected") ? found : "")")
+    }
+
+    /// What stands here instead; of what may be a secret, not even a character.
+    private var found: String {
+        guard let character = peek.map({ Character(Unicode.Scalar($0)) }) else { return ", found the end" }
+        return "{}[]:,\"".contains(character) ? ", found '\(character)'" : ", found something else"
     }
 }

@@ -38,7 +38,8 @@ package struct JWE: Sendable {
         let encoded = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 5, omittingEmptySubsequences: false)
         let parts = encoded.compactMap { Base64URL.decode(String(Substring($0))) }
         guard encoded.count == 5, parts.count == 5 else {
-            throw JOSEError("expected an encrypted token: five parts in base64url without padding")
+            let found = encoded.count == 5 ? "other characters" : "\(encoded.count) parts"
+            throw JOSEError("expected an encrypted token: five parts in base64url without padding, found \(found)")
         }
         header = try Header(JOSEHeader(parts[0]))
         (encryptedKey, iv, ciphertext, tag) = (parts[1], parts[2], parts[3], parts[4])
@@ -83,7 +84,7 @@ extension JWE.Header {
         func party(_ name: String) throws(JOSEError) -> [UInt8] {
             guard let text = try header.text(name) else { return [] }
             guard let bytes = Base64URL.decode(text) else {
-                throw JOSEError("expected the header's '\(name)' in base64url")
+                throw JOSEError("expected the header's '\(name)' in base64url, found other characters")
             }
             return bytes
         }
@@ -93,7 +94,7 @@ extension JWE.Header {
         switch alg.family {
         case .rsaOAEP: epk = nil
         case .ecdhES:
-            guard let json = header.members["epk"] else { throw JOSEError("expected a header with 'epk'") }
+            guard let json = header.members["epk"] else { throw JOSEError("expected a header with 'epk', found none") }
             epk = try JWK(json)
         }
     }

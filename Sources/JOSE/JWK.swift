@@ -36,7 +36,8 @@ package struct JWK: Sendable, Hashable {
         alg = try Self.text("alg", in: object)
         if let operations = object["key_ops"] {
             guard let names = operations.strings else {
-                throw JOSEError("expected 'key_ops' to be an array of strings")
+                let found = operations.array == nil ? operations.kind : "an array with others"
+                throw JOSEError("expected 'key_ops' to be an array of strings, found \(found)")
             }
             keyOps = names
         }
@@ -66,13 +67,17 @@ package struct JWK: Sendable, Hashable {
 
     private static func text(_ name: String, in object: JSON.Object) throws(JOSEError) -> String? {
         guard let value = object[name] else { return nil }
-        guard let text = value.string else { throw JOSEError("expected the JWK's '\(name)' to be a string") }
+        guard let text = value.string else {
+            throw JOSEError("expected the JWK's '\(name)' to be a string, found \(value.kind)")
+        }
         return text
     }
 
     private static func bytes(_ name: String, in object: JSON.Object) throws(JOSEError) -> [UInt8] {
-        guard let bytes = try text(name, in: object).flatMap(Base64URL.decode) else {
-            throw JOSEError("expected the JWK's '\(name)' in base64url")
+        let text = try text(name, in: object)
+        guard let bytes = text.flatMap(Base64URL.decode) else {
+            throw JOSEError(
+                "expected the JWK's '\(name)' in base64url, found \(text == nil ? "none" : "other characters")")
         }
         return bytes
     }

@@ -33,7 +33,9 @@ package struct JWS: Sendable {
             return (ranges.map { Base64URL.decode(UnsafeBufferPointer(rebasing: bytes[$0])) }, last)
         }
         guard parts.count == 3, let header = parts[0], let payload = parts[1], let signature = parts[2] else {
-            throw JOSEError("expected a signed token: three parts in base64url without padding")
+            let count = text.utf8.count { $0 == dot } + 1
+            let found = count == 3 ? "other characters" : "\(count) parts"
+            throw JOSEError("expected a signed token: three parts in base64url without padding, found \(found)")
         }
         let members = try JOSEHeader(header)
         self.header = Header(alg: members.alg, kid: try members.text("kid"), typ: try members.text("typ"))

@@ -59,7 +59,8 @@ struct PrivateJWK {
 
     private func secret(_ name: String) throws(JOSEError) -> [UInt8] {
         guard let bytes = members[name]?.string.flatMap(Base64URL.decode), !bytes.isEmpty else {
-            throw JOSEError("expected a private JWK with '\(name)' in base64url")
+            let found = members[name]?.string == nil ? members[name].foundKind : "other characters"
+            throw JOSEError("expected a private JWK with '\(name)' in base64url, found \(found)")
         }
         return bytes
     }

@@ -35,19 +35,32 @@ package final class PrivateKey: @unchecked Sendable {
     package convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
         guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
             ERR_clear_error()
-            throw JOSEError(
+            let expected =
                 passphrase == nil
-                    ? "expected a private key in PEM that is not encrypted"
-                    : "expected a private key in PEM, and its passphrase")
+                ? "expected a private key in PEM that is not encrypted"
+                : "expected a private key in PEM, and its passphrase"
+            throw JOSEError("\(expected), found \(Self.kind(of: pem))")
         }
         try self.init(owning: key)
+    }
+
+    /// What a text is that is no private key, as far as its first line says.
+    private static func kind(of text: String) -> String {
+        guard let begin = text.firstRange(of: "-----BEGIN ") else { return "no PEM" }
+        let label = text[begin.upperBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == " ") }
+        switch label {
+        case "PUBLIC KEY", "RSA PUBLIC KEY": return "a public key"
+        case "CERTIFICATE": return "a certificate"
+        case "OPENSSH PRIVATE KEY": return "a key in the form of OpenSSH"
+        default: return text.contains("ENCRYPTED") ? "one that is encrypted" : "one that cannot be read"
+        }
     }
 
     /// Reads a private JWK (RFC 7518 §6.2.2, §6.3.2, RFC 8037 §2).
     package convenience init(jwk json: JSON) throws(JOSEError) {
         guard let key = try PrivateJWK(json).libcryptoKey() else {
             ERR_clear_error()
-            throw JOSEError("expected a private JWK whose private part belongs to its public one")
+            throw JOSEError("expected a private JWK whose private part belongs to its public one, found another")
         }
         try self.init(owning: key)
     }
@@ -56,7 +69,8 @@ package final class PrivateKey: @unchecked Sendable {
         guard let material = JWK.Material(publicPartOf: key) else {
             EVP_PKEY_free(key)
             ERR_clear_error()
-            throw JOSEError("expected a private key for RSA, on P-256, P-384 or P-521, Ed25519 or X25519")
+            throw JOSEError(
+                "expected a private key for RSA, on P-256, P-384 or P-521, Ed25519 or X25519, found another")
         }
         (pointer, self.material) = (key, material)
         // What nobody may verify with is not signed with either (RFC 7518 §3.3, §3.5).

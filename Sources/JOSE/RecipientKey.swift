@@ -42,7 +42,8 @@ package final class RecipientKey: Sendable {
     private init(_ key: PrivateKey, _ publicKey: JWK) throws(JOSEError) {
         (self.key, self.publicKey) = (key, publicKey)
         guard KeyManagementAlgorithm.allCases.contains(where: publicKey.fits) else {
-            throw JOSEError("expected a private key that decrypts: RSA, EC or X25519, and for encryption")
+            throw JOSEError(
+                "expected a private key that decrypts: RSA, EC or X25519, and for encryption, found another")
         }
     }
 

@@ -29,7 +29,7 @@ package final class VerificationKey: @unchecked Sendable {
         }
         let value = exponent.drop { $0 == 0 }
         guard value.count <= 8, let last = value.last, last & 1 == 1, value.count > 1 || last >= 3 else {
-            throw JOSEError("expected an odd RSA exponent from 3 to 2^64")
+            throw JOSEError("expected an odd RSA exponent from 3 to 2^64, found another")
         }
     }
 

@@ -50,7 +50,8 @@ public struct FacebookHandOver: Sendable {
         guard let colon = url.firstIndex(of: ":"), url[..<colon].lowercased() == scheme, url.utf8.count <= 16 << 10
         else { return .ignored }
         guard let (answer, way) = Self.answer(in: url), answer.repeatedName == nil else {
-            return .refused(Self.refusal("expected each parameter once, in the query or in the fragment"))
+            return .refused(
+                Self.refusal("expected each parameter once, in the query or in the fragment, found another URL"))
         }
         if let error = answer.values("error").first, !error.isEmpty {
             let server = OAuthError(error: error, errorDescription: answer.values("error_description").first)
@@ -60,7 +61,7 @@ public struct FacebookHandOver: Sendable {
         }
         guard let code = answer.values("code").first, let state = answer.values("state").first, !code.isEmpty,
             !state.isEmpty
-        else { return .refused(Self.refusal("expected a code and a state")) }
+        else { return .refused(Self.refusal("expected a code and a state, found not both")) }
         // A code is good once: a URL that comes twice would only end in an error page.
         guard handedOver.insert(Secret(state)).inserted else { return .ignored }
         var parameters = FormParameters()

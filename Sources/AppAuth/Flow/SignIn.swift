@@ -181,7 +181,8 @@ public struct SignIn: Sendable {
         for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
         // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that names its methods has S256 among them; there is no fallback.
         if let methods = found.codeChallengeMethods, !methods.contains("S256") {
-            throw Self.unusable("expected the provider to support the PKCE method S256")
+            throw Self.unusable(
+                "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", "))")
         }
         observe(.provider(found))
         return try client(of: found)

@@ -15,7 +15,7 @@ package struct HTTPTarget: Sendable, Hashable {
         }
         guard let authority = request.authority, let (host, port) = HTTPTarget.split(authority) else {
             // Not shown, since it may hold a password.
-            throw HTTPTarget.refused("expected a URL with host[:port] and nothing else before its path")
+            throw HTTPTarget.refused("expected a URL with host[:port] and nothing else before its path, found another")
         }
         let path = request.path.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
         // libcurl would drop a fragment silently.

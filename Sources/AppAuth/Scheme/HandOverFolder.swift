@@ -35,7 +35,7 @@ package struct HandOverFolder: Sendable {
             throw Self.refusal("expected the folder \(folder): \(SystemError.text(errno))")
         }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-            throw Self.refusal("expected \(folder) to be a folder that this user alone can write to")
+            throw Self.refusal("expected \(folder) to be a folder that this user alone can write to, found another")
         }
     }
 

@@ -65,7 +65,7 @@ struct LockFile: Sendable {
         // A lock of somebody else's could be held against us for ever.
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
             throw AuthError(
-                .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user",
+                .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user, found another",
                 outcome: .notSent)
         }
         return (descriptor, lock)

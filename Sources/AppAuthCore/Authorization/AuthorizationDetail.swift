@@ -81,8 +81,8 @@ public struct AuthorizationDetail: Sendable, Hashable {
     static func list(_ text: String) throws -> [AuthorizationDetail] {
         guard let array = (try? JSON(parsing: Array(text.utf8)))?.array else {
             throw AuthError(
-                .invalidConfiguration, .authorization, "expected 'authorization_details' to be a JSON array",
-                outcome: .notSent)
+                .invalidConfiguration, .authorization,
+                "expected 'authorization_details' to be a JSON array, found something else", outcome: .notSent)
         }
         return try array.map(AuthorizationDetail.init)
     }

@@ -69,14 +69,14 @@ extension AuthorizationRequest {
                 switch parameter.name {
                 case "max_age" where options.maxAge == nil:
                     guard let seconds = Int(parameter.value), seconds >= 0 else {
-                        throw Self.refusal("expected 'max_age' to be a number of seconds")
+                        throw Self.refusal("expected 'max_age' to be a number of seconds, found '\(parameter.value)'")
                     }
                     options.maxAge = seconds
                 case "acr_values" where options.acrValues.isEmpty:
                     options.acrValues = parameter.value.split(separator: " ").map(String.init)
                 case "claims" where options.claims == nil:
                     guard let claims = try? JSON(parsing: Array(parameter.value.utf8)), claims.object != nil else {
-                        throw Self.refusal("expected 'claims' to be a JSON object")
+                        throw Self.refusal("expected 'claims' to be a JSON object, found something else")
                     }
                     options.claims = claims
                 case "authorization_details" where options.authorizationDetails.isEmpty:
@@ -84,7 +84,8 @@ extension AuthorizationRequest {
                 case "response_mode" where options.responseMode == nil:
                     guard let mode = ResponseMode(rawValue: parameter.value) else {
                         throw Self.refusal(
-                            "expected 'response_mode' to be query, form_post or one of their kinds with .jwt")
+                            "expected 'response_mode' to be query, form_post or one of their kinds with .jwt, found "
+                                + "'\(parameter.value)'")
                     }
                     options.responseMode = mode
                 default: options.additionalParameters.append(parameter)
@@ -97,12 +98,14 @@ extension AuthorizationRequest {
         func checkResponseType(_ scope: [Scope]) throws {
             guard responseType == .codeIDToken else { return }
             guard scope.contains(.openID) else {
-                throw Self.refusal("expected the scope openid for the response type code id_token")
+                throw Self.refusal(
+                    "expected the scope openid for the response type code id_token, found "
+                        + "\(scope.spaceDelimited.map { "'\($0)'" } ?? "none")")
             }
             guard let responseMode, responseMode.isPosted || responseMode.isSigned, responseMode != .jwt else {
                 throw Self.refusal(
-                    "expected the response mode form_post, form_post.jwt or query.jwt for the response type code id_token"
-                )
+                    "expected the response mode form_post, form_post.jwt or query.jwt for the response type code id_token, "
+                        + "found \(responseMode?.rawValue ?? "none")")
             }
         }
 

@@ -66,7 +66,8 @@ public struct AuthorizationRequest: Sendable {
         endpoint = try client.provider.require(.authorization)
         if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
             throw AuthError(
-                .invalidMetadata, .authorization, "expected the provider to support the response mode \(mode)",
+                .invalidMetadata, .authorization,
+                "expected the provider to support the response mode \(mode), found \(known.joined(separator: ", "))",
                 outcome: .notSent)
         }
         var parameters = FormParameters()

@@ -41,7 +41,7 @@ extension AuthorizationRequest {
             // One piece that cannot be read (an explanation in Latin-1, say) must not make the person wait for ever.
             let pieces = query.split(separator: "&").compactMap { FormParameters(decoding: $0) }
             guard pieces.contains(where: isAnswered) else { return nil }
-            throw refusal("expected parameters in UTF-8 with complete escapes")
+            throw refusal("expected parameters in UTF-8 with complete escapes, found others")
         }
         if options.responseMode?.isSigned == true, let token = signedAnswer(in: parameters) {
             return AuthorizationResponse(request: self, content: .signed(token))

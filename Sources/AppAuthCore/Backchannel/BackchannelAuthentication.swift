@@ -29,7 +29,7 @@ public struct BackchannelAuthentication: Sendable {
         // §7.3: REQUIRED, of letters, digits, '.', '-' and '_'.
         let id = try object.required("auth_req_id") { try object.text($0, atMost: 8192) }
         guard id.utf8.allSatisfy(Self.idCharacters.contains) else {
-            throw object.refusal("expected 'auth_req_id' of letters, digits, '.', '-' and '_'")
+            throw object.refusal("expected 'auth_req_id' of letters, digits, '.', '-' and '_', found others among them")
         }
         authReqID = Secret(id)
         // §7.3: REQUIRED, positive.

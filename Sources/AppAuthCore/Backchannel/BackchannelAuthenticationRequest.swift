@@ -77,7 +77,9 @@ public struct BackchannelAuthenticationRequest: Sendable {
                 outcome: .notSent)
         }
         // §7.1: openid is REQUIRED.
-        guard scope.contains(.openID) else { throw Self.refusal("expected the scope to contain openid") }
+        guard scope.contains(.openID) else {
+            throw Self.refusal("expected the scope to contain openid, found '\(scope.spaceDelimited ?? "")'")
+        }
         if let value = scope.first(where: { !$0.isWellFormed }) {
             throw Self.refusal(
                 "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")

@@ -99,7 +99,8 @@ public final class Discovery: Sendable {
         let (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
         // Discovery §4.3, RFC 8414 §3.3: the issuer is the one asked for, exactly; else nothing of it may be used.
         guard let found = json["issuer"]?.string else {
-            throw AuthError(.invalidMetadata, .discovery, "expected an object with 'issuer' at \(url)")
+            throw AuthError(
+                .invalidMetadata, .discovery, "expected an object with 'issuer' at \(url), found \(json.foundIssuer)")
         }
         guard found == issuer.string, found.utf8.elementsEqual(issuer.string.utf8) else {
             throw AuthError(

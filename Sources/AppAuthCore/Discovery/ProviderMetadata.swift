@@ -22,7 +22,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member.
     public init(document: JSON) throws {
         guard let members = document.object, let issuer = members["issuer"]?.string else {
-            throw Self.invalid("expected a JSON object with 'issuer'")
+            throw Self.invalid("expected a JSON object with 'issuer', found \(document.foundIssuer)")
         }
         do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
         self.document = members
@@ -34,7 +34,7 @@ public struct ProviderMetadata: Sendable, Hashable {
         }
         for name in Self.listNames where members[name] ?? .null != .null {
             guard members[name]?.strings != nil else {
-                throw Self.invalid("expected '\(name)' to be an array of strings")
+                throw Self.invalid("expected '\(name)' to be an array of strings, found \(members[name].foundStrings)")
             }
         }
     }
@@ -87,7 +87,9 @@ public struct ProviderMetadata: Sendable, Hashable {
     }
 
     private func checkURL(_ value: JSON?, of name: String) throws {
-        guard let text = value?.string else { throw Self.invalid("expected '\(name)' to be a string") }
+        guard let text = value?.string else {
+            throw Self.invalid("expected '\(name)' to be a string, found \(value.foundKind)")
+        }
         do { _ = try SecureURL(text) } catch let error as AuthError {
             throw Self.invalid("'\(name)': \(error.message)")
         }
@@ -180,4 +182,9 @@ extension ProviderMetadata: Codable {
 
     /// Writes the document.
     public func encode(to encoder: any Encoder) throws { try JSON.object(document).encode(to: encoder) }
+}
+
+extension JSON {
+    /// What stands where metadata has its issuer.
+    var foundIssuer: String { object.map { $0["issuer"].foundKind } ?? kind }
 }

@@ -47,7 +47,8 @@ private struct WebFingerSubject {
             let name = resource.dropFirst("acct:".count)
             guard let at = name.lastIndex(of: "@"), at > name.startIndex else {
                 throw AuthError(
-                    .invalidConfiguration, .discovery, "expected a name at a host, such as alice@example.org",
+                    .invalidConfiguration, .discovery,
+                    "expected a name at a host, such as alice@example.org, found none",
                     outcome: .notSent)
             }
             let authority = name[name.index(after: at)...]

@@ -26,7 +26,7 @@ public struct ClaimSource: Sendable, Hashable {
         case (let jwt?, nil): content = .aggregated(jwt)
         case (nil, let endpoint?):
             content = .distributed(endpoint, accessToken: try object.secret("access_token"))
-        default: throw refusal("expected either 'JWT' or 'endpoint'")
+        default: throw refusal("expected either 'JWT' or 'endpoint', found \(jwt == nil ? "neither" : "both")")
         }
     }
 }

@@ -41,7 +41,8 @@ public struct IDToken: Sendable, Hashable {
             throw AuthError(.invalidIDToken, .idToken, "the ID token's payload is \(error)")
         }
         guard let members = json.object else {
-            throw AuthError(.invalidIDToken, .idToken, "expected the ID token's payload to be a JSON object")
+            throw AuthError(
+                .invalidIDToken, .idToken, "expected the ID token's payload to be a JSON object, found \(json.kind)")
         }
         (self.rawValue, claims) = (rawValue, Claims(members))
     }

@@ -48,7 +48,7 @@ extension IDTokenVerifier {
     private func time(_ name: String, of claims: Claims) throws -> Double? {
         guard let value = claims[name] else { return nil }
         guard let seconds = value.double, (0...253_402_300_799).contains(seconds) else {
-            throw refusal("expected '\(name)' to be a number of seconds since 1970")
+            throw refusal("expected '\(name)' to be a number of seconds since 1970, found \(claims[name].foundNumber)")
         }
         return seconds
     }

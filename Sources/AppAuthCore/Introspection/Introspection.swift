@@ -43,7 +43,7 @@ public struct Introspection: Sendable, Hashable {
     init(_ object: AnswerObject) throws {
         // §2.2: REQUIRED, a boolean.
         guard let isActive = object.value("active")?.bool else {
-            throw object.refusal("expected 'active' to be true or false")
+            throw object.refusal("expected 'active' to be true or false, found \(object.members["active"].foundKind)")
         }
         self.isActive = isActive
         members = object.members
@@ -62,7 +62,9 @@ public struct Introspection: Sendable, Hashable {
             self.confirmation = nil
             return
         }
-        guard let members = confirmation.object else { throw object.refusal("expected 'cnf' to be an object") }
+        guard let members = confirmation.object else {
+            throw object.refusal("expected 'cnf' to be an object, found \(confirmation.kind)")
+        }
         self.confirmation = members
     }
 

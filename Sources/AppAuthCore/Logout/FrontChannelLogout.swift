@@ -21,7 +21,9 @@ public struct FrontChannelLogout: Sendable, Hashable {
         func refusal(_ message: String) -> AuthError {
             AuthError(.invalidLogoutToken, .logout, "the front-channel logout request is refused: \(message)")
         }
-        guard let parameters = FormParameters(decoding: query) else { throw refusal("expected a query in UTF-8") }
+        guard let parameters = FormParameters(decoding: query) else {
+            throw refusal("expected a query in UTF-8, found another")
+        }
         func single(_ name: String) throws -> String {
             let values = parameters.values(name)
             guard values.count == 1, let value = values.first, !value.isEmpty else {

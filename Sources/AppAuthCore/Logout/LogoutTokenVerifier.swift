@@ -93,12 +93,14 @@ public struct LogoutTokenVerifier: Sendable {
         let (subject, sessionID) = (try claims.string("sub"), try claims.string("sid"))
         guard subject != nil || sessionID != nil else { throw refusal("expected 'sub' or 'sid', found neither") }
         guard subject?.isEmpty != true, sessionID?.isEmpty != true else {
-            throw refusal("expected 'sub' and 'sid' not to be empty")
+            throw refusal("expected 'sub' and 'sid' not to be empty, found one that is")
         }
         // Step 5, §2.4: the event, with an object, which SHOULD be empty.
-        guard let events = claims.value("events")?.object else { throw refusal("expected 'events' to be an object") }
+        guard let events = claims.value("events")?.object else {
+            throw refusal("expected 'events' to be an object, found \(claims.members["events"].foundKind)")
+        }
         guard let event = events[Self.event] else { throw refusal("expected the event '\(Self.event)', found none") }
-        guard event.object != nil else { throw refusal("expected the event to be an object") }
+        guard event.object != nil else { throw refusal("expected the event to be an object, found \(event.kind)") }
         // Step 6: what has a nonce is an ID token.
         guard claims.members["nonce"] == nil else { throw refusal("expected no 'nonce', found one") }
         return LogoutToken(

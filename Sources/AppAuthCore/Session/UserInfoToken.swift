@@ -28,7 +28,7 @@ struct UserInfoToken {
     static func claims(in body: [UInt8]) throws(JOSEError) -> Claims {
         let json: JSON
         do { json = try JSON(parsing: body) } catch { throw JOSEError("\(error)") }
-        guard let members = json.object else { throw JOSEError("expected a JSON object") }
+        guard let members = json.object else { throw JOSEError("expected a JSON object, found \(json.kind)") }
         return Claims(members)
     }
 

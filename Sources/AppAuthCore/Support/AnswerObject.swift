@@ -25,7 +25,7 @@ struct AnswerObject {
     }
 
     init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
-        guard let members = json?.object else { throw refuse("expected a JSON object") }
+        guard let members = json?.object else { throw refuse("expected a JSON object, found \(json.foundKind)") }
         (self.members, self.refuse) = (members, refuse)
     }
 
@@ -39,16 +39,19 @@ struct AnswerObject {
 
     func string(_ name: String) throws -> String? {
         guard let value = value(name) else { return nil }
-        guard let text = value.string else { throw refuse("expected '\(name)' to be a string") }
+        guard let text = value.string else { throw refuse("expected '\(name)' to be a string, found \(value.kind)") }
         return text
     }
 
     /// RFC 6749 appendix A: visible ASCII and spaces, so that nothing can break out of a header field or a form.
     func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
         guard let text = try string(name) else { return nil }
-        guard (1...count).contains(text.utf8.count), text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters")
+        func refusal(_ found: String) -> AuthError {
+            refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
         }
+        let length = text.utf8.count
+        guard (1...count).contains(length) else { throw refusal("\(length)") }
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("others among them") }
         return text
     }
 
@@ -63,7 +66,8 @@ struct AnswerObject {
     func stringOrStrings(_ name: String) throws -> [String]? {
         guard let value = value(name) else { return nil }
         guard let strings = value.strings ?? value.string.map({ [$0] }) else {
-            throw refuse("expected '\(name)' to be a string or an array of strings")
+            throw refuse(
+                "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
         }
         return strings
     }
@@ -77,7 +81,7 @@ struct AnswerObject {
     func time(_ name: String) throws -> Date? {
         guard let value = value(name) else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
-            throw refuse("expected '\(name)' to be a number of seconds since 1970")
+            throw refuse("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
         }
         return Date(timeIntervalSince1970: seconds)
     }
@@ -91,7 +95,8 @@ struct AnswerObject {
         guard let value = value(name) else { return nil }
         let number = value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
         guard let number, (Double(least)...Double(Self.longestLifetime)).contains(number) else {
-            throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds")
+            let found = members[name].foundNumber
+            throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }
         return Int(number.rounded(rounding))
     }

@@ -58,7 +58,7 @@ public struct DeviceAuthorization: Sendable {
     private static func code(_ name: String, in object: AnswerObject, atMost count: Int) throws -> String {
         let code = try object.required(name) { try object.text($0, atMost: count) }
         guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
-            throw object.refusal("expected '\(name)' without spaces around it")
+            throw object.refusal("expected '\(name)' without spaces around it, found some")
         }
         return code
     }

@@ -50,15 +50,20 @@ package struct TokenResponse: Sendable {
         }
         let json: JSON
         do { json = try JSON(parsing: answer.body) } catch { throw refusal("\(error)") }
-        guard let members = json.object else { throw refusal("expected a JSON object") }
+        guard let members = json.object else { throw refusal("expected a JSON object, found \(json.kind)") }
         func text(_ name: String) throws -> String? {
             guard let value = members[name], value != .null else { return nil }
-            guard let text = value.string else { throw refusal("expected '\(name)' to be a string") }
+            guard let text = value.string else {
+                throw refusal("expected '\(name)' to be a string, found \(value.kind)")
+            }
             return text
         }
         func token(_ name: String) throws -> Secret? {
             guard let token = try text(name) else { return nil }
-            guard Self.isToken(token) else { throw refusal("expected '\(name)' in visible ASCII characters") }
+            guard Self.isToken(token) else {
+                let found = token.isEmpty ? "none" : "others among them"
+                throw refusal("expected '\(name)' in visible ASCII characters, found \(found)")
+            }
             return Secret(token)
         }
         guard let accessToken = try token("access_token") else { throw refusal("expected 'access_token', found none") }
@@ -75,7 +80,9 @@ package struct TokenResponse: Sendable {
         scope = try text("scope").map([Scope].init(spaceDelimited:))
         authorizationDetails = try members["authorization_details"].flatMap { value in
             guard value != .null else { return nil }
-            guard let array = value.array else { throw refusal("expected 'authorization_details' to be an array") }
+            guard let array = value.array else {
+                throw refusal("expected 'authorization_details' to be an array, found \(value.kind)")
+            }
             do { return try array.map(AuthorizationDetail.init) } catch let error as AuthError {
                 throw refusal(error.message)
             }
@@ -83,7 +90,8 @@ package struct TokenResponse: Sendable {
         lifetime = try members["expires_in"].flatMap { value in
             guard value != .null else { return nil }
             guard let seconds = Self.seconds(value) else {
-                throw refusal("expected 'expires_in' to be 0 to \(Self.longestLifetime) seconds")
+                let found = members["expires_in"].foundNumber
+                throw refusal("expected 'expires_in' to be 0 to \(Self.longestLifetime) seconds, found \(found)")
             }
             return .seconds(seconds)
         }

@@ -80,10 +80,18 @@ struct ClientKeyTests {
         _ = try await ClientKey(pem: pem) { throw CancellationError() }
     }
 
-    @Test(arguments: ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-    func `what is no key is refused, and not repeated`(pem: String) {
+    @Test(arguments: [
+        ("", "no PEM"), ("no key", "no PEM"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "one that cannot be read"),
+        ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n", "one that is encrypted"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "a public key"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", "in the form of OpenSSH"),
+    ])
+    func `what is no key is refused, and not repeated`(pem: String, found: String) {
         let error = #expect(throws: AuthError.self) { try ClientKey(pem: pem) }
         #expect(error?.code == .invalidConfiguration && error?.message.contains("AAAA") == false)
+        #expect(error?.message.contains(found) == true, "\(String(describing: error))")
     }
 
     // RFC 7515 appendix A.3.1, RFC 8037 appendix A.1: private keys that are published.

@@ -18,6 +18,26 @@ struct TokenResponseTests {
         #expect(response.scope == ["a", "b"])
     }
 
+    @Test(
+        arguments: [
+            ("[]", "expected a JSON object, found an empty array"), ("{}", "expected 'access_token', found none"),
+            (#"{"access_token":1}"#, "expected 'access_token' to be a string, found a number"),
+            (#"{"access_token":"ü"}"#, "expected 'access_token' in visible ASCII characters, found others among them"),
+            (#"{"access_token":""}"#, "expected 'access_token' in visible ASCII characters, found none"),
+            (#"{"access_token":"a","token_type":"mac"}"#, "expected the token type Bearer, found 'mac'"),
+            (#"{"access_token":"a","token_type":"Bearer","expires_in":-1}"#, "seconds, found -1"),
+            (#"{"access_token":"a","token_type":"Bearer","expires_in":1e400}"#, "seconds, found 1e400"),
+            (#"{"access_token":"a","token_type":"Bearer","expires_in":"soon"}"#, "seconds, found 'soon'"),
+            (#"{"access_token":"a","token_type":"Bearer","expires_in":[1]}"#, "seconds, found an array"),
+            (#"{"access_token":"a","token_type":"Bearer","authorization_details":{}}"#, "array, found an object"),
+            (#"{"access_token":"a" "token_type":"Bearer"}"#, "expected ',' or '}' at byte 20, found '\"'"),
+            (#"{"access_token":"a""#, "found the end"),
+        ])
+    func `a refusal says what was expected and what was found`(body: String, message: String) throws {
+        let error = try #require(refusal { try response(body) })
+        #expect(error.message.contains(message), "\(error.message)")
+    }
+
     @Test(arguments: ["application/json", "Application/JSON;charset=UTF-8", "application/json ; charset=utf-8"])
     func `the content type is JSON, in any case and with parameters`(type: String) throws {
         #expect(refusal { try response(#"{"access_token":"a","token_type":"Bearer"}"#, type: type) } == nil)

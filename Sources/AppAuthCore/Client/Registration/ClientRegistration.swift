@@ -78,7 +78,8 @@ public struct ClientRegistration: Sendable, Hashable {
     private static func metadata(_ object: AnswerObject) throws -> ClientMetadata {
         for name in ["redirect_uris", "grant_types", "response_types", "post_logout_redirect_uris"] {
             guard object.value(name).map({ $0.strings != nil }) ?? true else {
-                throw object.refusal("expected '\(name)' to be an array of strings")
+                throw object.refusal(
+                    "expected '\(name)' to be an array of strings, found \(object.members[name].foundStrings)")
             }
         }
         _ = try object.string("token_endpoint_auth_method")
