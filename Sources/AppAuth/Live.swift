@@ -22,8 +22,11 @@ extension ClientKey {
             AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
         }
         guard let data = FileManager.default.contents(atPath: path) else { throw refusal("cannot be read") }
-        guard data.count <= 64 << 10, let text = String(validating: data, as: UTF8.self) else {
-            throw refusal("expected a private key of at most 64 KiB of text, found \(data.count) bytes")
+        guard data.count <= 64 << 10 else {
+            throw refusal("expected a private key of at most 64 KiB, found \(data.count) bytes")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw refusal("expected a private key in PEM or a JWK, found no text")
         }
         do {
             if let jwk = try? JSON(parsing: [UInt8](data)) {

@@ -48,7 +48,7 @@ struct LockFile: Sendable {
         let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        return shims_is_locked_byte(descriptor, off_t(purpose.rawValue)) != 0
+        return isOurs(descriptor) && shims_is_locked_byte(descriptor, off_t(purpose.rawValue)) != 0
     }
 
     private func wait(for purpose: Purpose, _ descriptor: Int32) throws {
@@ -61,14 +61,18 @@ struct LockFile: Sendable {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw failure("cannot be locked", errno) }
         let lock = RefreshLock { close(descriptor) }
-        var status = stat()
-        // A lock of somebody else's could be held against us for ever.
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+        guard isOurs(descriptor) else {
             throw AuthError(
                 .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user, found another",
                 outcome: .notSent)
         }
         return (descriptor, lock)
+    }
+
+    /// A lock of somebody else's could be held against us for ever.
+    private func isOurs(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
     }
 
     private func failure(_ what: String, _ error: Int32) -> AuthError {

@@ -61,7 +61,7 @@ extension AuthorizationResponse {
             throw request.refusal(
                 "expected 'exp' of the signed answer to be a number of seconds, found \(claims["exp"].foundKind)")
         }
-        let (now, clock) = verification.environment.time(of: provider)
+        let (now, clock) = verification.environment.time(of: client)
         guard now.timeIntervalSince1970 < end + leeway else {
             throw request.refusal("expected a signed answer that has not expired, found one that did by \(clock)")
         }

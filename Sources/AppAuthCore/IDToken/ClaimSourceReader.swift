@@ -70,8 +70,9 @@ public struct ClaimSourceReader: Sendable {
             try await verification.checkSignature(
                 of: jws, listed: verification.client.provider.idTokenSigningAlgorithms, refusal: source.refusal)
         }
-        let now = verification.map { environment.time(of: $0.client.provider).date } ?? environment.now().wall
-        try source.checkTimes(object, now.timeIntervalSince1970)
+        try source.checkTimes(
+            object,
+            verification.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this machine's clock"))
         let members = object.members.members.filter { source.claimNames.contains($0.name) }
         return SourcedClaims(
             source: source.name, issuer: issuer, isVerified: verification != nil,
@@ -97,13 +98,13 @@ extension ClaimSource {
     }
 
     /// Where they say when they end, or begin (RFC 7519 §4.1.4, §4.1.5), that counts.
-    fileprivate func checkTimes(_ object: AnswerObject, _ now: Double) throws {
-        let leeway = 60.0
+    fileprivate func checkTimes(_ object: AnswerObject, _ time: (date: Date, clock: String)) throws {
+        let (now, leeway) = (time.date.timeIntervalSince1970, 60.0)
         if let end = try object.time("exp"), end.timeIntervalSince1970 + leeway <= now {
-            throw refusal("they ended \(Int(now - end.timeIntervalSince1970)) s ago by this machine's clock")
+            throw refusal("they ended \(Int(now - end.timeIntervalSince1970)) s ago by \(time.clock)")
         }
         if let begin = try object.time("nbf"), begin.timeIntervalSince1970 > now + leeway {
-            throw refusal("they begin only in \(Int(begin.timeIntervalSince1970 - now)) s by this machine's clock")
+            throw refusal("they begin only in \(Int(begin.timeIntervalSince1970 - now)) s by \(time.clock)")
         }
     }
 

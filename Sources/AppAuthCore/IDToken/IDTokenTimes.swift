@@ -37,7 +37,7 @@ extension IDTokenVerifier {
         }
     }
 
-    /// The time that a token's times are compared with: the provider's own, if its answer told it and it is to be
+    /// The time that a token's times are compared with: the provider's own, if it has told it and is to be
     /// believed; and whose it is.
     private var currentTime: (date: Date, clock: String) {
         let now = now()
@@ -55,7 +55,7 @@ extension IDTokenVerifier {
 
     private func skew(_ message: String) -> AuthError {
         let measured =
-            serverClock.map { "by the answer's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
+            serverClock.map { "by its answer's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
         return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
     }
 }

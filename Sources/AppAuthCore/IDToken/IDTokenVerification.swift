@@ -16,7 +16,7 @@ struct IDTokenVerification: Sendable {
     ///
     /// - Parameter expected: What the request asked for; the access token is added here.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` where there is none that should be there (Core
-    ///   §3.1.3.3), and as ``verify(_:_:)``.
+    ///   §3.1.3.3), and as ``verify(_:_:serverClock:)``.
     func idToken(
         of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
     ) async throws -> IDToken? {
@@ -27,14 +27,18 @@ struct IDTokenVerification: Sendable {
         }
         var expected = expected
         expected.accessToken = tokens.accessToken
-        return try await verify(token, expected)
+        return try await verify(token, expected, serverClock: tokens.serverClock)
     }
 
     /// Decrypts the token, if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
+    /// - Parameter serverClock: The clock of the answer that brought it; nil if the browser did, or if it told none. Then that
+    ///   of another answer of the provider's counts, of its keys for one.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
-    func verify(_ token: Secret, _ expected: IDTokenVerifier.Expectations) async throws -> IDToken {
+    func verify(
+        _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
+    ) async throws -> IDToken {
         var verifier = IDTokenVerifier(client: client)
         verifier.now = environment.now
         let signed: Secret
@@ -43,8 +47,7 @@ struct IDTokenVerification: Sendable {
         }
         return try await verified(refusal: verifier.refusal) { [environment, client, verifier] keys in
             var verifier = verifier
-            // Where the token came by the browser, the keys are the first to tell.
-            verifier.serverClock = environment.serverClocks.clock(of: client.provider)
+            verifier.serverClock = serverClock ?? environment.serverClocks.clock(of: client, at: environment.now())
             return try verifier.examine(signed, keys: keys, expecting: expected)
         }
     }

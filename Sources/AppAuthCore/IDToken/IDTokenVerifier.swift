@@ -22,7 +22,7 @@ public struct IDTokenVerifier: Sendable {
     public var trustedAudiences: Set<String> = []
     /// The current time.
     public var now: @Sendable () -> Moment = { .current }
-    /// The provider's clock, as the answer that brought the token told it.
+    /// The provider's clock, as the answer that brought the token told it, or another answer of the provider's.
     package var serverClock: ServerClock?
 
     /// Makes a verifier with the default limits.

@@ -50,6 +50,6 @@ public struct IntrospectionEndpoint: Sendable {
             .post(form, to: url, stage: .introspection, accepting: accepted)
         guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: .introspection) }
         guard isSigned else { return try Introspection(answer: answer) }
-        return try await SignedIntrospection(answer, environment.now()).verified(by: verification)
+        return try await SignedIntrospection(answer).verified(by: verification)
     }
 }

@@ -4,14 +4,13 @@ internal import JOSE
 /// An introspection answer as a signed JWT (RFC 9701 §5), read but not yet verified.
 struct SignedIntrospection {
     private let jws: JWS
-    private let received: Moment
 
     /// How far the two clocks may be apart, in seconds.
     private static let leeway = 60.0
     /// How old an answer may be that has just come, in seconds.
     private static let maximumAge = 300.0
 
-    init(_ answer: HTTPAnswer, _ received: Moment) throws {
+    init(_ answer: HTTPAnswer) throws {
         guard answer.mediaType == "application/token-introspection+jwt" else {
             throw Introspection.refusal(
                 "expected content of type application/token-introspection+jwt, found \(answer.mediaType ?? "none")")
@@ -19,7 +18,6 @@ struct SignedIntrospection {
         do { jws = try JWS(compact: String(decoding: answer.body, as: UTF8.self)) } catch {
             throw Introspection.refusal("\(error)")
         }
-        self.received = received
     }
 
     func verified(by verification: IDTokenVerification) async throws -> Introspection {
@@ -46,9 +44,11 @@ struct SignedIntrospection {
             let found = audience.joined(separator: " ").shortened(to: 200)
             throw Introspection.refusal("expected 'aud' to contain '\(client.id)', found '\(found)'")
         }
-        let age = received.wall.timeIntervalSince(try claims.required("iat") { try claims.time($0) })
+        let (now, clock) = verification.environment.time(of: client)
+        let age = now.timeIntervalSince(try claims.required("iat") { try claims.time($0) })
         guard (-Self.leeway...Self.maximumAge + Self.leeway).contains(age) else {
-            throw Introspection.refusal("expected an answer that was made now, found one made \(Int(age)) s ago")
+            throw Introspection.refusal(
+                "expected an answer that was made now, found one made \(Int(age)) s ago by \(clock)")
         }
         return try Introspection(AnswerObject(claims.value("token_introspection"), refuse: Introspection.refusal))
     }

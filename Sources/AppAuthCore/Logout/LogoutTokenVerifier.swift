@@ -111,7 +111,7 @@ public struct LogoutTokenVerifier: Sendable {
     }
 
     private func checkTimes(_ token: LogoutToken) throws {
-        let (now, clock) = verification.environment.time(of: verification.client.provider)
+        let (now, clock) = verification.environment.time(of: verification.client)
         let (age, rest) = (now.timeIntervalSince(token.issuedAt), token.expiration.timeIntervalSince(now))
         guard age >= -leeway.seconds else {
             throw Self.refusal("it was issued \(Int(-age)) s ahead of \(clock)")

@@ -24,7 +24,7 @@ extension AuthState {
         if let token = tokens.idToken, verification.keys != nil {
             var expected = IDTokenVerifier.Expectations()
             expected.accessToken = tokens.accessToken
-            idToken = try await verification.verify(token, expected)
+            idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
         }
         var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
         record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)

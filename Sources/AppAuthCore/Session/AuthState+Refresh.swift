@@ -104,7 +104,7 @@ extension AuthState {
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
         expected.accessToken = response.accessToken
         expected.previous = previous
-        return try await verification.verify(token, expected)
+        return try await verification.verify(token, expected, serverClock: response.serverClock)
     }
 
     private static func authError(_ error: any Error) -> AuthError {

@@ -15,8 +15,9 @@ package struct ServerClock: Sendable, Hashable {
 
     package init(date: Date, received: Moment) { (self.date, self.received) = (date, received) }
 
-    /// The clock of an answer, if it says its time.
+    /// The clock of an answer, if it says its time. What comes out of a cache says when it went in (RFC 9111 §5.1).
     init?(_ answer: HTTPAnswer, received: Moment) {
+        guard ["0", nil].contains(answer.response.headerFields[.age]) else { return nil }
         guard let text = answer.response.headerFields[.date], let date = Date(httpDate: text) else { return nil }
         self.init(date: date, received: received)
     }

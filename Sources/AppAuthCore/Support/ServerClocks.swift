@@ -1,38 +1,46 @@
 internal import FoundationEssentials
-internal import HTTPTypes
+package import HTTPTypes
 internal import JOSE
 
-/// The clocks of the servers that have answered in this process, by their host and port.
+/// The clocks of the servers that have answered in an environment and its copies, by their host and port.
 package final class ServerClocks: Sendable {
     private let clocks = Guarded<[String: ServerClock]>([:])
-    /// An app has a few providers; whoever has more starts anew.
     private static let most = 64
+    /// After that the servers' clocks, and ours, may have been set.
+    private static let longest: Duration = .seconds(86_400)
 
-    func note(_ answer: HTTPAnswer, to request: HTTPRequest, at now: Moment) {
+    package init() {}
+
+    package func note(_ answer: HTTPAnswer, to request: HTTPRequest, at now: Moment) {
         guard let authority = request.authority, let clock = ServerClock(answer, received: now) else { return }
         clocks.withLock { clocks in
-            if clocks.count >= Self.most, clocks[authority] == nil { clocks.removeAll() }
+            if clocks.count >= Self.most, clocks[authority] == nil,
+                let oldest = clocks.min(by: { $0.value.received.sinceBoot < $1.value.received.sinceBoot })?.key
+            {
+                clocks[oldest] = nil
+            }
             clocks[authority] = clock
         }
     }
 
-    /// The clock by which a provider writes: that of its token endpoint, or else of whatever of it has answered. Its keys
-    /// come last, since they may lie elsewhere.
-    package func clock(of provider: ProviderMetadata) -> ServerClock? {
+    /// The clock by which a client's provider writes: that of its token endpoint, or else of whatever of it has answered
+    /// within a day. Its keys come last, since they may lie elsewhere.
+    package func clock(of client: Client, at now: Moment) -> ServerClock? {
         let places = [
-            provider[.token], provider.issuer.url, provider[.pushedAuthorizationRequest], provider[.authorization],
-            provider[.keys],
+            client[.token], client.provider.issuer.url, client[.pushedAuthorizationRequest], client[.authorization],
+            client[.keys],
         ]
         let known = clocks.withLock { $0 }
-        return places.lazy.compactMap { $0.flatMap { known[$0.authority] } }.first
+        return places.lazy.compactMap { $0.flatMap { known[$0.authority] } }
+            .first { clock in clock.received.elapsed(until: now).map { $0 <= Self.longest } ?? false }
     }
 }
 
 extension Environment {
-    /// The time by which what a provider writes is judged, and whose it is: the provider's own, if it has told it and is to be
-    /// believed.
-    func time(of provider: ProviderMetadata) -> (date: Date, clock: String) {
+    /// The time by which what a client's provider writes is judged, and whose it is: the provider's own, if it has told it
+    /// and is to be believed.
+    func time(of client: Client) -> (date: Date, clock: String) {
         let now = now()
-        return serverClocks.clock(of: provider)?.time(at: now) ?? (now.wall, "this machine's clock")
+        return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this machine's clock")
     }
 }

@@ -11,7 +11,7 @@ struct ClaimSourceTests {
 
     /// A provider that has two claims of a bank's with its own, and two more at the bank's place.
     private func run(
-        accessToken: String? = "for-the-bank-alone", _ extra: JSON.Object = .init(),
+        accessToken: String? = "for-the-bank-alone", _ extra: JSON.Object = .init(), providerAhead skew: Double = 0,
         _ test: (World, AuthState, ProviderMetadata) async throws -> Void
     ) async throws {
         let signer = try SigningKey.generate(.es256)
@@ -24,7 +24,7 @@ struct ClaimSourceTests {
             ForeignClaims(near, by: Self.bank, key: signer),
             ForeignClaims(far, by: Self.bank, key: signer, isDistributed: true, accessToken: accessToken),
         ]
-        try await World.run(configuration) { world in
+        try await World.run(configuration, providerAhead: skew) { world in
             // The bank publishes its key where a test can serve it.
             var jwk = signer.publicKey
             jwk.kid = "claims-1"
@@ -141,6 +141,21 @@ struct ClaimSourceTests {
         try await run(["exp": 1_749_999_941, "nbf": 1_750_000_060]) { world, state, trusted in
             for source in try await state.userInfo().sources {
                 _ = try await reader(world, trusted).claims(of: source)
+            }
+        }
+    }
+
+    /// The bank's own clock is known from its keys.
+    @Test(arguments: [("nbf", 1_750_003_600, true), ("exp", 1_750_003_000, false)] as [(String, JSON, Bool)])
+    func `the times of a trusted issuer are those of its clock`(name: String, value: JSON, isTaken: Bool) async throws {
+        try await run([name: value], providerAhead: 3600) { world, state, trusted in
+            for source in try await state.userInfo().sources {
+                let error = await authError { try await reader(world, trusted).claims(of: source) }
+                #expect((error == nil) == isTaken)
+                #expect(isTaken || error?.message.contains("by the clock of the provider itself") == true)
+                // Of whom nobody knows the time is this machine's.
+                let other = await authError { try await reader(world).claims(of: source) }
+                #expect((other == nil) != isTaken)
             }
         }
     }

@@ -134,6 +134,14 @@ struct IntrospectionTests {
         }
     }
 
+    @Test(arguments: [-3600, 86_399] as [Double])
+    func `a machine's clock that is wrong by a day or less refuses no signed answer`(skew: Double) async throws {
+        try await World.run(providerAhead: skew) { world in
+            let token = try world.provider.mintSession().accessToken
+            #expect(try await introspect(world, token, isSigned: true).isActive)
+        }
+    }
+
     @Test func `plain JSON is no signed answer`() async throws {
         try await World.run { world in
             world.provider.fault(.answer(.json(["active": true])), at: .introspection)

@@ -50,6 +50,38 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test(
+        arguments: [
+            "userinfo_signed_response_alg", "authorization_signed_response_alg", "introspection_signed_response_alg",
+        ], [true, false])
+    func `whatever else it registered an algorithm for is signed by that one`(
+        member: String, isRegistered: Bool
+    ) async throws {
+        try await World.run { world in
+            var metadata = World.clientMetadata
+            metadata.tokenEndpointAuthMethod = "client_secret_basic"
+            metadata["userinfo_signed_response_alg"] = "ES256"
+            if isRegistered { world.provider.fault(.editDocument { $0[member] = "PS384" }, at: .clientRegistration) }
+            let client = try await world.register(metadata).client(at: world.metadata())
+            let error = await authError {
+                switch member {
+                case "userinfo_signed_response_alg": _ = try await world.signIn(client).userInfo()
+                case "authorization_signed_response_alg":
+                    var options = AuthorizationRequest.Options()
+                    options.responseMode = .jwt
+                    _ = try await AuthState(
+                        exchanging: world.authorize(client, options: options), store: MemoryTokenStore(),
+                        environment: world.environment)
+                default:
+                    _ = try await IntrospectionEndpoint(client: client, isSigned: true, environment: world.environment)
+                        .introspect(Secret("x"))
+                }
+            }
+            #expect((error == nil) != isRegistered)
+            #expect(!isRegistered || error?.message.contains("algorithm of 'PS384', found") == true, "\(error as Any)")
+        }
+    }
+
     @Test func `each answer's token takes the place of the one before, and is stored`() async throws {
         try await World.run { world in
             let store = TestStore()
