@@ -53,7 +53,8 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static int gate_is_set;
 
 const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t capacity) {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    // Lazily: of the symbols of libcurl and its thirty libraries a session needs a few, and to look for all takes time.
+    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(problem, capacity, "%s", dlerror());
         return NULL;

@@ -247,7 +247,7 @@ extension AuthState {
     /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
     /// leave behind has used up its refresh token. It waits in a cancelled task too.
     public func settle(atMost limit: Duration) async {
-        guard isPresenting || unsaved != nil || storing.isRunning else { return }
+        guard isPresenting || unsaved != nil || storing.running != nil else { return }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
             if isPresenting { for flight in counter.flights { await flight.settle() } }

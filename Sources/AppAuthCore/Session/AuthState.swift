@@ -142,62 +142,45 @@ public actor AuthState {
     ) async throws -> AccessToken {
         switch begin(minimumValidity, forceRefresh, parameters) {
         case .ready(let token): return token
-        case .wait(let flight, let call):
-            if let token = try await flight.join() { return token }
-            return try await beginRefresh(call)
+        case .join(let run): return try await run.value()
+        case .refresh(let refresh): return try await refresh.perform()
         }
     }
 
+    /// How a caller gets its token. What a task keeps while it waits has to fit into the first kilobyte of its stack, or
+    /// each of the thousands who may wait takes another one: no more than a reference.
     private enum Beginning {
         case ready(AccessToken)
-        case wait(SingleFlight<AccessToken>, Call)
+        case join(TokenCounter.Flight.Run)
+        case refresh(Refresh)
+    }
+
+    /// The refresh that a caller begins.
+    private final class Refresh: Sendable {
+        let state: AuthState
+        let flight: TokenCounter.Flight
+        let need: SessionRules.Need
+
+        init(_ state: AuthState, _ flight: TokenCounter.Flight, _ need: SessionRules.Need) {
+            (self.state, self.flight, self.need) = (state, flight, need)
+        }
+
+        @inline(never)
+        func perform() async throws -> AccessToken { try await flight.run { try await self.state.refresh(self.need) } }
     }
 
     @inline(never)
     private nonisolated func begin(
         _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
     ) -> Beginning {
-        let (need, find) = look(minimumValidity, forceRefresh, parameters)
-        switch find {
-        case .ready(let token): return .ready(token)
-        case .toWaitFor(let flight):
-            return .wait(flight, Call(minimumValidity, forceRefresh, parameters, seen: need.seen))
-        }
-    }
-
-    /// What a waiting caller needs once it wakes. In a place of its own, since thousands may wait: all that a task keeps
-    /// while it waits has to fit into the first kilobyte of its stack, or each takes another one.
-    private final class Call: Sendable {
-        let minimumValidity: Duration?
-        let forceRefresh: Bool
-        let parameters: TokenParameters
-        let seen: AccessToken?
-
-        init(_ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters, seen: AccessToken?) {
-            (self.minimumValidity, self.forceRefresh) = (minimumValidity, forceRefresh)
-            (self.parameters, self.seen) = (parameters, seen)
-        }
-    }
-
-    @inline(never)
-    private nonisolated func beginRefresh(_ call: Call) async throws -> AccessToken {
-        // What is needed is worked out anew for the one that begins a refresh.
-        var (need, find) = look(call.minimumValidity, call.forceRefresh, call.parameters)
-        // What another refresh has brought meanwhile is new to this caller.
-        need.seen = call.seen
-        switch find {
-        case .ready(let token): return token
-        case .toWaitFor(let flight): return try await flight.run { [self, need] in try await refresh(need) }
-        }
-    }
-
-    private nonisolated func look(
-        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
-    ) -> (need: SessionRules.Need, find: TokenCounter.Find) {
+        if minimumValidity == nil, !forceRefresh, parameters == .session, let run = counter.toJoin { return .join(run) }
         var need = SessionRules.Need(began: environment.now())
         (need.parameters, need.minimumValidity, need.isForced) = (parameters, minimumValidity, forceRefresh)
-        let find = counter.look(for: &need)
-        return (need, find)
+        switch counter.look(for: &need) {
+        case .ready(let token): return .ready(token)
+        case .toJoin(let run): return .join(run)
+        case .toBegin(let flight): return .refresh(Refresh(self, flight, need))
+        }
     }
 
     /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no

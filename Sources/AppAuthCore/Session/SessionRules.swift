@@ -22,6 +22,9 @@ package enum SessionRules {
             let isForced: Bool
         }
 
+        /// Whether it is what nearly all callers need.
+        var isUsual: Bool { !isForced && minimumValidity == nil && parameters == .session }
+
         package var kind: Kind {
             Kind(
                 parameters: parameters, minimumValidity: minimumValidity, refused: isForced ? seen?.value : nil,
@@ -40,10 +43,9 @@ package enum SessionRules {
         /// Whether a token is what the caller wants. One that was issued since it began is, however short it is: a server
         /// with lifetimes of a second must not be asked again and again.
         package func accepts(_ token: AccessToken, at now: Moment) -> Bool {
-            let isNew = token.value != seen?.value
-            if isForced, !isNew { return false }
+            if isForced, token.value == seen?.value { return false }
             if token.isFresh(at: now, minimumValidity: minimumValidity) { return true }
-            return isNew && !token.isExpired(at: now) && token.received.isSince(began)
+            return !token.isExpired(at: now) && token.received.isSince(began) && token.value != seen?.value
         }
     }
 

@@ -3,19 +3,30 @@ internal import JOSE
 /// Where callers get their tokens without waiting for one another: what an ``AuthState`` has to hand out, and the
 /// refreshes that are under way.
 final class TokenCounter: Sendable {
-    private typealias Flight = SingleFlight<AccessToken>
+    typealias Flight = SingleFlight<AccessToken>
 
     private struct State {
         var record: AuthStateRecord
         var isOpen = true
-        var flights: [SessionRules.Need.Kind: Flight] = [:]
+        /// The flight of those who have no special wishes: nearly all.
+        let usual = Flight()
+        /// Whether one of them has found the token that is shown too old. It gets no younger.
+        var isStale = false
+        var others: [SessionRules.Need.Kind: Flight] = [:]
         /// Tokens that resource servers have refused, whatever their dates say.
         var refused: Set<Secret> = []
+
+        mutating func other(for kind: SessionRules.Need.Kind) -> Flight {
+            if others.count > mostOthers { others = others.filter { $0.value.running != nil } }
+            let flight = others[kind] ?? Flight()
+            others[kind] = flight
+            return flight
+        }
     }
 
     private let state: Guarded<State>
     /// More flights than this are not kept once they are over.
-    private static let mostFlights = 8
+    private static let mostOthers = 8
 
     init(_ record: AuthStateRecord) { state = Guarded(State(record: record)) }
 
@@ -23,35 +34,49 @@ final class TokenCounter: Sendable {
     /// not confirmed what there is, or has it no longer.
     func show(_ record: AuthStateRecord, isOpen: Bool) {
         state.withLock { state in
-            (state.record, state.isOpen) = (record, isOpen)
+            (state.record, state.isOpen, state.isStale) = (record, isOpen, false)
             if !state.refused.isEmpty { state.refused.formIntersection(record.accessTokens) }
         }
     }
 
     /// Hands a token out no more.
-    func refuse(_ token: Secret) { state.withLock { _ = $0.refused.insert(token) } }
+    func refuse(_ token: Secret) {
+        state.withLock { state in
+            state.refused.insert(token)
+            state.isStale = false
+        }
+    }
+
+    /// The refresh that is under way for those who have no special wishes, if all that is left to them is to join it.
+    /// Thousands may come while it runs: neither a clock nor the token is looked at.
+    var toJoin: Flight.Run? { state.withLock { $0.isStale ? $0.usual.running : nil } }
 
     enum Find {
         case ready(AccessToken)
-        case toWaitFor(SingleFlight<AccessToken>)
+        /// A refresh that is under way.
+        case toJoin(Flight.Run)
+        /// None is: where to begin one.
+        case toBegin(Flight)
     }
 
-    /// The token at hand if the caller accepts it, and otherwise where to wait for a better one. Notes what was seen.
+    /// The token at hand if the caller accepts it, and otherwise how to get a better one. Notes what was seen.
     func look(for need: inout SessionRules.Need) -> Find {
-        let isOpen = state.withLock { state in
+        state.withLock { state in
             need.seen = state.record.token(for: need.parameters)
-            if let seen = need.seen, state.refused.contains(seen.value) { need.isForced = true }
-            return state.isOpen
-        }
-        if isOpen, let seen = need.seen, need.accepts(seen, at: need.began) { return .ready(seen) }
-        let kind = need.kind
-        return state.withLock { state in
-            if state.flights.count > Self.mostFlights { state.flights = state.flights.filter(\.value.isRunning) }
-            let flight = state.flights[kind] ?? Flight()
-            state.flights[kind] = flight
-            return .toWaitFor(flight)
+            if let seen = need.seen {
+                if state.refused.contains(seen.value) { need.isForced = true }
+                if state.isOpen, need.accepts(seen, at: need.began) { return .ready(seen) }
+            }
+            let flight: Flight
+            if need.isUsual {
+                state.isStale = true
+                flight = state.usual
+            } else {
+                flight = state.other(for: need.kind)
+            }
+            return flight.running.map(Find.toJoin) ?? .toBegin(flight)
         }
     }
 
-    var flights: [SingleFlight<AccessToken>] { state.withLock { Array($0.flights.values) } }
+    var flights: [Flight] { state.withLock { [$0.usual] + $0.others.values } }
 }

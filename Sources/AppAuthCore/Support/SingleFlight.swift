@@ -5,127 +5,116 @@ internal import JOSE
 /// A caller that is cancelled leaves at once with `CancellationError`; the operation goes on, also when the last caller
 /// has left. Waiting costs a continuation each: ten thousand tasks that await one `Task.value` take ten times as long to
 /// wake.
-///
-/// What waits is kept small, since thousands may: a waiting task holds a reference, and reads the result when it wakes.
 package final class SingleFlight<Value: Sendable>: Sendable {
     package typealias Operation = @Sendable () async throws -> Value
 
-    /// One run, and its result once it has ended.
-    private final class Run: Sendable {
-        let result = Guarded<Result<Value, any Error>?>(nil)
-    }
-
-    /// How a wait ends: with a run, or with nothing to wait for, or by a cancellation.
-    private enum End: Sendable {
-        case ended(Run)
-        case nothing, cancelled
-    }
-
-    /// A caller that waits. What changes in it is the lock's of the flight.
-    ///
-    /// It is all that the closures of a wait capture, so that they need no place of their own in the waiting task.
-    private final class Waiter: @unchecked Sendable {
-        let flight: SingleFlight
-        /// What it starts if nothing runs; nil for one that only joins.
-        let operation: Operation?
-        var continuation: UnsafeContinuation<End, Never>?
-        /// Its cancellation may come before its continuation.
-        var isCancelled = false
-
-        init(_ flight: SingleFlight, _ operation: Operation?) { (self.flight, self.operation) = (flight, operation) }
-    }
-
-    private struct State {
-        var run: Run?
-        var waiting: [ObjectIdentifier: Waiter] = [:]
-        /// Who waits for the end, and not for the result.
-        var settling: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Guarded(State())
+    private let current = Guarded<Run?>(nil)
 
     package init() {}
 
+    /// The run that is under way.
+    package var running: Run? { current.withLock { $0 } }
+
     /// Starts the operation, or joins the one that is running.
     package func run(_ operation: @escaping Operation) async throws -> Value {
-        while true {
-            if let value = try Self.value(of: await wait(startingWith: operation)) { return value }
+        try Task.checkCancellation()
+        let (run, isNew) = current.withLock { current in
+            if let current { return (current, false) }
+            let run = Run()
+            current = run
+            return (run, true)
         }
-    }
-
-    /// Joins the operation that is running; nil if none is. Costs less than ``run(_:)`` where many wait.
-    package func join() async throws -> Value? { try Self.value(of: await wait(startingWith: nil)) }
-
-    private static func value(of end: End) throws -> Value? {
-        switch end {
-        case .ended(let run): try run.result.withLock { $0 }?.get()
-        case .nothing: nil
-        case .cancelled: throw CancellationError()
+        if isNew {
+            Task {
+                let result: Result<Value, any Error>
+                do { result = .success(try await operation()) } catch { result = .failure(error) }
+                // Whoever comes from now on needs a run of its own.
+                current.withLock { $0 = nil }
+                run.finish(result);
+            }
         }
+        return try await run.value()
     }
-
-    /// Whether a run is under way.
-    package var isRunning: Bool { state.withLock { $0.run != nil } }
 
     /// How many wait for the run that is under way.
-    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+    package var waitingCount: Int { running?.waitingCount ?? 0 }
 
-    /// Waits for the run that is under way, if there is one, whatever its result.
-    package func settle() async {
-        await withCheckedContinuation { (settled: CheckedContinuation<Void, Never>) in
-            let isRunning = state.withLock { state in
-                if state.run != nil { state.settling.append(settled) }
-                return state.run != nil
+    /// Waits for the run that is under way, if there is one, whatever its result; also when the caller is cancelled.
+    package func settle() async { await running?.settle() }
+
+    /// One run, and those who wait for it.
+    package final class Run: Sendable {
+        private struct State {
+            var result: Result<Value, any Error>?
+            var waiting: [Waiter] = []
+            /// How many of them have not left.
+            var count = 0
+        }
+
+        /// What a wait needs, and all that its closures capture: thousands may wait, and what a waiting task keeps has to
+        /// fit into the first kilobyte of its stack. What changes is the lock's of the run.
+        private final class Waiter: @unchecked Sendable {
+            let run: Run
+            var continuation: UnsafeContinuation<Value, any Error>?
+            /// Its cancellation may come before its continuation.
+            var isCancelled = false
+
+            init(_ run: Run) { self.run = run }
+        }
+
+        private let state = Guarded(State())
+
+        fileprivate init() {}
+
+        /// Its result, once it has ended.
+        package func value() async throws -> Value {
+            let waiter = Waiter(self)
+            return try await withTaskCancellationHandler {
+                try await withUnsafeThrowingContinuation { waiter.run.enter(waiter, $0) }
+            } onCancel: {
+                waiter.run.leave(waiter)
             }
-            if !isRunning { settled.resume() }
         }
-    }
 
-    private func wait(startingWith operation: Operation?) async -> End {
-        let waiter = Waiter(self, operation)
-        return await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in waiter.flight.enter(waiter, continuation) }
-        } onCancel: {
-            waiter.flight.leave(waiter)
+        fileprivate func settle() async {
+            _ = try? await withUnsafeThrowingContinuation { enter(Waiter(self), $0) }
         }
-    }
 
-    private func enter(_ waiter: Waiter, _ continuation: UnsafeContinuation<End, Never>) {
-        let (end, begun): (End?, Run?) = state.withLock { state in
-            if waiter.isCancelled { return (.cancelled, nil) }
-            guard state.run != nil || waiter.operation != nil else { return (.nothing, nil) }
-            waiter.continuation = continuation
-            state.waiting[ObjectIdentifier(waiter)] = waiter
-            guard state.run == nil else { return (nil, nil) }
-            let run = Run()
-            state.run = run
-            return (nil, run)
-        }
-        if let end { continuation.resume(returning: end) }
-        guard let begun, let operation = waiter.operation else { return }
-        Task {
-            let result: Result<Value, any Error>
-            do { result = .success(try await operation()) } catch { result = .failure(error) }
-            finish(begun, result)
-        }
-    }
+        fileprivate var waitingCount: Int { state.withLock { $0.count } }
 
-    private func finish(_ run: Run, _ result: Result<Value, any Error>) {
-        run.result.withLock { $0 = result }
-        let (waiting, settling) = state.withLock { state in
-            defer { (state.run, state.waiting, state.settling) = (nil, [:], []) }
-            return (state.waiting, state.settling)
+        private func enter(_ waiter: Waiter, _ continuation: UnsafeContinuation<Value, any Error>) {
+            let end: Result<Value, any Error>? = state.withLock { state in
+                if waiter.isCancelled { return .failure(CancellationError()) }
+                guard state.result == nil else { return state.result }
+                waiter.continuation = continuation
+                state.waiting.append(waiter)
+                state.count += 1
+                return nil
+            }
+            if let end { continuation.resume(with: end) }
         }
-        // Nobody else has them any more.
-        for waiter in waiting.values { waiter.continuation?.resume(returning: .ended(run)) }
-        for continuation in settling { continuation.resume() }
-    }
 
-    private func leave(_ waiter: Waiter) {
-        let continuation = state.withLock { state in
-            waiter.isCancelled = true
-            return state.waiting.removeValue(forKey: ObjectIdentifier(waiter))?.continuation
+        private func leave(_ waiter: Waiter) {
+            let continuation: UnsafeContinuation<Value, any Error>? = state.withLock { state in
+                waiter.isCancelled = true
+                // After the end the waiters are those of ``finish(_:)`` alone.
+                guard state.result == nil, let continuation = waiter.continuation else { return nil }
+                waiter.continuation = nil
+                state.count -= 1
+                // Not one by one: to find one takes as long as there are others.
+                if state.waiting.count > 2 * state.count + 64 { state.waiting.removeAll { $0.continuation == nil } }
+                return continuation
+            }
+            continuation?.resume(throwing: CancellationError())
         }
-        continuation?.resume(returning: .cancelled)
+
+        fileprivate func finish(_ result: Result<Value, any Error>) {
+            let waiting = state.withLock { state in
+                defer { (state.waiting, state.count) = ([], 0) }
+                state.result = result
+                return state.waiting
+            }
+            for waiter in waiting { waiter.continuation?.resume(with: result) }
+        }
     }
 }

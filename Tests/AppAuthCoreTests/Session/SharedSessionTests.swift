@@ -50,6 +50,34 @@ struct SharedSessionTests {
         }
     }
 
+    /// The other process has stored its tokens, and is stopped before it gives up the lock.
+    @Test(.timeLimit(.minutes(1)))
+    func `a token that has come meanwhile is handed out while a refresh still waits for its turn`() async throws {
+        try await twoStates { world, store, state, _ in
+            world.clock.advance(by: 3600)
+            let lock = try await store.refreshLock()
+            let waiting = Task { try await state.freshAccessToken() }
+            while state.waitingCount < 1 { await Task.yield() }
+            try edit(store) { $0["lifetime"] = 36000 }
+            let token = try await state.freshAccessToken(minimumValidity: .seconds(1))
+            #expect(try await state.freshAccessToken() == token)
+            #expect(state.waitingCount == 1)
+            lock.release()
+            #expect(try await waiting.value == token)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    /// Edits the stored access token.
+    private func edit(_ store: FileTokenStore, _ change: (inout [String: Any]) -> Void) throws {
+        let file = URL(fileURLWithPath: store.path)
+        var record = try #require(JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+        var token = try #require(record["accessToken"] as? [String: Any])
+        change(&token)
+        record["accessToken"] = token
+        try JSONSerialization.data(withJSONObject: record).write(to: file)
+    }
+
     @Test func `a forced refresh is shared too, with whoever began before it ended`() async throws {
         try await twoStates { world, _, first, second in
             let hold = world.provider.hold(.token)

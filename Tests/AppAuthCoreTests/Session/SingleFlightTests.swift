@@ -67,6 +67,36 @@ struct SingleFlightTests {
         }
     }
 
+    @Test func `those who stay get the result, however many have left`() async throws {
+        let flight = SingleFlight<Int>()
+        let gate = Gate()
+        let callers = (0..<1000).map { _ in Task { try await flight.run { await gate.pass() } } }
+        while flight.waitingCount < callers.count { await Task.yield() }
+        let (staying, leaving) = (callers.prefix(3) + callers.suffix(3), callers.dropFirst(3).dropLast(3))
+        for caller in leaving { caller.cancel() }
+        for caller in leaving { await #expect(throws: CancellationError.self) { try await caller.value } }
+        #expect(flight.waitingCount == staying.count)
+        await gate.open()
+        for caller in staying { #expect(try await caller.value == 1) }
+    }
+
+    @Test func `who joins gets the result of what runs, and nobody begins by it`() async throws {
+        let flight = SingleFlight<Int>()
+        #expect(flight.running == nil)
+        let gate = Gate()
+        let caller = Task { try await flight.run { await gate.pass() } }
+        await gate.arrived()
+        let run = try #require(flight.running)
+        let joined = Task { try await run.value() }
+        while flight.waitingCount < 2 { await Task.yield() }
+        await gate.open()
+        #expect(try await joined.value == 1)
+        #expect(try await caller.value == 1)
+        #expect(flight.running == nil)
+        // Its result stays with those who hold it.
+        #expect(try await run.value() == 1)
+    }
+
     /// Holds who passes until it is opened, and counts them.
     private actor Gate {
         private var count = 0

@@ -202,6 +202,28 @@ struct TroubleTests {
         }
     }
 
+    @Test func `a token that was refused meanwhile is not handed out for want of a better one`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            await store.hold()
+            await store.failHeld()
+            let first = Task { try await state.freshAccessToken() }
+            await store.begun(2)
+            let second = Task { try await state.freshAccessToken() }
+            while state.waitingCount < 2 { await Task.yield() }
+            state.reject(token)
+            let third = Task { try await state.freshAccessToken() }
+            while state.waitingCount < 3 { await Task.yield() }
+            await store.release()
+            #expect(try await first.value == token)
+            #expect(try await second.value == token)
+            #expect(try await third.value != token)
+        }
+    }
+
     @Test func `nobody presents the old token while the new one is not stored`() async throws {
         try await World.run { world in
             let store = TestStore()
