@@ -35,32 +35,34 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// Whether any of it is.
     var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil }
 
-    func secret() throws -> Secret? { try secretFile.map { try SecretFile.read($0) } }
-
-    /// nil leaves the choice to the provider's metadata. A key is looked at now, so that nobody signs in for nothing.
-    func authentication() throws -> ClientAuthentication? {
-        switch (method, try secret()) {
-        case (.basic, let secret?): return .clientSecretBasic(secret)
-        case (.post, let secret?): return .clientSecretPost(secret)
-        case (.client_secret_jwt, let secret?): return .clientSecretJWT(secret)
-        case (.some(.none), _): return ClientAuthentication.none
+    /// What the options name, each file read once: a secret may come through a pipe.
+    ///
+    /// An authentication that is nil is the provider's metadata to choose. A key is looked at now, so that nobody signs in
+    /// for nothing.
+    ///
+    /// - Parameter registered: How it authenticates where the options say nothing.
+    func credentials(
+        of registered: Client? = nil
+    ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
+        let secret = try secretFile.map(SecretFile.read)
+        switch (method, secret) {
+        case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
+        case (.post, let secret?): return (secret, .clientSecretPost(secret))
+        case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret))
+        case (.some(.none), _): return (nil, ClientAuthentication.none)
         case (_, _):
-            guard let keyFile else { return nil }
+            guard let keyFile else { return (secret, secret == nil ? registered?.authentication : nil) }
             // Stored by its path, and later commands may run elsewhere.
             let path = keyFile.hasPrefix("/") ? keyFile : "\(FileManager.default.currentDirectoryPath)/\(keyFile)"
             _ = try ClientKey(file: path)
-            return .privateKeyJWT(keyNamed: path)
+            return (secret, .privateKeyJWT(keyNamed: path))
         }
-    }
-
-    /// As ``authentication()``; without options as the client is registered.
-    func authentication(_ registered: Client?) throws -> ClientAuthentication? {
-        try authentication() ?? (secretFile == nil ? registered?.authentication : nil)
     }
 
     /// The client, authenticated as the options say, else as the provider supports it.
     func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
-        let supported = try secret().map { ClientAuthentication.secret($0, for: provider) } ?? .none
-        return Client(id: id, authentication: try authentication() ?? supported, provider: provider)
+        let (secret, authentication) = try credentials()
+        let supported = secret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
+        return Client(id: id, authentication: authentication ?? supported, provider: provider)
     }
 }

@@ -30,12 +30,9 @@ package enum PrivateFile {
         guard status.st_mode & 0o077 == 0, status.st_uid == geteuid() else {
             throw refusal(path, "expected a file that you alone can read, found one for others too: chmod 600")
         }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while case let count = read(file, &buffer, buffer.count), count > 0, bytes.count <= limit {
-            bytes += buffer[..<count]
-        }
-        guard bytes.count <= limit, let text = String(validating: bytes, as: UTF8.self) else {
+        guard let bytes = try? InputFile.contents(of: file, atMost: limit),
+            let text = String(validating: bytes, as: UTF8.self)
+        else {
             throw refusal(path, "expected a text in UTF-8 of at most \(limit >> 10) KiB")
         }
         return text

@@ -1,5 +1,4 @@
 public import AppAuthCore
-internal import FoundationEssentials
 
 extension Environment {
     /// The real world: libcurl, the system's clock, no log; a client's key is a file, named by its path: PEM that is
@@ -14,22 +13,20 @@ extension Environment {
 }
 
 extension ClientKey {
-    /// Reads a private key from a file that is not encrypted: PEM, or a JWK.
+    /// Reads a private key from a regular file of at most 64 KiB that is not encrypted: PEM, or a JWK.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that names the file.
     public init(file path: String) throws {
         func refusal(_ why: String) -> AuthError {
             AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
         }
-        guard let data = FileManager.default.contents(atPath: path) else { throw refusal("cannot be read") }
-        guard data.count <= 64 << 10 else {
-            throw refusal("expected a private key of at most 64 KiB, found \(data.count) bytes")
-        }
-        guard let text = String(validating: data, as: UTF8.self) else {
+        let bytes: [UInt8]
+        do { bytes = try InputFile.read(path, atMost: 64 << 10) } catch { throw refusal(error.description) }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("expected a private key in PEM or a JWK, found no text")
         }
         do {
-            if let jwk = try? JSON(parsing: [UInt8](data)) {
+            if let jwk = try? JSON(parsing: bytes) {
                 try self.init(jwk: jwk)
             } else {
                 try self.init(pem: text)

@@ -25,13 +25,13 @@ struct Device: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
+        let (secret, authentication) = try client.credentials(of: registered)
         var signIn = DeviceSignIn(
-            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
-            scope: [Scope](spaceDelimited: scope),
+            issuer: issuer, clientID: clientID, clientSecret: secret, scope: [Scope](spaceDelimited: scope),
             environment: console.environment)
         signIn.dpop = dpop ? .es256 : nil
-        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
-        signIn.authentication = try client.authentication(registered)
+        signIn.authentication = authentication
         signIn.registration = registered?.registration
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
         let record = try await signIn.run(store: store, console, until: deadline)

@@ -49,10 +49,11 @@ struct Login: Command {
         let deadline = ContinuousClock.now + limit
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let clientID = clientID ?? registered?.id ?? ""
+        let (secret, authentication) = try client.credentials(of: registered)
         var signIn = SignIn(
-            issuer: issuer, clientID: clientID, clientSecret: try client.secret(),
+            issuer: issuer, clientID: clientID, clientSecret: secret,
             scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
-        signIn.authentication = try client.authentication(registered)
+        signIn.authentication = authentication
         signIn.registration = registered?.registration
         signIn.options = asked.options
         signIn.options.isPushed = par

@@ -79,10 +79,12 @@ struct Request: Command {
     private func body() throws -> [UInt8]? {
         if let data { return Array(data.utf8) }
         guard let dataFile else { return nil }
-        guard let contents = FileManager.default.contents(atPath: dataFile) else {
-            throw AuthError(.invalidConfiguration, .configuration, "\(dataFile): cannot be read", outcome: .notSent)
+        do { return try InputFile.readWaiting(dataFile, atMost: 1 << 30) } catch .cancelled {
+            throw CancellationError()
+        } catch {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "\(dataFile): \(error.description)", outcome: .notSent)
         }
-        return Array(contents)
     }
 
     private static func json(_ answer: HTTPAnswer) -> JSON {

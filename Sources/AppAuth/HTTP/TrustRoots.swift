@@ -52,10 +52,10 @@ package enum TrustRoots: Sendable, Hashable {
         guard directory != nil || !files.isEmpty else {
             throw refused("expected a file of trusted certificates, found none in the configuration")
         }
-        var contents: [Data] = []
+        var contents: [[UInt8]] = []
         for file in files { contents.append(try read(file.path, source: file.source)) }
         if files.count < 2 { return .chosen(file: files.first?.path, bundle: nil, directory: directory) }
-        return .chosen(file: nil, bundle: Array(contents.joined(separator: [0x0a])), directory: directory)
+        return .chosen(file: nil, bundle: contents.flatMap { $0 + [0x0a] }, directory: directory)
     }
 
     /// Whether a folder is one of hashed names. A handful may be what an administrator has added beside a bundle.
@@ -74,16 +74,16 @@ package enum TrustRoots: Sendable, Hashable {
             && bytes.dropFirst(8).first == UInt8(ascii: ".") && bytes.dropFirst(9).allSatisfy(digits.contains)
     }
 
-    private static func read(_ path: String, source: String) throws(AuthError) -> Data {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            let problem = FileManager.default.fileExists(atPath: path) ? "cannot be read" : "does not exist"
-            throw refused("the file of trusted certificates \(path) (\(source)) \(problem)")
+    private static func read(_ path: String, source: String) throws(AuthError) -> [UInt8] {
+        let bytes: [UInt8]
+        do { bytes = try InputFile.read(path, atMost: 64 << 20) } catch {
+            throw refused("the file of trusted certificates \(path) (\(source)): \(error.description)")
         }
         let begins = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
-        guard begins.contains(where: { begin in data.withUnsafeBytes { $0.firstRange(of: begin.utf8) != nil } }) else {
+        guard begins.contains(where: { begin in bytes.withUnsafeBytes { $0.firstRange(of: begin.utf8) != nil } }) else {
             throw refused("expected PEM certificates in \(path) (\(source)), found none")
         }
-        return data
+        return bytes
     }
 
     /// OpenSSL takes several folders with colons between them; one that exists is enough.

@@ -13,16 +13,11 @@ struct DesktopFile: Sendable {
         if descriptor < 0, errno == ENOENT { return nil }
         guard descriptor >= 0 else { throw failure("cannot be read") }
         defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure("cannot be read") }
-            guard count > 0 else { break }
-            bytes += buffer[..<count]
-            guard bytes.count <= Self.largest else { throw refusal("is too large; it is left as it is") }
-        }
+        let bytes: [UInt8]
+        do { bytes = try InputFile.contents(of: descriptor, atMost: Self.largest) } catch .system(let error) {
+            errno = error
+            throw failure("cannot be read")
+        } catch { throw refusal("is too large; it is left as it is") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("is no text in UTF-8; it is left as it is")
         }

@@ -56,23 +56,17 @@ struct SessionFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
-        let record = try AuthStateRecord(decoding: contents(of: descriptor, count: Int(status.st_size)), from: place)
+        let record = try AuthStateRecord(decoding: contents(of: descriptor), from: place)
         // Whoever opened the file to others since: tokens are nobody else's.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return record
     }
 
-    private func contents(of descriptor: Int32, count: Int) throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: min(max(count, 1), largestRecord))
-        while true {
-            let taken = Glibc.read(descriptor, &buffer, buffer.count)
-            if taken < 0, errno == EINTR { continue }
-            guard taken >= 0 else { throw failure("cannot be read") }
-            guard taken > 0 else { return bytes }
-            bytes += buffer[..<taken]
-            guard bytes.count <= largestRecord else { throw refusal("is too large for a session") }
-        }
+    private func contents(of descriptor: Int32) throws -> [UInt8] {
+        do { return try InputFile.contents(of: descriptor, atMost: largestRecord) } catch .system(let error) {
+            errno = error
+            throw failure("cannot be read")
+        } catch { throw refusal("is too large for a session") }
     }
 
     /// Writes beside the file, and puts what is written in its place.

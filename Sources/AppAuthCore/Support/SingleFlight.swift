@@ -30,7 +30,7 @@ package final class SingleFlight<Value: Sendable>: Sendable {
                 do { result = .success(try await operation()) } catch { result = .failure(error) }
                 // Whoever comes from now on needs a run of its own.
                 current.withLock { $0 = nil }
-                run.finish(result);
+                run.finish(result)
             }
         }
         return try await run.value()

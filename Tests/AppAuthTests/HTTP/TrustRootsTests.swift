@@ -78,8 +78,7 @@ struct TrustRootsTests {
         defer { remove() }
         let (missing, empty) = (directory.appending(path: "missing").path, directory.appending(path: "empty").path)
         try "-----BEGIN PRIVATE KEY-----\n".write(toFile: empty, atomically: true, encoding: .utf8)
-        for (path, problem) in [(missing, "does not exist"), (empty, "found none"), (directory.path, "cannot be read")]
-        {
+        for (path, problem) in [(missing, "No such file"), (empty, "found none"), (directory.path, "found a folder")] {
             let configurations: [(CurlTransport.Configuration, [String: String], String)] = [
                 (.init(additionalRoots: [one, path]), [:], "additional"),
                 (.init(roots: .files([path])), [:], "configuration"),

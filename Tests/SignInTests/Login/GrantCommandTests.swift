@@ -96,10 +96,23 @@ struct GrantCommandTests {
             // Without the key nothing is sent, and the session stays.
             try FileManager.default.removeItem(atPath: path)
             let without = try await desk.run("token", "--force-refresh", "--json")
-            #expect(try without.failure(1, "invalid_configuration").contains("\(path): cannot be read"))
+            #expect(try without.failure(1, "invalid_configuration").contains("\(path): No such file or directory"))
             #expect(desk.provider.count(.token) == 3)
             _ = try file(desk, "key", key.pem)
             _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    /// As with a shell's `<(pass show client)`.
+    @Test func `a secret may come through a pipe, and a key, which is needed again and again, may not`() async throws {
+        try await withDesk { desk in
+            let secret = try desk.pipe("pipe", bringing: Array("service-secret-of-thirty-two-bytes\n".utf8))
+            let arguments = ["client-credentials", "--issuer", desk.issuer, "--client-id", "demo-service", "--json"]
+            _ = try await desk.start(arguments + ["--client-secret-file", secret]).outcome().result()
+            #expect(mkfifo(desk.home + "/key", 0o600) == 0)
+            let outcome = try await desk.start(arguments + ["--client-key", desk.home + "/key"]).outcome()
+            #expect(try outcome.failure(1, "invalid_configuration").contains("expected a regular file"))
+            #expect(desk.provider.count(.token) == 1)
         }
     }
 
@@ -180,7 +193,7 @@ struct GrantCommandTests {
             var arguments = try person(desk)
             arguments[arguments.count - 2] = desk.home + "/none"
             let outcome = try await desk.start(arguments).outcome()
-            #expect(try outcome.failure(1, "invalid_configuration").contains("/none: cannot be read"))
+            #expect(try outcome.failure(1, "invalid_configuration").contains("/none: No such file"))
             #expect(desk.ownRequests.isEmpty)
         }
     }

@@ -51,6 +51,17 @@ final class Desk: Sendable {
         return try start((geteuid() == 0 ? rights : []) + [BuiltProducts.path("sign-in")], arguments)
     }
 
+    /// A named pipe that brings this to the first who reads it.
+    func pipe(_ name: String, bringing bytes: [UInt8]) throws -> String {
+        let path = "\(home)/\(name)"
+        guard mkfifo(path, 0o600) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        Thread.detachNewThread {
+            // Opened once somebody reads.
+            try? FileHandle(forWritingTo: URL(filePath: path)).write(contentsOf: Data(bytes))
+        }
+        return path
+    }
+
     /// Runs `sign-in` to its end.
     func run(_ arguments: String..., with changes: [String: String?] = [:]) async throws -> Outcome {
         try await start(arguments, changes).outcome()
