@@ -42,11 +42,13 @@ struct UserInfoToken {
     /// Core §5.3.2: `iss` and `aud` of a token, where it has them, are the provider and this client.
     private func checked(_ claims: Claims) throws(JOSEError) -> Claims {
         let client = verification.client
-        if let issuer = claims["iss"], issuer != .string(client.provider.issuer.string) {
-            throw JOSEError("expected 'iss' to be the provider, found another")
+        let (issuer, audience) = (claims["iss"], IDToken.audience(of: claims) ?? [])
+        if issuer != nil, issuer != .string(client.provider.issuer.string) {
+            throw JOSEError("expected 'iss' to be '\(client.provider.issuer)', found \(issuer.foundText)")
         }
-        if claims["aud"] != nil, IDToken.audience(of: claims)?.contains(where: client.id.isExactly) != true {
-            throw JOSEError("expected 'aud' to contain the client, found another")
+        if claims["aud"] != nil, !audience.contains(where: client.id.isExactly) {
+            let found = audience.isEmpty ? claims["aud"].foundKind : "'\(audience.joined(separator: " ").prefix(200))'"
+            throw JOSEError("expected 'aud' to contain '\(client.id)', found \(found)")
         }
         return claims
     }

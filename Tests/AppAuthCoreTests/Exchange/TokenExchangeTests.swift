@@ -187,10 +187,14 @@ struct TokenExchangeTests {
             #expect(await authError { try await send(request, world) }?.code == "invalid_target")
             let token = request.subject.value.reveal()
             world.provider.fault(
-                .status(.badRequest, json: ["error": "invalid_request", "error_description": .string(token)]),
+                .status(
+                    .badRequest,
+                    json: ["error": "invalid_request", "error_description": .string("\(token) for nobody")]),
                 at: .token)
             let error = try #require(await authError { try await send(request, world) })
             #expect(error.code == "invalid_request" && !"\(error)".contains(token))
+            // What is no secret is told.
+            #expect(error.message.contains("for nobody"))
             request.scope = ["a b"]
             #expect(await authError { try await send(request, world) }?.outcome == .notSent)
         }

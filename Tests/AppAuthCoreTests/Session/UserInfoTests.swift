@@ -67,9 +67,10 @@ struct UserInfoTests {
 
     @Test(
         arguments: [
-            ("'iss'", .editDocument { $0["iss"] = "https://evil.example" }),
+            ("found 'https://evil.example'", .editDocument { $0["iss"] = "https://evil.example" }),
             ("'iss'", .editDocument { $0["iss"] = .null }),
-            ("'aud'", .editDocument { $0["aud"] = "other" }), ("'aud'", .editDocument { $0["aud"] = 1 }),
+            ("'aud' to contain 'demo', found 'other'", .editDocument { $0["aud"] = "other" }),
+            ("'aud'", .editDocument { $0["aud"] = 1 }),
             ("'sub'", .editDocument { $0["sub"] = "other" }),
             ("signature", .editReply { $0.body[$0.body.count - 20] = $0.body[$0.body.count - 20] == 65 ? 66 : 65 }),
             ("base64url", .editReply { $0.body += Array("=".utf8) }),

@@ -130,7 +130,7 @@ struct HostileClientTests {
     }
 
     @Test func `a head that does not come in time is ended`() async throws {
-        let listener = try listener { $0.requestTime = .milliseconds(200) }
+        let listener = try listener { $0.requestTime = .seconds(1) }
         let port = listener.port
         let (silent, slow) = try await onThread {
             let (silent, slow) = (try WireClient(port), try WireClient(port))

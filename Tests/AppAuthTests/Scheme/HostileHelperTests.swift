@@ -61,7 +61,7 @@ struct HostileHelperTests {
     }
 
     @Test func `one who says nothing holds nobody up, and is closed in time`() async throws {
-        let listener = try await session.listener(patience: .milliseconds(200))
+        let listener = try await session.listener(patience: .seconds(1))
         let waiting = Task { try await listener.redirect(state: "s") }
         let socket = session.sockets[0]
         let silent = try await onThread {

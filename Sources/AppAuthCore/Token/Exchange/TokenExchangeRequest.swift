@@ -54,10 +54,10 @@ public struct TokenExchangeRequest: Sendable, Hashable {
                 "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'",
                 outcome: .notSent)
         }
-        let (url, form) = (try endpoint.client.require(.token), form)
+        let url = try endpoint.client.require(.token)
         let answer = try await endpoint.post(form, to: url, stage: .token)
         guard answer.response.status == .ok else {
-            throw answer.oauthError(from: url, stage: .token, hiding: endpoint.secrets(in: form))
+            throw answer.oauthError(from: url, stage: .token)
         }
         return try ExchangedToken(
             answer, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
