@@ -34,8 +34,7 @@ package struct TokenEndpoint: Sendable {
         let open = [
             "grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint", "client_assertion_type",
             "response_type", "response_mode", "prompt", "acr_values", "code_challenge_method", "audience",
-            "subject_token_type",
-            "actor_token_type", "requested_token_type",
+            "subject_token_type", "actor_token_type", "requested_token_type",
         ]
         let values = form.items.filter { !open.contains($0.name) }.map { Secret($0.value) }
         return values + [client.authentication.secret].compactMap(\.self)

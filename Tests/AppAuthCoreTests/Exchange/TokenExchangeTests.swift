@@ -183,18 +183,20 @@ struct TokenExchangeTests {
     @Test func `a refusal is the server's own error, without the tokens`() async throws {
         try await World.run { world in
             var request = try request(world)
-            request.audience = ["nobody"]
+            request.audience = ["https://nobody.example"]
             #expect(await authError { try await send(request, world) }?.code == "invalid_target")
             let token = request.subject.value.reveal()
             world.provider.fault(
                 .status(
                     .badRequest,
-                    json: ["error": "invalid_request", "error_description": .string("\(token) for nobody")]),
+                    json: [
+                        "error": "invalid_request", "error_description": .string("\(token) for https://nobody.example"),
+                    ]),
                 at: .token)
             let error = try #require(await authError { try await send(request, world) })
             #expect(error.code == "invalid_request" && !"\(error)".contains(token))
             // What is no secret is told.
-            #expect(error.message.contains("for nobody"))
+            #expect(error.message.contains("for https://nobody.example"))
             request.scope = ["a b"]
             #expect(await authError { try await send(request, world) }?.outcome == .notSent)
         }
