@@ -253,15 +253,16 @@ extension Simulation {
         var changed = old
         let need = task.role == .flight ? task.need : nil
         let decision = decide(update.event, &changed, update.known, at: now, need)
-        do { try store.write(changed, at: clock.time) } catch { return .failure(error) }
-        if old != changed {
+        var refusal: AuthError?
+        do { try store.write(changed, at: clock.time) } catch { refusal = error }
+        if old != changed, store.record == changed {
             witness.stores(old, changed, by: update.event, server)
             if changed?.id == update.known.record.id {
                 witness.counts(update.event, decision.action, update.known.record.id, at: now)
             }
             if let changed { note("stored: \(changed.outline)") } else { note("removed from the store") }
         }
-        return .success((decision, changed))
+        return refusal.map(Result.failure) ?? .success((decision, changed))
     }
 
     private func adopt(_ stored: AuthStateRecord, _ memory: Memory) {

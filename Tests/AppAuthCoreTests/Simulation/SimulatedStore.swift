@@ -10,6 +10,8 @@ final class SimulatedStore {
     private(set) var record: AuthStateRecord?
     private(set) var holder: Lock?
     var isFullUntil = 0
+    /// Until then it writes, and the word that it has is lost: a folder that cannot be synced, a keyring that answers late.
+    var isMuteUntil = 0
 
     func lock(for process: Int) -> Lock {
         let lock = Lock(process: process)
@@ -22,12 +24,15 @@ final class SimulatedStore {
     /// The kernel takes back what a dead process had.
     func processDied(_ process: Int) { if holder?.process == process { holder = nil } }
 
-    /// Writes what is different; when the disk is full nothing changes.
+    /// Writes what is different; when the disk is full nothing changes, and when it throws that is not sure.
     func write(_ changed: AuthStateRecord?, at now: Int) throws(AuthError) {
         guard changed != record else { return }
         guard now >= isFullUntil else {
             throw AuthError(.store, .store, "the disk is full", outcome: .notSent, isTemporary: true)
         }
         record = changed
+        guard now >= isMuteUntil else {
+            throw AuthError(.store, .store, "nobody knows whether it was stored", outcome: .notSent, isTemporary: true)
+        }
     }
 }

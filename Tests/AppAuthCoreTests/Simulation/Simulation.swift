@@ -77,6 +77,9 @@ final class Simulation {
         case .fullDisk(let time):
             note("the disk is full for \(time / 1000) s")
             store.isFullUntil = clock.time + time
+        case .muteStore(let time):
+            note("the store's word is lost for \(time / 1000) s")
+            store.isMuteUntil = clock.time + time
         case .revoke:
             note("an administrator revokes the grant")
             if let token = store.record?.refreshToken { server.revoke(token.reveal()) }
@@ -113,7 +116,7 @@ final class Simulation {
     }
 
     private func signIn(_ process: SimulatedProcess) {
-        guard clock.time >= store.isFullUntil else { return }
+        guard clock.time >= max(store.isFullUntil, store.isMuteUntil) else { return }
         let (grant, access) = server.signIn()
         let token = AccessToken(
             value: Secret(access), received: clock.moment, lifetime: .seconds(setting.manner.lifetime))
@@ -167,7 +170,8 @@ final class Simulation {
     /// The faults end, and a day passes: whoever calls then gets a token, unless the session is over.
     private func recover() {
         note("all is well again")
-        (server.trouble, server.idTokens, store.isFullUntil, wire.fault) = (nil, (.fine, 0), 0, nil)
+        (server.trouble, server.idTokens, wire.fault) = (nil, (.fine, 0), nil)
+        (store.isFullUntil, store.isMuteUntil) = (0, 0)
         settle()
         pass(2 * 86_400_000)
         let fresh = processes[processes.count - 1]
