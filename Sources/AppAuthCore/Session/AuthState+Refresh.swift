@@ -10,9 +10,9 @@ extension AuthState {
         let loaded = try await latest()
         try loaded?.refuseToMove(at: store.place)
         var copy = loaded
-        let first = SessionRules.apply(.wanted(need), to: &copy, known: knowledge, at: environment.now())
+        let first = SessionRules.apply(.asked(need), to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
-        guard case .present = first.action else { return try await finish(first) }
+        guard case .waitForLock = first.action else { return try await finish(first) }
         let decision: SessionRules.Decision
         do { decision = try await presentInTurn(need) } catch let error as AuthError
             where error.code == .store && error.storeProblem != .moving
@@ -60,7 +60,8 @@ extension AuthState {
         switch decision.action {
         case .handOut(let token): return token
         case .fail(let error): throw error
-        case .present, .lookAgain, .done: throw SessionRules.signInRequired("it changed while it was being renewed")
+        case .waitForLock, .present, .lookAgain, .done:
+            throw SessionRules.signInRequired("it changed while it was being renewed")
         }
     }
 

@@ -82,7 +82,9 @@ package enum SessionRules {
     }
 
     package enum Event: Sendable {
-        /// A caller wants a token; asked with the refresh lock held, or to see whether it is needed.
+        /// A caller wants a token, and has no refresh lock yet.
+        case asked(Need)
+        /// A caller wants a token, and has the refresh lock.
         case wanted(Need)
         /// Jitter: 0 to 1, for the pause if the answer is of no use.
         case answered(Attempt, TokenResponse, Verdict, jitter: Double)
@@ -103,6 +105,8 @@ package enum SessionRules {
     package enum Action: Sendable {
         /// This is the caller's token.
         case handOut(AccessToken)
+        /// Wait for the refresh lock, and want the token again then.
+        case waitForLock
         /// Send it, and come back with what happened.
         case present(Attempt)
         /// Somebody else has changed the refresh token: see what the caller needs now.
@@ -153,7 +157,8 @@ extension SessionRules {
         }
         let decision =
             switch event {
-            case .wanted(let need): want(need, &record, known, now)
+            case .asked(let need): want(need, &record, known, hasLock: false, now)
+            case .wanted(let need): want(need, &record, known, hasLock: true, now)
             case .answered(let attempt, let response, let verdict, let jitter):
                 answer(attempt, response, verdict, jitter, &record, now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now)
@@ -179,7 +184,7 @@ extension SessionRules {
     }
 
     private static func want(
-        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, _ now: Moment
+        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, hasLock: Bool, _ now: Moment
     ) -> Decision {
         let token = record.token(for: need.parameters)
         if let token, need.accepts(token, at: now) {
@@ -207,6 +212,8 @@ extension SessionRules {
                 return Decision(.fail(trouble.pauseError(at: now)))
             }
         }
+        // Most of those who wait find new tokens then: they need no digest, nor what libcrypto takes to begin.
+        guard hasLock else { return Decision(.waitForLock) }
         guard case .refreshToken(let refreshToken) = renewal else {
             return Decision(.present(Attempt(need: need, renewal: renewal, earlier: nil)))
         }

@@ -44,16 +44,22 @@ extension Simulation {
         switch (flaw, event) {
         case (.ignoresAbsence, _): known = .init(record: known.record, wasStored: false)
         case (.ignoresID, _) where stored != nil && stored?.id != known.record.id: stored = known.record
-        case (.presentsFromMemory, .wanted) where stored?.id == known.record.id: stored = known.record
+        case (.presentsFromMemory, .asked) where stored?.id == known.record.id,
+            (.presentsFromMemory, .wanted) where stored?.id == known.record.id:
+            stored = known.record
         case (.forgetsToReread, .failed) where stored?.id == known.record.id: stored = known.record
         case (.refreshesAnyway, .wanted(var need)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
             event = .wanted(need)
+        case (.refreshesAnyway, .asked(var need)):
+            (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
+            event = .asked(need)
         default: break
         }
         var decision = SessionRules.apply(event, to: &stored, known: known, at: later)
         switch (flaw, event, decision.action) {
-        case (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
+        case (.ignoresPause, .asked, .fail(let error)) where error.isHeldBack,
+            (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
             later = Moment(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
             decision = SessionRules.apply(event, to: &stored, known: known, at: later)

@@ -72,8 +72,8 @@ extension Simulation {
         case .begin: begin(task, memory)
         case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
         case .loaded(var stored, _):
-            let decision = decide(.wanted(task.need), &stored, knowledge(memory), at: now, task.need)
-            if case .present = decision.action {
+            let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
+            if case .waitForLock = decision.action {
                 task.point = .turn
             } else {
                 if let stored { adopt(stored, memory) }
@@ -153,7 +153,7 @@ extension Simulation {
         switch decision.action {
         case .handOut(let token): end(task, .success(token), in: process, memory)
         case .fail(let error): end(task, .failure(error), in: process, memory)
-        case .present, .lookAgain, .done: end(task, .failure(Self.signInRequired), in: process, memory)
+        case .waitForLock, .present, .lookAgain, .done: end(task, .failure(Self.signInRequired), in: process, memory)
         }
     }
 
