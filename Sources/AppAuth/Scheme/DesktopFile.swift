@@ -15,8 +15,7 @@ struct DesktopFile: Sendable {
         defer { close(descriptor) }
         let bytes: [UInt8]
         do { bytes = try InputFile.contents(of: descriptor, atMost: Self.largest) } catch .system(let error) {
-            errno = error
-            throw failure("cannot be read")
+            throw failure("cannot be read", error)
         } catch { throw refusal("is too large; it is left as it is") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("is no text in UTF-8; it is left as it is")
@@ -72,7 +71,9 @@ struct DesktopFile: Sendable {
         return true
     }
 
-    private func failure(_ what: String) -> AuthError { refusal("\(what): \(SystemError.text(errno))") }
+    private func failure(_ what: String, _ error: Int32 = errno) -> AuthError {
+        refusal("\(what): \(SystemError.text(error))")
+    }
 
     private func refusal(_ what: String) -> AuthError {
         AuthError(.unavailable, .redirect, "\(path) \(what)", outcome: .notSent)

@@ -64,8 +64,7 @@ struct SessionFile: Sendable {
 
     private func contents(of descriptor: Int32) throws -> [UInt8] {
         do { return try InputFile.contents(of: descriptor, atMost: largestRecord) } catch .system(let error) {
-            errno = error
-            throw failure("cannot be read")
+            throw failure("cannot be read", error)
         } catch { throw refusal("is too large for a session") }
     }
 
@@ -98,7 +97,7 @@ struct SessionFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
-    private func failure(_ what: String) -> AuthError { .store(place, what, errno: errno) }
+    private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(place, what, errno: error) }
 
     private func refusal(_ what: String) -> AuthError {
         AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)

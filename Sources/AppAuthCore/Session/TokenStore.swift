@@ -16,8 +16,8 @@ public protocol TokenStore: Sendable {
     ///
     /// Nil in place of the session removes it. Where `change` alters nothing or throws, nothing is written. When this
     /// returns, the change is safe: a crash or a power cut brings back this session or a later one. When it throws, the
-    /// old session stands. Takes milliseconds; `change` does no I/O. What is no session is neither read as one nor
-    /// overwritten.
+    /// old session stands, or the new one where the store could not make sure that it is safe: ``AuthState`` bears with
+    /// both. Takes milliseconds; `change` does no I/O. What is no session is neither read as one nor overwritten.
     func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result
