@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import Glibc
 internal import JOSE
 
 /// How a sign-in goes on where no browser can come back to it: by what is pasted into standard input, or by a code for
@@ -56,7 +57,7 @@ struct DeviceCommand {
     init(_ login: Login, _ clientID: String) {
         var words = ["sign-in", "device", "--issuer", login.issuer, "--client-id", clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
-        add("--client-secret-file", login.client.secretFile)
+        add("--client-secret-file", login.client.secretFile.map(Self.readable))
         add("--client-key", login.client.keyFile)
         add("--client-auth", login.client.method?.rawValue)
         if login.scope != Login.standardScope { add("--scope", login.scope) }
@@ -65,6 +66,12 @@ struct DeviceCommand {
         if login.dpop { words.append("--dpop") }
         if login.common.json { words.append("--json") }
         line = words.map(Self.quoted).joined(separator: " ")
+    }
+
+    /// A pipe has been read: that the person has to name another file is said as in the help.
+    private static func readable(_ file: String) -> String {
+        var status = stat()
+        return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? file : "FILE"
     }
 
     /// A word as a shell takes it for one.

@@ -74,6 +74,21 @@ struct DeviceOfferTests {
         }
     }
 
+    @Test func `a secret that came through a pipe is not read again from there`() async throws {
+        try await withDesk(.device) { desk in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            let pipe = try desk.pipe("pipe", bringing: Array(secret.utf8))
+            let process = try desk.start(
+                desk.loginArguments(["--no-browser", "--client-secret-file", pipe], client: "demo-confidential"))
+            let line = try await process.line { $0.hasPrefix("  sign-in device") }.trimmed
+            process.send(SIGTERM)
+            try await process.outcome().failure(1, "terminated")
+            #expect(
+                line == "sign-in device --issuer \(desk.issuer) --client-id demo-confidential "
+                    + "--client-secret-file FILE --json")
+        }
+    }
+
     @Test func `a provider without the flow has it offered by nobody, and d is no answer`() async throws {
         try await withDesk { desk in
             desk.provider.fault(
