@@ -72,7 +72,13 @@ let package = Package(
                 "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            path: "Samples/SignIn", swiftSettings: swift),
+            path: "Samples/SignIn", exclude: ["Linking"], swiftSettings: swift,
+            // What starts again and again starts sooner with C++'s libraries in it.
+            linkerSettings: [
+                .unsafeFlags(
+                    ["-L", "\(Context.packageDirectory)/Samples/SignIn/Linking", "-Xclang-linker", "-static-libgcc"],
+                    .when(configuration: .release))
+            ]),
         .executableTarget(
             name: "seven-pass",
             dependencies: [
