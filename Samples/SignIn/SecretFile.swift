@@ -13,8 +13,7 @@ enum SecretFile {
         guard var text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("expected a secret in UTF-8")
         }
-        if text.hasSuffix("\n") { text.removeLast() }
-        if text.hasSuffix("\r\n") { text.removeLast() }
+        if text.hasSuffix("\n") || text.hasSuffix("\r\n") { text.removeLast() }
         guard !text.isEmpty else { throw refusal("expected a secret, found an empty file") }
         return Secret(text)
     }

@@ -104,15 +104,34 @@ struct GrantCommandTests {
     }
 
     /// As with a shell's `<(pass show client)`.
-    @Test func `a secret may come through a pipe, and a key, which is needed again and again, may not`() async throws {
+    @Test(arguments: ["", "\n", "\r\n"])
+    func `a secret may come through a pipe, and a key, which is needed again and again, may not`(
+        lineEnd: String
+    ) async throws {
         try await withDesk { desk in
-            let secret = try desk.pipe("pipe", bringing: Array("service-secret-of-thirty-two-bytes\n".utf8))
+            let secret = try desk.pipe("pipe", bringing: Array("service-secret-of-thirty-two-bytes\(lineEnd)".utf8))
             let arguments = ["client-credentials", "--issuer", desk.issuer, "--client-id", "demo-service", "--json"]
             _ = try await desk.start(arguments + ["--client-secret-file", secret]).outcome().result()
             #expect(mkfifo(desk.home + "/key", 0o600) == 0)
             let outcome = try await desk.start(arguments + ["--client-key", desk.home + "/key"]).outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("expected a regular file"))
             #expect(desk.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a pipe that nobody writes to is waited for no longer than asked`() async throws {
+        try await withDesk { desk in
+            #expect(mkfifo(desk.home + "/pipe", 0o600) == 0)
+            let arguments = [
+                "client-credentials", "--issuer", desk.issuer, "--client-id", "demo-service", "--json",
+                "--client-secret-file", desk.home + "/pipe", "--timeout", "1",
+            ]
+            try await desk.start(arguments).outcome().failure(1, "timeout")
+            // Here is somebody who could.
+            let silent = open(desk.home + "/pipe", O_RDWR)
+            defer { close(silent) }
+            try await desk.start(arguments).outcome().failure(1, "timeout")
+            #expect(desk.provider.count(.token) == 0)
         }
     }
 
