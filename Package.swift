@@ -73,7 +73,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/SignIn", exclude: ["Linking"], swiftSettings: swift,
-            // What starts again and again starts sooner with C++'s libraries in it.
+            // It starts again and again, and a sixth sooner with C++'s libraries in it: the folder has a script for the linker.
             linkerSettings: [
                 .unsafeFlags(
                     ["-L", "\(Context.packageDirectory)/Samples/SignIn/Linking", "-Xclang-linker", "-static-libgcc"],
