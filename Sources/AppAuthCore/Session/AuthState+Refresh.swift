@@ -5,6 +5,18 @@ internal import Logging
 /// How ``SessionRules`` are driven: with the store, its lock, and the provider.
 extension AuthState {
     func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
+        do { return try await finish(decision(need)) } catch let error as AuthError
+            where error.code == .store && error.storeProblem != .moving
+        {
+            // Refreshed in good time, and nothing was sent: what there is is still good.
+            let token = record.token(for: need.parameters)
+            guard unsaved == nil, !isGone, let token, need.putsUpWith(token, at: environment.now()) else { throw error }
+            publish(.refreshFailed(error))
+            return token
+        }
+    }
+
+    private func decision(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
         try await storeUnsaved()
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
         let loaded = try await latest()
@@ -12,18 +24,8 @@ extension AuthState {
         var copy = loaded
         let first = SessionRules.apply(.asked(need), to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
-        guard case .waitForLock = first.action else { return try await finish(first) }
-        let decision: SessionRules.Decision
-        do { decision = try await presentInTurn(need) } catch let error as AuthError
-            where error.code == .store && error.storeProblem != .moving
-        {
-            // Refreshed in good time, and nothing was sent: what there is is still good.
-            let token = record.token(for: need.parameters)
-            guard unsaved == nil, let token, need.putsUpWith(token, at: environment.now()) else { throw error }
-            publish(.refreshFailed(error))
-            return token
-        }
-        return try await finish(decision)
+        guard case .waitForLock = first.action else { return first }
+        return try await presentInTurn(need)
     }
 
     /// What the store has, read after all that this process has learnt of it: an older sight must not undo a newer one.
@@ -153,7 +155,25 @@ extension AuthState {
         } else if let stored {
             adopt(stored)
         }
-        return decision
+        return unlessSignedOut(decision, event, known)
+    }
+
+    /// What was decided while the session was signed out here, is void: nothing of it is handed out, sent or told any more.
+    private func unlessSignedOut(
+        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: SessionRules.Knowledge
+    ) -> SessionRules.Decision {
+        guard let end = record.end else { return decision }
+        if case .signedOut = event { return decision }
+        if case .ended? = decision.change { return decision }
+        // Where the store had nothing yet, this may have come after the sign-out.
+        if !known.wasStored {
+            unsaved = Unsaved(.signedOut, known: SessionRules.Knowledge(record: record, wasStored: true), lock: nil)
+            storeUnsavedLater()
+        }
+        var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
+        void.orphan = decision.orphan
+        if case .answered(_, let response, _, _) = event { void.orphan = response }
+        return void
     }
 
     /// What the store has is what is known, if it is this session.
@@ -170,15 +190,7 @@ extension AuthState {
         _ event: SessionRules.Event, under lock: RefreshLock
     ) async throws -> SessionRules.Decision {
         let known = knowledge
-        do {
-            var decision = try await step(event, known: known)
-            // Signed out while it was being stored: it is removed again, and the provider is told.
-            if let end = record.end, case .answered(_, let response, _, _) = event {
-                decision = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-                decision.orphan = response
-            }
-            return decision
-        } catch {
+        do { return try await step(event, known: known) } catch {
             var memory: AuthStateRecord? = record
             let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: environment.now())
             // Signed out meanwhile: the answer is dropped.
@@ -190,7 +202,8 @@ extension AuthState {
             }
             unsaved = Unsaved(event, known: known, lock: lock)
             storeUnsavedLater()
-            if case .fail = decision.action { return decision }
+            // Of new tokens nobody is told before the store has them.
+            if case .fail = decision.action, !decision.isRenewal { return decision }
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             throw error
         }
@@ -222,13 +235,13 @@ extension AuthState {
         await tell(decision)
     }
 
-    /// Tries now and then even if nobody asks, since the lock keeps all others waiting.
+    /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the
+    /// session, since the tokens are nowhere else.
     private func storeUnsavedLater() {
-        Task { [weak self] in
+        Task {
             var pause = 1.0
-            while true {
-                try await self?.environment.sleep(.seconds(pause))
-                guard let self, await unsaved != nil else { return }
+            while unsaved != nil {
+                try await environment.sleep(.seconds(pause))
                 try? await storeUnsaved()
                 pause = min(60, pause * 2)
             }

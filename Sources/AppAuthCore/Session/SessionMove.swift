@@ -78,8 +78,16 @@ extension TokenStore {
             // Step 3. Where the target has no copy any more, it was signed out there.
             try await target.change { if $0?.id == record.id, $0?.move == .arriving(from: source) { $0?.move = nil } }
             // Step 4.
-            try await change { if $0 == record { $0 = nil } }
-            return .ended(true)
+            let isOver = try await attempt {
+                try await update { stored in
+                    guard stored == record else { return true }
+                    stored = nil
+                    return false
+                }
+            }
+            // Signed out since step 3, or replaced by a new sign-in: so it is over there, too.
+            if isOver { try await target.change { if $0?.id == record.id { $0 = nil } } }
+            return .ended(!isOver)
         case .leaving(let place), .arriving(let place):
             throw AuthStateRecord.moving(at: source, place)
         }

@@ -124,6 +124,9 @@ package enum SessionRules {
         package var orphan: TokenResponse?
 
         init(_ action: Action, _ change: AuthState.Change? = nil) { (self.action, self.change) = (action, change) }
+
+        /// Whether it tells of new tokens.
+        var isRenewal: Bool { if case .renewed? = change { true } else { false } }
     }
 }
 

@@ -39,6 +39,7 @@ struct RefreshedIDTokenTests {
             #expect(error.message.contains(what), "\(error.message)")
             let after = await state.record
             #expect(after.end?.reason.contains(what) == true)
+            #expect(world.log.lines.filter { $0.contains("session: ended: ") }.count == 1)
             #expect(after.accessToken == nil)
             #expect(after.refreshToken == nil)
             #expect(after.idToken == before.idToken)

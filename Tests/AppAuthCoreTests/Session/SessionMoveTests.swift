@@ -158,7 +158,8 @@ struct SessionMoveTests {
         #expect(await source.load() == nil)
     }
 
-    @Test(arguments: 1...2, [true, false])
+    /// After step 3 and with the mover gone it has arrived, and is signed out there.
+    @Test(arguments: [(1, true), (1, false), (2, true), (2, false), (3, false)])
     func `a sign-out on the way is final, in whatever step it comes`(step: Int, isCutOff: Bool) async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))

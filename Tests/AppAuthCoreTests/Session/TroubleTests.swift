@@ -180,6 +180,39 @@ struct TroubleTests {
         }
     }
 
+    @Test func `where the store cannot be read a token that is still good is handed out`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            await store.refuse(with: TestStore.Refusal())
+            world.clock.advance(by: 3550)
+            #expect(try await state.freshAccessToken() == token)
+            #expect(world.log.lines.contains { $0.contains("the refresh failed") })
+            world.clock.advance(by: 60)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a sign-out while the note is being written sends nothing`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let saves = await store.saves
+            await store.hold()
+            async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
+            await store.begun(saves + 1)
+            async let over: Void = state.forget()
+            while await state.record.end == nil { await Task.yield() }
+            await store.release()
+            try await over
+            #expect(await error?.code == .signInRequired)
+            #expect(await store.record == nil)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
     @Test func `where the note cannot be written a token that is still good is handed out`() async throws {
         try await World.run { world in
             let store = TestStore()

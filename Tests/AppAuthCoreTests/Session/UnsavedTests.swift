@@ -43,6 +43,59 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `they are stored, too, where whoever got them has let go of the session`() async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            var environment = world.environment
+            environment.sleep = { _ in await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let (before, requests) = (await store.record, world.provider.count(.token))
+            let session = StoredSession(in: store, environment: environment)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            let error = await authError { try await session.use { try await $0.freshAccessToken(forceRefresh: true) } }
+            #expect(error?.code == .store)
+            await store.refuse(with: nil)
+            ticks.tick()
+            let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+            #expect(await store.record?.accessToken == token)
+            #expect(await store.record?.refreshToken != before?.refreshToken)
+            #expect(world.provider.count(.token) == requests + 1)
+        }
+    }
+
+    @Test func `they are told to nobody and revoked where a sign-out comes while they are being stored`() async throws {
+        try await withRefusedTokens { world, store, state, _, ticks in
+            let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)
+            await store.hold()
+            ticks.tick()
+            await store.begun(saves + 1)
+            async let over: Void = state.forget()
+            while await state.record.end == nil { await Task.yield() }
+            await store.release()
+            try await over
+            #expect(!world.provider.isAlive(token.reveal()))
+            #expect(await store.record == nil)
+            #expect(!world.log.lines.contains { $0.contains("there are new tokens") })
+        }
+    }
+
+    @Test func `nobody is told of tokens that end while the store refuses them`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let saves = await store.saves
+            await store.hold(after: 1)
+            await store.failHeld()
+            async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
+            await store.begun(saves + 2)
+            world.clock.advance(by: 3600)
+            await store.release()
+            #expect(await error?.code == .store)
+            #expect(!world.log.lines.contains { $0.contains("there are new tokens") })
+            #expect(world.log.lines.contains { $0.contains("new tokens are not stored") })
+        }
+    }
+
     @Test(arguments: [true, false])
     func `they are nobody's once the session is gone from the store`(isReplaced: Bool) async throws {
         try await withRefusedTokens { world, store, state, _, ticks in

@@ -134,15 +134,22 @@ extension Simulation {
             else { return end(task, .failure(error), in: process, memory) }
             return end(task, .success(token), in: process, memory)
         }
-        if memory.record.end != nil, case .answered(_, let response, _, _) = update.event { decision.orphan = response }
+        if Self.isVoid(decision, memory) {
+            if case .answered(_, let response, _, _) = update.event { decision.orphan = response }
+            if let orphan = decision.orphan { revoke(orphan) }
+            return end(task, .failure(Self.signInRequired), in: process, memory)
+        }
         switch decision.action {
         case .present(let attempt): task.point = .send(attempt)
         case .lookAgain: step(.wanted(task.need), task, memory)
-        case .handOut where memory.record.end != nil && decision.orphan != nil:
-            if let orphan = decision.orphan { revoke(orphan) }
-            end(task, .failure(Self.signInRequired), in: process, memory)
         default: finish(task, decision, process, memory)
         }
+    }
+
+    /// `AuthState.unlessSignedOut`; here every session was stored.
+    private static func isVoid(_ decision: SessionRules.Decision, _ memory: Memory) -> Bool {
+        if case .ended? = decision.change { return false }
+        return memory.record.end != nil
     }
 
     private func finish(
@@ -221,7 +228,10 @@ extension Simulation {
     ) {
         switch result {
         case .failure(let error): finishStoring(task, .failure(error), memory)
-        case .success((let decision, _)):
+        case .success((var decision, _)):
+            if Self.isVoid(decision, memory), case .answered(_, let response, _, _)? = task.mine?.event {
+                decision.orphan = response
+            }
             noteEnd(decision, memory)
             if memory.unsaved === task.mine { memory.unsaved = nil }
             store.release(task.mine?.lock)
