@@ -185,7 +185,7 @@ public actor AuthState {
 
     /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no
     /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
-    public nonisolated func reject(_ token: AccessToken) { counter.refuse(token.value) }
+    public nonisolated func reject(_ token: AccessToken) { counter.refuse(token) }
 
     /// How many wait for a token.
     package nonisolated var waitingCount: Int { counter.flights.reduce(0) { $0 + $1.waitingCount } }

@@ -111,7 +111,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
     /// Every access token, whatever it was issued for.
-    var accessTokens: [Secret] { [accessToken?.value].compactMap(\.self) + otherTokens.values.map(\.value) }
+    var accessTokens: [AccessToken] { [accessToken].compactMap(\.self) + otherTokens.values }
 
     /// The token that was issued for these parameters.
     package func token(for parameters: TokenParameters) -> AccessToken? {

@@ -1,7 +1,8 @@
 /// A session that stays in its store: nothing secret of it is in memory between two calls.
 ///
-/// Each call reads the store, as a new process would, and forgets what it has read. That costs a read of the store for
-/// each token; callers in the same process share a refresh by way of the store's lock alone.
+/// Each call reads the store, as a new process would, and forgets what it has read; new tokens that the store refuses are
+/// kept until it takes them. That costs a read of the store for each token; callers in the same process share a refresh
+/// by way of the store's lock alone.
 ///
 /// ```swift
 /// let session = StoredSession(in: store, environment: .live)

@@ -14,13 +14,24 @@ final class TokenCounter: Sendable {
         var isStale = false
         var others: [SessionRules.Need.Kind: Flight] = [:]
         /// Tokens that resource servers have refused, whatever their dates say.
-        var refused: Set<Secret> = []
+        var refused: Set<Issue> = []
 
         mutating func other(for kind: SessionRules.Need.Kind) -> Flight {
             if others.count > mostOthers { others = others.filter { $0.value.running != nil } }
             let flight = others[kind] ?? Flight()
             others[kind] = flight
             return flight
+        }
+    }
+
+    /// A token as it was received once: a provider may give out the same one again, and then it is worth another try.
+    private struct Issue: Hashable {
+        let value: Secret
+        let boot: String
+        let sinceBoot: Duration
+
+        init(_ token: AccessToken) {
+            (value, boot, sinceBoot) = (token.value, token.received.boot, token.received.sinceBoot)
         }
     }
 
@@ -35,14 +46,14 @@ final class TokenCounter: Sendable {
     func show(_ record: AuthStateRecord, isOpen: Bool) {
         state.withLock { state in
             (state.record, state.isOpen, state.isStale) = (record, isOpen, false)
-            if !state.refused.isEmpty { state.refused.formIntersection(record.accessTokens) }
+            if !state.refused.isEmpty { state.refused.formIntersection(record.accessTokens.map(Issue.init)) }
         }
     }
 
     /// Hands a token out no more.
-    func refuse(_ token: Secret) {
+    func refuse(_ token: AccessToken) {
         state.withLock { state in
-            state.refused.insert(token)
+            state.refused.insert(Issue(token))
             state.isStale = false
         }
     }
@@ -64,7 +75,7 @@ final class TokenCounter: Sendable {
         state.withLock { state in
             need.seen = state.record.token(for: need.parameters)
             if let seen = need.seen {
-                if state.refused.contains(seen.value) { need.isForced = true }
+                if state.refused.contains(Issue(seen)) { need.isForced = true }
                 if state.isOpen, need.accepts(seen, at: need.began) { return .ready(seen) }
             }
             let flight: Flight

@@ -257,6 +257,20 @@ struct TroubleTests {
         }
     }
 
+    @Test func `a refused token that the provider gives out again is worth another try`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let token = try await state.freshAccessToken()
+            world.provider.fault(
+                .editDocument { ($0["access_token"], $0["id_token"]) = (.string(token.value.reveal()), nil) },
+                at: .token)
+            world.clock.advance(by: 1)
+            state.reject(token)
+            for _ in 1...3 { #expect(try await state.freshAccessToken().value == token.value) }
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
     @Test func `nobody presents the old token while the new one is not stored`() async throws {
         try await World.run { world in
             let store = TestStore()
