@@ -139,14 +139,14 @@ extension AuthState {
 
     /// Decides by what the store has, and stores what comes of it, in one step.
     private func step(
-        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil
+        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Moment? = nil
     ) async throws -> SessionRules.Decision {
         let (known, before) = (known ?? knowledge, looks)
         let (decision, stored) = try await store.attempt { [store, environment] in
             try await store.update { stored in
                 // A sign-out is no use of it.
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now())
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
                 return (decision, stored)
             }
         }
@@ -192,7 +192,8 @@ extension AuthState {
         let known = knowledge
         do { return try await step(event, known: known) } catch {
             var memory: AuthStateRecord? = record
-            let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: environment.now())
+            let now = environment.now()
+            let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: now)
             // Signed out meanwhile: the answer is dropped.
             guard record.end == nil, let memory else { return decision }
             record = memory
@@ -200,7 +201,7 @@ extension AuthState {
             if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
                 return decision
             }
-            unsaved = Unsaved(event, known: known, lock: lock)
+            unsaved = Unsaved(event, known: known, then: now, lock: lock)
             storeUnsavedLater()
             // Of new tokens nobody is told before the store has them.
             if case .fail = decision.action, !decision.isRenewal { return decision }
@@ -223,7 +224,7 @@ extension AuthState {
         guard let pending = unsaved else { return }
         lastTried = pending
         let decision: SessionRules.Decision
-        do { decision = try await step(pending.event, known: pending.known) } catch {
+        do { decision = try await step(pending.event, known: pending.known, then: pending.then) } catch {
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             throw error
         }

@@ -48,11 +48,15 @@ public actor AuthState {
     final class Unsaved: Sendable {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
+        /// When it happened.
+        let then: Moment?
         /// Nil where there are no tokens to lose.
         let lock: RefreshLock?
 
-        init(_ event: SessionRules.Event, known: SessionRules.Knowledge, lock: RefreshLock?) {
-            (self.event, self.known, self.lock) = (event, known, lock)
+        init(
+            _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Moment? = nil, lock: RefreshLock?
+        ) {
+            (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
         }
     }
 

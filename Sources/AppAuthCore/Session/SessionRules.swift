@@ -138,8 +138,9 @@ extension SessionRules {
     /// - Parameters:
     ///   - stored: What the store has, and what it is to have.
     ///   - known: What this process knows.
+    ///   - then: When it happened, if that could not be stored for a while: pauses begin there.
     package static func apply(
-        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Moment
+        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Moment, then: Moment? = nil
     ) -> Decision {
         if case .signedOut = event {
             if stored?.id == known.record.id { stored = nil }
@@ -163,8 +164,8 @@ extension SessionRules {
             case .asked(let need): want(need, &record, known, hasLock: false, now)
             case .wanted(let need): want(need, &record, known, hasLock: true, now)
             case .answered(let attempt, let response, let verdict, let jitter):
-                answer(attempt, response, verdict, jitter, &record, now)
-            case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now)
+                answer(attempt, response, verdict, jitter, &record, now, then ?? now)
+            case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
             case .signedOut: Decision(.done)
             }
         stored = record
@@ -228,7 +229,7 @@ extension SessionRules {
 
     private static func answer(
         _ attempt: Attempt, _ response: TokenResponse, _ verdict: Verdict, _ jitter: Double,
-        _ record: inout AuthStateRecord, _ now: Moment
+        _ record: inout AuthStateRecord, _ now: Moment, _ then: Moment
     ) -> Decision {
         switch verdict {
         case .verified where response.token.isExpired(at: response.received):
@@ -237,7 +238,7 @@ extension SessionRules {
             let error = AuthError(
                 .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
                 isTemporary: true)
-            return failure(error, attempt.need, jitter, &record, now)
+            return failure(error, attempt.need, jitter, &record, now, then)
         case .verified(let idToken, let keys):
             record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
             guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
@@ -249,7 +250,7 @@ extension SessionRules {
         case .unverifiable(let error):
             // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
             record.merge(refreshToken: response.refreshToken)
-            return failure(error, attempt.need, jitter, &record, now)
+            return failure(error, attempt.need, jitter, &record, now, then)
         case .refused(let error):
             let reason = "the refreshed ID token is not this session's: \(error.message)"
             var decision = end(reason, error, &record, now)
@@ -259,7 +260,8 @@ extension SessionRules {
     }
 
     private static func fail(
-        _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
+        _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment,
+        _ then: Moment
     ) -> Decision {
         // RFC 6749 §5.2: the one error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
@@ -281,14 +283,15 @@ extension SessionRules {
             error.rotatedRefreshToken = nil
         }
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
-        return failure(error, attempt.need, jitter, &record, now)
+        return failure(error, attempt.need, jitter, &record, now, then)
     }
 
     private static func failure(
-        _ error: AuthError, _ need: Need, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment
+        _ error: AuthError, _ need: Need, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment,
+        _ then: Moment
     ) -> Decision {
         var error = error
-        error.nextAttempt = now.wall + record.fail(error, at: now, jitter: jitter).pause.length.seconds
+        error.nextAttempt = then.wall + record.fail(error, at: then, jitter: jitter).pause.length.seconds
         // Refreshed in good time: what there is is still good.
         if let token = record.token(for: need.parameters), need.putsUpWith(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))

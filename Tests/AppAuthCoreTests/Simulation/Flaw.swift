@@ -37,7 +37,7 @@ extension Simulation {
     /// ``SessionRules/apply(_:to:known:at:)``, as it is or with what the flaw makes of it.
     func decide(
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge, at now: Moment,
-        _ need: SessionRules.Need?
+        then: Moment? = nil, _ need: SessionRules.Need?
     ) -> SessionRules.Decision {
         let before = stored
         var (event, known, later) = (event, known, now)
@@ -56,15 +56,15 @@ extension Simulation {
             event = .asked(need)
         default: break
         }
-        var decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+        var decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         switch (flaw, event, decision.action) {
         case (.ignoresPause, .asked, .fail(let error)) where error.isHeldBack,
             (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
             later = Moment(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
-            decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
-            decision = SessionRules.apply(event, to: &stored, known: known, at: later)
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         default: break
         }
         witness.decides(decision, event, need, known.record.id, at: now)

@@ -49,7 +49,7 @@ extension Simulation {
         witness.signedOut.insert(memory.record.id)
         memory.record = Self.signedOut(memory.record)
         store.release(memory.unsaved?.lock)
-        memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, nil)
+        memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, now, nil)
         let task = Task(.signOut, .usual, need(.usual, memory))
         task.point = .saving
         memory.tasks.append(task)
@@ -114,7 +114,8 @@ extension Simulation {
         }
         guard let pending = memory.unsaved else { return finishStoring(task, .success(nil), memory) }
         (memory.lastTried, task.mine) = (pending, pending)
-        task.point = .commit(.init(event: pending.event, known: pending.known, looks: memory.looks))
+        task.point = .commit(
+            .init(event: pending.event, known: pending.known, then: pending.then, looks: memory.looks))
     }
 
     private func committed(
@@ -193,7 +194,7 @@ extension Simulation {
                 if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
                 return finish(task, decision, process, memory)
             }
-            memory.unsaved = SimulatedProcess.Unsaved(update.event, update.known, task.lock)
+            memory.unsaved = SimulatedProcess.Unsaved(update.event, update.known, now, task.lock)
             if case .fail = decision.action { return finish(task, decision, process, memory) }
             return end(task, .failure(error), in: process, memory)
         }
@@ -253,7 +254,7 @@ extension Simulation {
     }
 
     private func step(_ event: SessionRules.Event, _ task: Task, _ memory: Memory) {
-        task.point = .commit(.init(event: event, known: knowledge(memory), looks: memory.looks))
+        task.point = .commit(.init(event: event, known: knowledge(memory), then: nil, looks: memory.looks))
     }
 
     private func commit(
@@ -262,13 +263,13 @@ extension Simulation {
         let (old, now) = (store.record, now)
         var changed = old
         let need = task.role == .flight ? task.need : nil
-        let decision = decide(update.event, &changed, update.known, at: now, need)
+        let decision = decide(update.event, &changed, update.known, at: now, then: update.then, need)
         var refusal: AuthError?
         do { try store.write(changed, at: clock.time) } catch { refusal = error }
         if old != changed, store.record == changed {
             witness.stores(old, changed, by: update.event, server)
             if changed?.id == update.known.record.id {
-                witness.counts(update.event, decision.action, update.known.record.id, at: now)
+                witness.counts(update.event, decision.action, update.known.record.id, at: update.then ?? now)
             }
             if let changed { note("stored: \(changed.outline)") } else { note("removed from the store") }
         }

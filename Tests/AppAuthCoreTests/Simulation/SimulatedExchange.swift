@@ -57,7 +57,7 @@ extension Simulation {
         task.point = .commit(
             .init(
                 event: .failed(attempt, error, jitter: request.jitter),
-                known: .init(record: memory.record, wasStored: memory.wasStored), looks: memory.looks))
+                known: .init(record: memory.record, wasStored: memory.wasStored), then: nil, looks: memory.looks))
     }
 
     func verdict(_ request: SimulatedRequest) -> SessionRules.Verdict {

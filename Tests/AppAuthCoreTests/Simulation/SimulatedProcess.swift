@@ -29,10 +29,13 @@ final class SimulatedProcess {
     final class Unsaved {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
+        let then: Moment
         let lock: SimulatedStore.Lock?
 
-        init(_ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ lock: SimulatedStore.Lock?) {
-            (self.event, self.known, self.lock) = (event, known, lock)
+        init(
+            _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ then: Moment, _ lock: SimulatedStore.Lock?
+        ) {
+            (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
         }
     }
 
@@ -40,6 +43,7 @@ final class SimulatedProcess {
     struct Update {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
+        let then: Moment?
         let looks: Int
     }
 
