@@ -72,13 +72,7 @@ let package = Package(
                 "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            path: "Samples/SignIn", exclude: ["Linking"], swiftSettings: swift,
-            // It starts again and again, and a sixth sooner with C++'s libraries in it: the folder has a script for the linker.
-            linkerSettings: [
-                .unsafeFlags(
-                    ["-L", "\(Context.packageDirectory)/Samples/SignIn/Linking", "-Xclang-linker", "-static-libgcc"],
-                    .when(configuration: .release))
-            ]),
+            path: "Samples/SignIn", swiftSettings: swift),
         .executableTarget(
             name: "seven-pass",
             dependencies: [

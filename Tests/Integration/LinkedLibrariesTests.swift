@@ -14,13 +14,10 @@ extension Integration {
             }
         }
 
-        /// C++'s take a sixth of the time of a start: thousands of names are bound anew each time.
-        @Test func `the released sign-in brings Swift's libraries with it, and C++'s`() async throws {
+        @Test func `the released sign-in brings Swift's libraries with it`() async throws {
             let needed = try await librariesNeeded(by: Places.program("../release/sign-in"))
             #expect(needed.contains("libc.so.6"))
-            for library in ["swift", "Foundation", "stdc++", "gcc_s"] {
-                #expect(!needed.contains { $0.contains(library) }, "\(needed)")
-            }
+            #expect(!needed.contains { $0.contains("swift") || $0.contains("Foundation") }, "\(needed)")
         }
 
         private func librariesNeeded(by program: URL) async throws -> [String] {
