@@ -77,7 +77,7 @@ package final class DemoServer: Sendable {
     private func firstLine() async throws -> String {
         let output = output
         return try await withCheckedThrowingContinuation { continuation in
-            let thread = try? SystemThread(named: "provider-output") {
+            let thread = try? SystemThread(named: "provider-output", for: .configuration) {
                 var line: [UInt8] = []
                 var byte: UInt8 = 0
                 while read(output, &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }

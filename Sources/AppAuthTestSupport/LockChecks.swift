@@ -26,7 +26,7 @@ extension Check {
                 }
             }
             // Off the pool of tasks, which the store may hold up: that is another promise.
-            try SystemThread(named: "release") { lock.release() }.detach()
+            try SystemThread(named: "release", for: .store) { lock.release() }.detach()
             for waiter in waiters {
                 let got = await within(bench.patience / 4, else: false) { (try? await waiter.value) != nil }
                 try Broken.unless(got, "a waiter does not get it")
@@ -86,7 +86,7 @@ extension Check {
             // A thread of its own watches, and ends it: where no task can run, none can.
             let (results, result) = AsyncStream.makeStream(of: Bool.self)
             let polls = Int(bench.patience / 4 / Duration.milliseconds(5))
-            try SystemThread(named: "watch") {
+            try SystemThread(named: "watch", for: .store) {
                 for _ in 0..<polls where !ran.withLock({ $0 }) { sleepBriefly() }
                 result.yield(ran.withLock { $0 })
                 lock.release()

@@ -2,7 +2,7 @@
 #include "libsecret_shims.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,12 +196,13 @@ static bool is_locked(const struct shims_secrets *s, void *item) {
     return s->g_type_check_instance_is_a(item, s->secret_item_get_type()) && s->secret_item_get_locked(item);
 }
 
-static enum shims_secret_code unlock(
-    struct shims_secret_call *call, const struct shims_secret_place *place, void *object) {
-    if (!place->may_prompt) {
-        snprintf(call->problem, call->capacity, "it is locked");
-        return SHIMS_SECRET_LOCKED;
-    }
+static enum shims_secret_code locked(struct shims_secret_call *call) {
+    snprintf(call->problem, call->capacity, "it is locked");
+    return SHIMS_SECRET_LOCKED;
+}
+
+// Asks the person.
+static enum shims_secret_code unlock(struct shims_secret_call *call, void *object) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
     GList *unlocked = NULL, objects = {object, NULL, NULL};
@@ -213,9 +214,8 @@ static enum shims_secret_code unlock(
     return SHIMS_SECRET_DISMISSED;
 }
 
-// Unlocks the keyring for new entries. NONE if there is none.
-static enum shims_secret_code unlock_default(
-    struct shims_secret_call *call, const struct shims_secret_place *place, bool *was_locked) {
+// The keyring for new entries, unlocked if `asking`. NONE if there is none.
+static enum shims_secret_code find_default(struct shims_secret_call *call, bool asking) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
     void *service = s->secret_service_get_sync(0, NULL, &error);
@@ -224,54 +224,74 @@ static enum shims_secret_code unlock_default(
     s->g_object_unref(service);
     if (error != NULL) return meaning(call, error);
     if (collection == NULL) return SHIMS_SECRET_NONE;
-    *was_locked = s->secret_collection_get_locked(collection);
-    enum shims_secret_code code = *was_locked ? unlock(call, place, collection) : SHIMS_SECRET_OK;
+    enum shims_secret_code code = SHIMS_SECRET_OK;
+    if (s->secret_collection_get_locked(collection)) code = asking ? unlock(call, collection) : locked(call);
     s->g_object_unref(collection);
     return code;
 }
 
-// The newest entry, unlocked.
+// The newest entry, an unlocked one if there is one. NONE if there is none, as far as one can see.
 static enum shims_secret_code find(
     struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
     const struct shims_secrets *s = call->secrets;
     *found = NULL;
-    for (int attempt = 0;; attempt++) {
-        GList *items = NULL;
-        enum shims_secret_code code = search(call, place, &items);
-        if (code != SHIMS_SECRET_OK) return code;
-        void *newest = NULL;
-        for (GList *item = items; item != NULL; item = item->next)
-            if (newest == NULL || (is_locked(s, newest) && !is_locked(s, item->data))
-                || (is_locked(s, newest) == is_locked(s, item->data)
-                    && s->secret_retrievable_get_modified(item->data) > s->secret_retrievable_get_modified(newest)))
-                newest = item->data;
-        bool was_locked = false;
-        if (newest == NULL) {
-            // A keyring that is locked does not tell what it has.
-            code = attempt == 0 ? unlock_default(call, place, &was_locked) : SHIMS_SECRET_NONE;
-            if (code == SHIMS_SECRET_OK && !was_locked) code = SHIMS_SECRET_NONE;
-        } else if (!is_locked(s, newest)) {
-            *found = newest;
-            for (GList *item = items; item != NULL; item = item->next)
-                if (item->data != newest) s->g_object_unref(item->data);
-            s->g_list_free(items);
-            return SHIMS_SECRET_OK;
-        } else if (attempt == 0) {
-            code = unlock(call, place, newest);
-        } else {
-            snprintf(call->problem, call->capacity, "it is locked");
-            code = SHIMS_SECRET_LOCKED;
-        }
-        free_items(s, items);
-        if (code != SHIMS_SECRET_OK) return code;
+    GList *items = NULL;
+    enum shims_secret_code code = search(call, place, &items);
+    if (code != SHIMS_SECRET_OK) return code;
+    void *newest = NULL;
+    for (GList *item = items; item != NULL; item = item->next)
+        if (newest == NULL || (is_locked(s, newest) && !is_locked(s, item->data))
+            || (is_locked(s, newest) == is_locked(s, item->data)
+                && s->secret_retrievable_get_modified(item->data) > s->secret_retrievable_get_modified(newest)))
+            newest = item->data;
+    for (GList *item = items; item != NULL; item = item->next)
+        if (item->data != newest) s->g_object_unref(item->data);
+    s->g_list_free(items);
+    *found = newest;
+    return newest != NULL ? SHIMS_SECRET_OK : SHIMS_SECRET_NONE;
+}
+
+// The newest entry. NONE if there is none, and not if a locked keyring does not tell what it has.
+static enum shims_secret_code find_unlocked(
+    struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
+    enum shims_secret_code code = find(call, place, found);
+    if (code == SHIMS_SECRET_NONE) {
+        enum shims_secret_code keyring = find_default(call, false);
+        return keyring == SHIMS_SECRET_OK ? code : keyring;
     }
+    if (code != SHIMS_SECRET_OK || !is_locked(call->secrets, *found)) return code;
+    call->secrets->g_object_unref(*found);
+    return locked(call);
+}
+
+enum shims_secret_code shims_secret_unlock(
+    struct shims_secret_call *call, const struct shims_secret_place *place) {
+    const struct shims_secrets *s = call->secrets;
+    void *item;
+    enum shims_secret_code code = find(call, place, &item);
+    if (code == SHIMS_SECRET_OK) {
+        if (is_locked(s, item)) code = unlock(call, item);
+        s->g_object_unref(item);
+        return code;
+    }
+    if (code == SHIMS_SECRET_NONE) code = find_default(call, true);
+    if (code != SHIMS_SECRET_NONE) return code;
+    GError *error = NULL;
+    void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
+    if (error != NULL) return meaning(call, error);
+    if (collection != NULL) {
+        s->g_object_unref(collection);
+        return SHIMS_SECRET_OK;
+    }
+    snprintf(call->problem, call->capacity, "there is no keyring yet, and the request to make one was dismissed or could not be shown");
+    return SHIMS_SECRET_DISMISSED;
 }
 
 enum shims_secret_code shims_secret_read(
     struct shims_secret_call *call, const struct shims_secret_place *place, char **secret, size_t *length) {
     const struct shims_secrets *s = call->secrets;
     void *item;
-    enum shims_secret_code code = find(call, place, &item);
+    enum shims_secret_code code = find_unlocked(call, place, &item);
     if (code != SHIMS_SECRET_OK) return code;
     GError *error = NULL;
     void *value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
@@ -294,32 +314,18 @@ void shims_secret_free(char *secret, size_t length) {
     free(secret);
 }
 
-enum shims_secret_code shims_secret_prepare(
-    struct shims_secret_call *call, const struct shims_secret_place *place) {
-    bool was_locked = false;
-    enum shims_secret_code code = unlock_default(call, place, &was_locked);
+enum shims_secret_code shims_secret_prepare(struct shims_secret_call *call) {
+    enum shims_secret_code code = find_default(call, false);
     if (code != SHIMS_SECRET_NONE) return code;
-    if (!place->may_prompt) {
-        snprintf(call->problem, call->capacity, "there is no keyring yet");
-        return SHIMS_SECRET_LOCKED;
-    }
-    const struct shims_secrets *s = call->secrets;
-    GError *error = NULL;
-    void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
-    if (error != NULL) return meaning(call, error);
-    if (collection != NULL) {
-        s->g_object_unref(collection);
-        return SHIMS_SECRET_OK;
-    }
-    snprintf(call->problem, call->capacity, "there is no keyring yet, and the request to make one was dismissed or could not be shown");
-    return SHIMS_SECRET_DISMISSED;
+    snprintf(call->problem, call->capacity, "there is no keyring yet");
+    return SHIMS_SECRET_LOCKED;
 }
 
 enum shims_secret_code shims_secret_write(
     struct shims_secret_call *call, const struct shims_secret_place *place, const char *secret, size_t length) {
     const struct shims_secrets *s = call->secrets;
     void *item;
-    enum shims_secret_code code = find(call, place, &item);
+    enum shims_secret_code code = find_unlocked(call, place, &item);
     if (code == SHIMS_SECRET_OK) {
         // Its secret is changed, whatever keyring it is in: a second entry in another one would be a second session.
         if (s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
@@ -365,10 +371,9 @@ enum shims_secret_code shims_secret_list(
     const struct shims_secrets *s = call->secrets;
     GList *items = NULL;
     enum shims_secret_code code = search(call, place, &items);
-    bool was_locked = false;
     if (code == SHIMS_SECRET_OK && items == NULL) {
         // A keyring that is locked does not tell what it has.
-        code = unlock_default(call, place, &was_locked);
+        code = find_default(call, false);
         return code == SHIMS_SECRET_NONE ? SHIMS_SECRET_OK : code;
     }
     for (GList *item = items; code == SHIMS_SECRET_OK && item != NULL; item = item->next) {

@@ -44,7 +44,7 @@ private enum ProgramOutput {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 do {
-                    try SystemThread(named: "program-output") {
+                    try SystemThread(named: "program-output", for: .browser) {
                         let text = readAll(descriptor)
                         close(descriptor)
                         isCollected.withLock { isCollected in

@@ -26,7 +26,7 @@ final class InputLines: Sendable {
             // Before the thread can end, and before anybody can want that.
             input.takeBytes()
             continuation.onTermination = { _ in lines.stop() }
-            let thread = try? SystemThread(named: "standard-input") {
+            let thread = try? SystemThread(named: "standard-input", for: .redirect) {
                 lines.read { line in
                     do {
                         try judge(line)

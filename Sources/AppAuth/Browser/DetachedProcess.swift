@@ -29,7 +29,7 @@ enum DetachedProcess {
     /// A thread collects the process whenever it ends, so that no zombie stays; nobody waits for that.
     private static func watch(_ process: pid_t, milliseconds: Int32) async -> String? {
         await withCheckedContinuation { continuation in
-            let thread = try? SystemThread(named: "browser-reaper") {
+            let thread = try? SystemThread(named: "browser-reaper", for: .browser) {
                 let hasEnded = shims_wait_briefly(process, milliseconds) == 1
                 if !hasEnded { continuation.resume(returning: nil) }
                 let status = collect(process)

@@ -14,7 +14,7 @@ final class CurlWorker: Sendable {
                 .unavailable, .configuration, "libcurl could not be set up: out of memory", outcome: .notSent)
         }
         mailbox = loop.mailbox
-        try SystemThread(named: "appauth-http") { loop.run() }.detach()
+        try SystemThread(named: "appauth-http", for: .configuration) { loop.run() }.detach()
     }
 
     deinit { mailbox.post { $0.isClosing = true } }

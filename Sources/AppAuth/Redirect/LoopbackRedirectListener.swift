@@ -101,7 +101,7 @@ public final class LoopbackRedirectListener: Sendable {
             self.state = state
             do {
                 thread = Guarded(
-                    try SystemThread(named: "redirect-\(sockets.port)") {
+                    try SystemThread(named: "redirect-\(sockets.port)", for: .redirect) {
                         var loop = ListenerLoop(sockets, state, limits, requiresSameUser: requiresSameUser)
                         loop.run()
                     })

@@ -7,7 +7,9 @@ package struct SystemThread: Sendable {
     private let id: pthread_t
 
     /// Starts a thread that has to be joined once.
-    package init(named name: String, _ body: @escaping @Sendable () -> Void) throws {
+    ///
+    /// - Parameter stage: What it is needed for, for errors: a store's has a code of its own.
+    package init(named name: String, for stage: AuthError.Stage, _ body: @escaping @Sendable () -> Void) throws {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var everySignal = sigset_t()
         var former = sigset_t()
@@ -27,7 +29,9 @@ package struct SystemThread: Sendable {
             }, start.toOpaque())
         guard error == 0 else {
             start.release()
-            throw AuthError(.unavailable, .redirect, "a thread could not be started: \(SystemError.text(error))")
+            throw AuthError(
+                stage == .store ? .store : .unavailable, stage,
+                "a thread could not be started: \(SystemError.text(error))", outcome: .notSent, isTemporary: true)
         }
         self.id = id
     }

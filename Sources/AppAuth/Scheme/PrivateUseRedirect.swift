@@ -81,7 +81,7 @@ public struct PrivateUseRedirect: Sendable, Hashable {
 
     package func install(in folders: DesktopFolders) async throws {
         let registration = SchemeRegistration(uri.scheme, folders)
-        try await onThread(named: "appauth-scheme") {
+        try await onThread(named: "appauth-scheme", for: .redirect) {
             try registration.folder.locked(.entry) { try registration.write(self, isTemporary: false) }
         }
         try await registration.makeDefault()
@@ -95,7 +95,7 @@ public struct PrivateUseRedirect: Sendable, Hashable {
 
     package func uninstall(from folders: DesktopFolders) async throws {
         let registration = SchemeRegistration(uri.scheme, folders)
-        try await onThread(named: "appauth-scheme") {
+        try await onThread(named: "appauth-scheme", for: .redirect) {
             try registration.folder.locked(.entry) { try registration.remove(ifTemporary: false) }
         }
         await registration.updateCache()

@@ -44,11 +44,13 @@ public final class PrivateUseRedirectListener: Sendable {
         let state = try HandOverState(redirect.uri)
         (redirectURI, self.registration, self.state) = (redirect.redirectURI, registration, state)
         do {
-            let socket = try await onThread(named: "appauth-scheme") { try Self.listen(redirect, registration) }
+            let socket = try await onThread(named: "appauth-scheme", for: .redirect) {
+                try Self.listen(redirect, registration)
+            }
             self.socket = socket.path
             do {
                 thread = Guarded(
-                    try SystemThread(named: "redirect-scheme") {
+                    try SystemThread(named: "redirect-scheme", for: .redirect) {
                         var loop = HandOverLoop(socket.descriptor, state, patience: patience)
                         loop.run()
                     })

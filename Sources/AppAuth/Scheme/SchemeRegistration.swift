@@ -45,7 +45,7 @@ package struct SchemeRegistration: Sendable {
     /// Makes the entry the default by xdg-mime, unless it is that.
     func makeDefault() async throws {
         if isOurs(try handlers) { return }
-        let held = try await onThread(named: "appauth-scheme") { try folder.hold(.xdgMIME) }
+        let held = try await onThread(named: "appauth-scheme", for: .redirect) { try folder.hold(.xdgMIME) }
         defer { held.release() }
         if isOurs(try handlers) { return }
         // By env, so that it writes where we read, whatever is set to a relative path.

@@ -3,11 +3,11 @@ internal import JOSE
 
 /// Runs what blocks, a disk or a lock, on a thread of its own, so that no thread is held up that other tasks need.
 func onThread<Value: Sendable>(
-    named name: String, _ work: @escaping @Sendable () throws -> Value
+    named name: String, for stage: AuthError.Stage, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     try await withGuardedContinuation { continuation in
         do {
-            try SystemThread(named: name) { continuation.resume(with: Result { try work() }) }.detach()
+            try SystemThread(named: name, for: stage) { continuation.resume(with: Result { try work() }) }.detach()
         } catch {
             continuation.resume(throwing: error)
         }
@@ -16,14 +16,14 @@ func onThread<Value: Sendable>(
 
 /// The same for a caller that leaves when its task is cancelled. The work goes on; nobody gets its result.
 func onThreadUnlessCancelled<Value: Sendable>(
-    named name: String, _ work: @escaping @Sendable () throws -> Value
+    named name: String, for stage: AuthError.Stage, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     let reply = Reply<Value>()
     return try await withTaskCancellationHandler {
         try await withGuardedContinuation { continuation in
-            guard reply.expect(continuation) else { return continuation.resume(throwing: CancellationError()) }
+            guard reply.expect(continuation) else { return }
             do {
-                try SystemThread(named: name) { reply.give(Result { try work() }) }.detach()
+                try SystemThread(named: name, for: stage) { reply.give(Result { try work() }) }.detach()
             } catch {
                 reply.give(.failure(error))
             }
@@ -36,26 +36,35 @@ func onThreadUnlessCancelled<Value: Sendable>(
 /// A continuation that is resumed by whoever comes first.
 final class Reply<Value: Sendable>: Sendable {
     private enum State {
-        case new, given
+        case new
         case expected(GuardedContinuation<Value>)
+        case given(Result<Value, any Error>)
     }
 
     private let state = Guarded(State.new)
 
-    /// - Returns: Whether a reply may still come; not if the caller has been cancelled already.
+    /// - Returns: Whether a reply is still to come; not if the caller has been cancelled already.
     func expect(_ continuation: GuardedContinuation<Value>) -> Bool {
-        state.withLock { state in
-            guard case .new = state else { return false }
+        let given = state.withLock { state -> Result<Value, any Error>? in
+            if case .given(let result) = state { return result }
             state = .expected(continuation)
-            return true
+            return nil
         }
+        if let given { continuation.resume(with: given) }
+        return given == nil
     }
 
     func give(_ result: Result<Value, any Error>) {
         let continuation = state.withLock { state -> GuardedContinuation<Value>? in
-            defer { state = .given }
-            guard case .expected(let continuation) = state else { return nil }
-            return continuation
+            switch state {
+            case .new:
+                state = .given(result)
+                return nil
+            case .expected(let continuation):
+                state = .given(result)
+                return continuation
+            case .given: return nil
+            }
         }
         continuation?.resume(with: result)
     }

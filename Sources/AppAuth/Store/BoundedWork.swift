@@ -1,32 +1,47 @@
 internal import AppAuthCore
 internal import JOSE
 
-/// Runs what a person may hold up on a thread of its own, and leaves it there when the time is over or the caller's task
+/// Runs what a service may hold up on a thread of its own, and leaves it there when the time is over or the caller's task
 /// is cancelled. From its ``Commitment`` on, the work can no longer be left: it is about to change something, and whoever
 /// is told that it failed may rely on that.
 ///
 /// - Parameter expiry: What the caller gets when the time is over.
 func onThread<Value: Sendable>(
-    named name: String, within limit: Duration, expiry: AuthError,
+    named name: String, for stage: AuthError.Stage, within limit: Duration, expiry: AuthError,
     _ work: @escaping @Sendable (Commitment) throws -> Value
 ) async throws -> Value {
-    let (reply, commitment) = (Reply<Value>(), Commitment())
+    let commitment = Commitment()
+    return try await reply(within: limit, expiry: expiry, mayLeave: { commitment.abandon() }) { reply in
+        do {
+            try SystemThread(named: name, for: stage) { reply.give(Result { try work(commitment) }) }.detach()
+        } catch {
+            reply.give(.failure(error))
+        }
+    }
+}
+
+/// Waits for a reply, but no longer than the limit, and only until the caller's task is cancelled.
+///
+/// - Parameters:
+///   - mayLeave: Whether the caller may still go without it.
+///   - request: Sees to it that the reply is given.
+func reply<Value: Sendable>(
+    within limit: Duration, expiry: AuthError, mayLeave: @escaping @Sendable () -> Bool = { true },
+    _ request: (Reply<Value>) -> Void
+) async throws -> Value {
+    let reply = Reply<Value>()
     let clock = Task {
         try await Task.sleep(for: limit)
-        if commitment.abandon() { reply.give(.failure(expiry)) }
+        if mayLeave() { reply.give(.failure(expiry)) }
     }
     defer { clock.cancel() }
     return try await withTaskCancellationHandler {
         try await withGuardedContinuation { continuation in
-            guard reply.expect(continuation) else { return continuation.resume(throwing: CancellationError()) }
-            do {
-                try SystemThread(named: name) { reply.give(Result { try work(commitment) }) }.detach()
-            } catch {
-                reply.give(.failure(error))
-            }
+            guard reply.expect(continuation) else { return }
+            request(reply)
         }
     } onCancel: {
-        if commitment.abandon() { reply.give(.failure(CancellationError())) }
+        if mayLeave() { reply.give(.failure(CancellationError())) }
     }
 }
 
@@ -45,9 +60,6 @@ final class Commitment: Sendable {
             state = .made
         }
     }
-
-    /// Whether the caller waits for the end, however long it takes.
-    var isMade: Bool { state.withLock { $0 == .made } }
 
     /// - Returns: Whether the work is left alone.
     fileprivate func abandon() -> Bool {

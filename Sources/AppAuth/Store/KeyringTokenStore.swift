@@ -6,6 +6,7 @@ internal import JOSE
 /// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
 /// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
 /// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
+/// A process asks one at a time: who needs the keyring while it is open waits for its answer too.
 ///
 /// The lock that keeps two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`, whatever
 /// `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` say. Programs of one session bus that have different homes, for example one from
@@ -26,7 +27,8 @@ public struct KeyringTokenStore: TokenStore {
     public let account: String
     /// What the person sees in the list of passwords, for example in Seahorse.
     public let label: String
-    /// Whether the person may be asked to unlock the keyring. False for what runs while nobody looks.
+    /// Whether the person may be asked to unlock the keyring. False for what runs while nobody looks. Nobody is asked
+    /// either by ``TokenStoreCall/isUnattended`` calls.
     public var mayPrompt = true
     /// How long a call waits for the person, and for others who wait for the person.
     public var promptTimeout = Duration.seconds(30)
@@ -52,53 +54,40 @@ public struct KeyringTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public static func stored(application: String) async throws -> [KeyringTokenStore] {
         let all = KeyringTokenStore(application: application, account: "", label: "")
-        return try await all.ask(all.entry(account: nil)) { service, _ in
+        return try await all.reach(all.entry(account: nil), within: all.promptTimeout) { service, _ in
             try service.list().map { KeyringTokenStore(application: application, account: $0.account, label: $0.label) }
         }
     }
 
     /// Reads the session; nil if the keyring is open and has none.
     public func load() async throws -> AuthStateRecord? {
-        try await ask(entry(account: account)) { service, _ in try decode(service.read(asking: mayPrompt)) }
+        try await open(entry(account: account)) { service, _ in try decode(service.read()) }
     }
 
     /// Changes the session, under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await ask(entry(account: account)) { service, commitment in
-            do { return try self.change(service, commitment, change) } catch let error as AuthError
-                where error.storeProblem == .locked && mayPrompt && !commitment.isMade
-            {
-                // The person is asked while nobody is kept waiting by the lock; and not if it was locked only after the
-                // commitment, since no limit would end that wait.
-                if try service.read(asking: true) == nil { try service.prepare(asking: true) }
-                return try self.change(service, commitment, change)
+        try await open(entry(account: account)) { service, commitment in
+            let lock = try lock
+            try Folder(of: lock.path, place: place).make()
+            let held = try lock.hold(.session)
+            defer { held.release() }
+            let old = try decode(service.read())
+            var record = old
+            let result = try change(&record)
+            guard record != old else { return result }
+            if let record {
+                let bytes = try record.encoded()
+                if old == nil { try service.prepare() }
+                try commitment.make()
+                try service.write(bytes)
+            } else {
+                try commitment.make()
+                try service.remove()
             }
+            return result
         }
-    }
-
-    private func change<Result>(
-        _ service: SecretService, _ commitment: Commitment, _ change: (inout AuthStateRecord?) throws -> Result
-    ) throws -> Result {
-        let lock = try lock
-        try Folder(of: lock.path, place: place).make()
-        let held = try lock.hold(.session)
-        defer { held.release() }
-        let old = try decode(service.read(asking: false))
-        var record = old
-        let result = try change(&record)
-        guard record != old else { return result }
-        if let record {
-            let bytes = try record.encoded()
-            if old == nil { try service.prepare(asking: false) }
-            try commitment.make()
-            try service.write(bytes)
-        } else {
-            try commitment.make()
-            try service.remove()
-        }
-        return result
     }
 
     /// Waits for whoever refreshes, in this process or another.
@@ -117,8 +106,8 @@ public struct KeyringTokenStore: TokenStore {
             application: "swift-appauth trial", account: application, label: "\(application) tries out the keyring",
             place: place)
         let isThere = try await load() != nil
-        try await ask(trial) { service, commitment in
-            if try service.read(asking: mayPrompt) == nil { try service.prepare(asking: mayPrompt) }
+        try await open(trial) { service, commitment in
+            if try service.read() == nil { try service.prepare() }
             try commitment.make()
             try service.write(Array("trial".utf8))
             try service.remove()
@@ -135,14 +124,35 @@ public struct KeyringTokenStore: TokenStore {
             application: application, account: account, label: label, place: place)
     }
 
-    private func ask<Value: Sendable>(
+    /// Uses the keyring; if it is locked, once more when the person has unlocked it, who is asked while nobody is kept
+    /// waiting by a lock.
+    private func open<Value: Sendable>(
         _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
-        let expiry = AuthError.store(
-            place, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)", isTemporary: true)
-        return try await onThread(named: "appauth-keyring", within: promptTimeout, expiry: expiry) { [library] in
+        let end = ContinuousClock.now + promptTimeout
+        do { return try await reach(entry, within: promptTimeout, work) } catch let error as AuthError
+            where error.storeProblem == .locked && mayPrompt && !TokenStoreCall.isUnattended
+        {
+            try await UnlockQuestion.current.answer(within: end - .now, expiry: unanswered) { [library] in
+                try SecretService(entry, library: library).unlock()
+            }
+            return try await reach(entry, within: end - .now, work)
+        }
+    }
+
+    /// Uses the keyring as it is.
+    private func reach<Value: Sendable>(
+        _ entry: SecretService.Entry, within limit: Duration,
+        _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
+    ) async throws -> Value {
+        try await onThread(named: "appauth-keyring", for: .store, within: limit, expiry: unanswered) { [library] in
             try work(SecretService(entry, library: library), $0)
         }
+    }
+
+    private var unanswered: AuthError {
+        .store(
+            place, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)", isTemporary: true)
     }
 
     /// One file for the session in the home folder, and not where `XDG_STATE_HOME` or `XDG_RUNTIME_DIR` point, since

@@ -38,37 +38,38 @@ final class SecretService {
         problem.deallocate()
     }
 
+    /// Asks the person to unlock the entry, or the keyring that it will be in, for as long as that takes. All else here
+    /// asks nobody anything.
+    func unlock() throws { try check(withPlace { shims_secret_unlock(call, &$0) }) }
+
     /// The secret; nil if there is no entry.
-    ///
-    /// - Parameter asking: Whether the person may be asked to unlock it, for as long as that takes.
-    func read(asking: Bool) throws -> [UInt8]? {
+    func read() throws -> [UInt8]? {
         var secret: UnsafeMutablePointer<CChar>?
         var count = 0
-        let code = withPlace(asking) { shims_secret_read(call, &$0, &secret, &count) }
+        let code = withPlace { shims_secret_read(call, &$0, &secret, &count) }
         defer { shims_secret_free(secret, count) }
         if code == SHIMS_SECRET_NONE { return nil }
         try check(code)
         return Array(UnsafeRawBufferPointer(start: secret, count: count))
     }
 
-    /// After this, nobody has to be asked any more when an entry is written that there is not yet. Comes after
-    /// ``read(asking:)``.
-    func prepare(asking: Bool) throws { try check(withPlace(asking) { shims_secret_prepare(call, &$0) }) }
+    /// Sees whether an entry can be written that there is not yet.
+    func prepare() throws { try check(shims_secret_prepare(call)) }
 
-    /// Writes the secret, which holds no zero byte. Asks nobody anything; the bus limits it to 25 s.
+    /// Writes the secret, which holds no zero byte. The bus limits it to 25 s.
     func write(_ secret: [UInt8]) throws {
         let text = (secret + [0]).map(CChar.init(bitPattern:))
-        try check(withPlace(false) { shims_secret_write(call, &$0, text, secret.count) })
+        try check(withPlace { shims_secret_write(call, &$0, text, secret.count) })
     }
 
-    /// Asks nobody anything.
-    func remove() throws { try check(withPlace(false) { shims_secret_remove(call, &$0) }) }
+    /// Removes it, wherever it is.
+    func remove() throws { try check(withPlace { shims_secret_remove(call, &$0) }) }
 
-    /// The accounts that have an entry, with their labels. Asks nobody anything.
+    /// The accounts that have an entry, with their labels.
     func list() throws -> [(account: String, label: String)] {
         final class Found { var entries: [(String, String)] = [] }
         let found = Found()
-        let code = withPlace(false) { place in
+        let code = withPlace { place in
             shims_secret_list(call, &place, Unmanaged.passUnretained(found).toOpaque()) { context, account, label in
                 guard let context else { return }
                 Unmanaged<Found>.fromOpaque(context).takeUnretainedValue().entries
@@ -79,17 +80,15 @@ final class SecretService {
         return found.entries
     }
 
-    private func withPlace<Result>(_ asking: Bool, _ body: (inout shims_secret_place) -> Result) -> Result {
+    private func withPlace<Result>(_ body: (inout shims_secret_place) -> Result) -> Result {
         entry.application.withCString { application in
             entry.label.withCString { label in
                 guard let account = entry.account else {
-                    var place = shims_secret_place(
-                        application: application, account: nil, label: label, may_prompt: asking)
+                    var place = shims_secret_place(application: application, account: nil, label: label)
                     return body(&place)
                 }
                 return account.withCString { account in
-                    var place = shims_secret_place(
-                        application: application, account: account, label: label, may_prompt: asking)
+                    var place = shims_secret_place(application: application, account: account, label: label)
                     return body(&place)
                 }
             }

@@ -243,7 +243,7 @@ extension AuthState {
             var pause = 1.0
             while unsaved != nil {
                 try await environment.sleep(.seconds(pause))
-                try? await storeUnsaved()
+                try? await TokenStoreCall.$isUnattended.withValue(true) { try await storeUnsaved() }
                 pause = min(60, pause * 2)
             }
         }

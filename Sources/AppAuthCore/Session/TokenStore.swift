@@ -30,6 +30,13 @@ public protocol TokenStore: Sendable {
     func refreshLock() async throws -> RefreshLock
 }
 
+/// What a store can know of the call that it serves.
+public enum TokenStoreCall {
+    /// Whether nobody waits for it: ``AuthState`` tries by itself to store what the store has refused before. A store that
+    /// could ask the person something, to unlock a keyring for example, asks nothing then: it would be asked every minute.
+    @TaskLocal public static var isUnattended = false
+}
+
 /// The right to present the refresh token of a stored session, held until it is released or nobody has it any more.
 public final class RefreshLock: Sendable {
     private let flag = Once()

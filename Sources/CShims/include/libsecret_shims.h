@@ -1,12 +1,11 @@
 // The Secret Service (GNOME Keyring, KWallet, KeePassXC) by way of libsecret, opened when it is first needed.
 //
-// Entries have one schema and two attributes, application and account. All calls block; what a person is asked meanwhile
-// takes as long as the person does. libsecret could take such a question back, but GNOME Keyring 42 (Debian 12) fails an
-// assertion then and ends, with all that it has unlocked: so it never is.
+// Entries have one schema and two attributes, application and account. All calls block. One of them asks the person, and
+// takes as long as the person does: shims_secret_unlock. libsecret could take such a question back, but GNOME Keyring 42
+// (Debian 12) fails an assertion then and ends, with all that it has unlocked: so it never is.
 #ifndef LIBSECRET_SHIMS_H
 #define LIBSECRET_SHIMS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum shims_secret_code {
@@ -14,7 +13,7 @@ enum shims_secret_code {
     SHIMS_SECRET_NONE,        // there is no such entry
     SHIMS_SECRET_NO_BUS,      // there is no session bus
     SHIMS_SECRET_NO_SERVICE,  // nobody on the bus keeps secrets
-    SHIMS_SECRET_LOCKED,      // the entry or its keyring is locked, and nobody was to be asked, or could be
+    SHIMS_SECRET_LOCKED,      // the entry or its keyring is locked, or there is no keyring yet
     SHIMS_SECRET_DISMISSED,   // a person was asked to unlock it, and did not
     SHIMS_SECRET_DENIED,      // the bus or the service does not let us
     SHIMS_SECRET_FAILED,      // anything else
@@ -37,8 +36,6 @@ struct shims_secret_place {
     const char *_Nullable account;
     // What a person sees in a list of passwords.
     const char *_Nonnull label;
-    // Whether a person may be asked to unlock it.
-    bool may_prompt;
 };
 
 // `problem` receives what libsecret says when a call fails.
@@ -46,19 +43,23 @@ struct shims_secret_call *_Nullable shims_secret_call_new(
     const struct shims_secrets *_Nonnull secrets, char *_Nonnull problem, size_t capacity);
 void shims_secret_call_free(struct shims_secret_call *_Nonnull call);
 
-// Reads an entry, unlocked if need be. What it gives is to be freed. Where several keyrings have one, the newest counts.
+// Asks the person to unlock the entry; if there is none, the keyring that a new one goes to; and to make one if there is
+// none either. Asks nothing if nothing is locked.
+enum shims_secret_code shims_secret_unlock(
+    struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
+
+// Reads an entry. What it gives is to be freed. Where several keyrings have one, the newest counts.
 enum shims_secret_code shims_secret_read(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     char *_Nullable *_Nonnull secret, size_t *_Nonnull length);
 // Wipes and frees.
 void shims_secret_free(char *_Nullable secret, size_t length);
 
-// Sees to it that a new entry can be written without anybody being asked any more. Comes after shims_secret_read.
-enum shims_secret_code shims_secret_prepare(
-    struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
+// Whether a new entry could be written: OK, or LOCKED.
+enum shims_secret_code shims_secret_prepare(struct shims_secret_call *_Nonnull call);
 
-// Writes an entry in place of the one that is there, or a new one. Comes after shims_secret_prepare if
-// there is none.
+// Writes an entry in place of the one that is there, or a new one. Comes after shims_secret_prepare if there is none:
+// libsecret would ask the person to make a keyring.
 enum shims_secret_code shims_secret_write(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     const char *_Nonnull secret, size_t length);
@@ -67,7 +68,7 @@ enum shims_secret_code shims_secret_write(
 enum shims_secret_code shims_secret_remove(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
 
-// Tells the account and label of each entry, locked or not; asks nobody anything.
+// Tells the account and label of each entry, locked or not.
 enum shims_secret_code shims_secret_list(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place, void *_Nullable context,
     void (*_Nonnull found)(void *_Nullable context, const char *_Nonnull account, const char *_Nonnull label));

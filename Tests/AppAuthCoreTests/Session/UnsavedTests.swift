@@ -40,6 +40,21 @@ struct UnsavedTests {
             while await state.hasUnsavedTokens { await Task.yield() }
             let stored = try #require(await store.record)
             #expect(await stored == state.record && stored.refreshToken != before.refreshToken)
+            #expect(await store.unattended == 1)
+        }
+    }
+
+    @Test func `a store may ask the person where a caller waits for them, and not where nobody does`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            #expect(await store.unattended == 0)
+            ticks.tick()
+            while await store.unattended == 0 { await Task.yield() }
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            await store.refuse(with: nil)
+            _ = try await state.freshAccessToken()
+            #expect(await store.unattended == 1)
         }
     }
 

@@ -7,6 +7,8 @@ actor TestStore: TokenStore {
     private(set) var record: AuthStateRecord?
     private(set) var saves = 0
     private(set) var deletions = 0
+    /// How many of the changes that were asked for had nobody who waits for them.
+    private(set) var unattended = 0
     private var refusal: (any Error)?
     /// How many saves still pass before the store refuses, or parks.
     private var passing = 0
@@ -56,6 +58,7 @@ actor TestStore: TokenStore {
     func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
+        if TokenStoreCall.isUnattended { unattended += 1 }
         let turn = try await changing.wait()
         defer { turn.release() }
         if let refusal, passing == 0 { throw refusal }

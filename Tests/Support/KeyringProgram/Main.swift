@@ -1,6 +1,7 @@
 import AppAuth
 import AppAuthCore
 import AppAuthTestSupport
+import Foundation
 import Glibc
 import JOSE
 
@@ -9,12 +10,15 @@ import JOSE
 ///     keyring-program conformance
 ///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
 ///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
+///     keyring-program crowd COUNT                            (loads at once and then again, and counts the questions)
+///     keyring-program without-threads FILE                   (changes the file where no thread can be started)
 ///     keyring-program record                                 (the session as it is stored)
 ///     keyring-program expire                                 (takes the rest of its life from the access token)
 ///     keyring-program choose FILE
 ///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
 ///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
+/// With `--unattended` as a call that nobody waits for.
 /// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
 /// Prints one JSON object.
 @main
@@ -30,16 +34,23 @@ enum Main {
         var store = KeyringTokenStore(
             application: option("--application") ?? "keyring-program", account: option("--account") ?? "Zoë",
             label: option("--label") ?? "A test's sign-in")
-        if let index = arguments.firstIndex(of: "--no-prompt") {
-            store.mayPrompt = false
+        func flag(_ name: String) -> Bool {
+            guard let index = arguments.firstIndex(of: name) else { return false }
             arguments.remove(at: index)
+            return true
         }
+        if flag("--no-prompt") { store.mayPrompt = false }
+        let isUnattended = flag("--unattended")
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
         if let changes = option("--die-after").flatMap(Int.init) { lifetime = changes }
         let start = ContinuousClock.now
         var result: JSON.Object
-        do { result = try await run(arguments, store, lifetime) } catch let error as AuthError {
+        do {
+            result = try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
+                try await run(arguments, store, lifetime)
+            }
+        } catch let error as AuthError {
             result = [
                 "code": .string(error.code.rawValue), "message": .string(error.message),
                 "temporary": .bool(error.isTemporary),
@@ -84,6 +95,28 @@ enum Main {
                 "place": .string(choice.store.place), "keyring": .bool(choice.isKeyring),
                 "problem": choice.refusal?.storeProblem.map { .string($0.rawValue) } ?? .null,
             ]
+        case "crowd":
+            var problems: Set<String> = []
+            for count in [Int(arguments[1]) ?? 0, 1, 1] {
+                problems.formUnion(
+                    await withTaskGroup { group in
+                        for _ in 0..<count { group.addTask { await Self.problem { _ = try await store.load() } } }
+                        return await group.reduce(into: Set()) { $0.insert($1) }
+                    })
+            }
+            return [
+                "problems": .array(problems.sorted().map(JSON.string)),
+                "questions": .number(.init(try openQuestions())),
+            ]
+        case "without-threads":
+            let file = FileTokenStore(path: arguments[1])
+            // In a task that has its thread already.
+            try await Task.detached {
+                let former = takeThreads()
+                defer { limitMemory(to: former) }
+                try await file.update { _ in }
+            }.value
+            return [:]
         case "record":
             let record = try await store.load()
             return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
@@ -102,6 +135,40 @@ enum Main {
         let record = try await store.load()
         return ["session": record.map { .string($0.client.id) } ?? .null]
     }
+
+    private static func problem(_ call: () async throws -> Void) async -> String {
+        do { try await call() } catch { return (error as? AuthError)?.storeProblem?.rawValue ?? "\(error)" }
+        return "none"
+    }
+
+    /// The threads that wait for the person.
+    private static func openQuestions() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { id in
+            FileManager.default.contents(atPath: "/proc/self/task/\(id)/comm") == Data("appauth-unlock\n".utf8)
+        }
+    }
+
+    /// From now on no thread can be started: there is no room for its stack.
+    ///
+    /// - Returns: The limit that there was.
+    private static func takeThreads() -> rlim_t {
+        var limit = rlimit()
+        getrlimit(addressSpace, &limit)
+        let pages = FileManager.default.contents(atPath: "/proc/self/statm").flatMap {
+            UInt(String(decoding: $0, as: UTF8.self).prefix { $0 != " " })
+        }
+        limitMemory(to: rlim_t((pages ?? 0) * UInt(getpagesize()) + 4 << 20))
+        return limit.rlim_cur
+    }
+
+    private static func limitMemory(to size: rlim_t) {
+        var limit = rlimit()
+        getrlimit(addressSpace, &limit)
+        limit.rlim_cur = size
+        setrlimit(addressSpace, &limit)
+    }
+
+    private static let addressSpace = __rlimit_resource_t(RLIMIT_AS.rawValue)
 
     /// The same, with an access token whose time is over.
     private static func expired(_ record: AuthStateRecord) throws -> AuthStateRecord {

@@ -8,7 +8,7 @@ internal import Glibc
 @main
 enum Main {
     static func main() async throws {
-        let lifeline = try SystemThread(named: "lifeline") {
+        let lifeline = try SystemThread(named: "lifeline", for: .redirect) {
             var byte: UInt8 = 0
             while read(STDIN_FILENO, &byte, 1) > 0 {}
             exit(1)

@@ -1,0 +1,89 @@
+import AppAuthCore
+import Foundation
+import Testing
+
+@testable import AppAuth
+
+/// What a process does while it waits for a person.
+@Suite(.timeLimit(.minutes(1)))
+struct UnlockQuestionTests {
+    private struct No: Error {}
+
+    /// A question that stays open until the test answers it, and counts how often it is asked.
+    private final class Person: Sendable {
+        private let (answered, count) = (DispatchSemaphore(value: 0), Counter())
+        let asked: AsyncStream<Void>
+        private let ask: AsyncStream<Void>.Continuation
+
+        init() { (asked, ask) = AsyncStream.makeStream() }
+
+        var questions: Int { count.value }
+
+        func answer() { answered.signal() }
+
+        func question(_ error: (any Error)? = nil) -> @Sendable () throws -> Void {
+            { [self] in
+                count.add()
+                ask.yield()
+                answered.wait()
+                if let error { throw error }
+            }
+        }
+    }
+
+    private final class Counter: @unchecked Sendable {
+        private let lock = NSLock()
+        private var count = 0
+
+        var value: Int { lock.withLock { count } }
+        func add() { lock.withLock { count += 1 } }
+    }
+
+    private let expiry = AuthError(.store, .store, "nobody answers", isTemporary: true)
+
+    @Test(arguments: [true, false])
+    func `one question is open at a time, and its answer is everybody's`(isYes: Bool) async throws {
+        let (question, person) = (UnlockQuestion(), Person())
+        let ask = person.question(isYes ? nil : No())
+        let answers = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    do { try await question.answer(within: .seconds(50), expiry: expiry, ask) } catch is No {
+                        return false
+                    }
+                    return true
+                }
+            }
+            while question.waitingCount < 50 { await Task.yield() }
+            person.answer()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(answers == Array(repeating: isYes, count: 50))
+        #expect(person.questions == 1 && question.waitingCount == 0)
+        // It is over: who comes now asks anew.
+        person.answer()
+        _ = try? await question.answer(within: .seconds(50), expiry: expiry, ask)
+        #expect(person.questions == 2)
+    }
+
+    @Test func `who has waited for too long, or is cancelled, leaves, and the question stays`() async throws {
+        let (question, person) = (UnlockQuestion(), Person())
+        for _ in 0..<3 {
+            await #expect(throws: expiry) {
+                try await question.answer(within: .milliseconds(1), expiry: expiry, person.question())
+            }
+        }
+        let patient = Task { try await question.answer(within: .seconds(50), expiry: expiry, person.question()) }
+        while question.waitingCount < 1 { await Task.yield() }
+        let impatient = Task { try await question.answer(within: .seconds(50), expiry: expiry, person.question()) }
+        while question.waitingCount < 2 { await Task.yield() }
+        impatient.cancel()
+        await #expect(throws: CancellationError.self) { try await impatient.value }
+        #expect(question.waitingCount == 1)
+        for await _ in person.asked { break }
+        #expect(person.questions == 1)
+        person.answer()
+        try await patient.value
+        #expect(person.questions == 1)
+    }
+}
