@@ -38,6 +38,8 @@ enum Step {
     case fullDisk(Int)
     /// The store writes, and nobody hears of it.
     case muteStore(Int)
+    /// The store can neither be read nor written.
+    case shutStore(Int)
     /// An administrator ends the session at the server.
     case revoke
 }
@@ -117,7 +119,7 @@ struct ScheduleGenerator {
         let errors = [0, hour, -hour, 26 * hour, -26 * hour, year, -year]
         let error = errors.randomElement(using: &random) ?? 0
         let time = Int.random(in: 100...(20 * minute), using: &random)
-        switch Int.random(in: 0..<25, using: &random) {
+        switch Int.random(in: 0..<26, using: &random) {
         case 0..<5: return .wire(SimulatedWire.Fault.allCases.randomElement(using: &random) ?? .cut)
         case 5..<9: return .trouble(SimulatedServer.Trouble.allCases.randomElement(using: &random) ?? .htmlPage, time)
         case 9..<13: return .kill(anyone)
@@ -131,6 +133,7 @@ struct ScheduleGenerator {
         case 21: return .signIn(anyone, always: true)
         case 22: return .revoke
         case 23: return .muteStore(time)
+        case 24: return .shutStore(time)
         default: return .wait(Int.random(in: 1000...(2 * minute), using: &random))
         }
     }

@@ -9,7 +9,7 @@ extension Simulation {
     /// `AuthState.freshAccessToken`, up to its first suspension.
     @discardableResult
     func call(_ kind: CallKind, in process: SimulatedProcess) -> Task? {
-        if process.memory == nil, let record = store.record { process.memory = Memory(record: record) }
+        restore(process)
         guard let memory = process.memory else { return nil }
         let task = Task(.call, kind, need(kind, memory))
         witness.tally.calls += 1
@@ -27,6 +27,13 @@ extension Simulation {
         return task
     }
 
+    /// `AuthState.init(restoring:)`
+    private func restore(_ process: SimulatedProcess) {
+        if process.memory == nil, let record = read() { process.memory = Memory(record: record) }
+    }
+
+    private func read() -> AuthStateRecord? { (try? store.read(at: clock.time)) ?? nil }
+
     private func need(_ kind: CallKind, _ memory: Memory) -> SessionRules.Need {
         var need = SessionRules.Need(began: now)
         need.parameters = kind.parameters
@@ -38,11 +45,11 @@ extension Simulation {
 
     /// `AuthState.forget`, after `AuthState.revokeTokens`.
     func signOut(_ process: SimulatedProcess, _ revoking: Bool) {
-        if process.memory == nil, let record = store.record { process.memory = Memory(record: record) }
+        restore(process)
         guard let memory = process.memory else { return }
         note("process \(process.number) signs out")
         if revoking {
-            if let stored = store.record { adopt(stored, memory) }
+            if memory.unsaved == nil, let stored = read() { adopt(stored, memory) }
             if let token = memory.record.refreshToken { server.revoke(token.reveal()) }
         }
         let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
@@ -69,7 +76,7 @@ extension Simulation {
     /// From one `await` to the next.
     func go(_ task: Task, in process: SimulatedProcess, _ memory: Memory) {
         switch task.point {
-        case .begin: begin(task, memory)
+        case .begin: begin(task, process, memory)
         case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
         case .loaded(var stored, _):
             let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
@@ -107,9 +114,11 @@ extension Simulation {
 
     // MARK: - AuthState.refresh
 
-    private func begin(_ task: Task, _ memory: Memory) {
+    private func begin(_ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
         guard task.role == .storing else {
-            task.point = .loaded(store.record, looks: memory.looks)
+            do { task.point = .loaded(try store.read(at: clock.time), looks: memory.looks) } catch {
+                putUp(with: error, task, process, memory)
+            }
             return
         }
         guard let pending = memory.unsaved else { return finishStoring(task, .success(nil), memory) }
@@ -123,17 +132,14 @@ extension Simulation {
         _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
         if case .success((_, let stored)) = result {
-            let latest = update.looks == memory.looks ? stored : store.record
+            let latest = update.looks == memory.looks ? stored : read()
             if let latest { adopt(latest, memory) }
         }
         if task.role == .storing { return stored(result, task, memory) }
         guard case .success((var decision, _)) = result else {
             guard case .failure(let error) = result else { return }
             guard case .wanted = update.event else { return keep(update, error, task, process, memory) }
-            guard memory.unsaved == nil, let token = memory.record.token(for: task.need.parameters),
-                task.need.putsUpWith(token, at: now)
-            else { return end(task, .failure(error), in: process, memory) }
-            return end(task, .success(token), in: process, memory)
+            return putUp(with: error, task, process, memory)
         }
         if Self.isVoid(decision, memory) {
             if case .answered(_, let response, _, _) = update.event { decision.orphan = response }
@@ -145,6 +151,14 @@ extension Simulation {
         case .lookAgain: step(.wanted(task.need), task, memory)
         default: finish(task, decision, process, memory)
         }
+    }
+
+    /// The end of `AuthState.refresh` where the store has refused before anything was sent.
+    private func putUp(with error: AuthError, _ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
+        guard memory.unsaved == nil, !memory.isGone, let token = memory.record.token(for: task.need.parameters),
+            task.need.putsUpWith(token, at: now)
+        else { return end(task, .failure(error), in: process, memory) }
+        end(task, .success(token), in: process, memory)
     }
 
     /// `AuthState.unlessSignedOut`; here every session was stored.
@@ -260,7 +274,8 @@ extension Simulation {
     private func commit(
         _ update: SimulatedProcess.Update, _ task: Task, _ memory: Memory
     ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
-        let (old, now) = (store.record, now)
+        let (old, now): (AuthStateRecord?, Moment)
+        do { (old, now) = (try store.read(at: clock.time), self.now) } catch { return .failure(error) }
         var changed = old
         let need = task.role == .flight ? task.need : nil
         let decision = decide(update.event, &changed, update.known, at: now, then: update.then, need)

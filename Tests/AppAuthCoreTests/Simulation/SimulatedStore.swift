@@ -1,6 +1,6 @@
 import AppAuthCore
 
-/// A place for one session that all processes share: changed in one step, with one lock, and at times full.
+/// A place for one session that all processes share: changed in one step, with one lock, and at times full or shut.
 final class SimulatedStore {
     final class Lock {
         let process: Int
@@ -12,6 +12,12 @@ final class SimulatedStore {
     var isFullUntil = 0
     /// Until then it writes, and the word that it has is lost: a folder that cannot be synced, a keyring that answers late.
     var isMuteUntil = 0
+    /// Until then it can neither be read nor written: a keyring that is locked.
+    var isShutUntil = 0
+
+    var troubledUntil: Int { max(isFullUntil, isMuteUntil, isShutUntil) }
+
+    func beWell() { (isFullUntil, isMuteUntil, isShutUntil) = (0, 0, 0) }
 
     func lock(for process: Int) -> Lock {
         let lock = Lock(process: process)
@@ -23,6 +29,13 @@ final class SimulatedStore {
 
     /// The kernel takes back what a dead process had.
     func processDied(_ process: Int) { if holder?.process == process { holder = nil } }
+
+    func read(at now: Int) throws(AuthError) -> AuthStateRecord? {
+        guard now >= isShutUntil else {
+            throw AuthError(.store, .store, "the keyring is locked", outcome: .notSent, isTemporary: true)
+        }
+        return record
+    }
 
     /// Writes what is different; when the disk is full nothing changes, and when it throws that is not sure.
     func write(_ changed: AuthStateRecord?, at now: Int) throws(AuthError) {

@@ -80,6 +80,9 @@ final class Simulation {
         case .muteStore(let time):
             note("the store's word is lost for \(time / 1000) s")
             store.isMuteUntil = clock.time + time
+        case .shutStore(let time):
+            note("the store is shut for \(time / 1000) s")
+            store.isShutUntil = clock.time + time
         case .revoke:
             note("an administrator revokes the grant")
             if let token = store.record?.refreshToken { server.revoke(token.reveal()) }
@@ -116,7 +119,7 @@ final class Simulation {
     }
 
     private func signIn(_ process: SimulatedProcess) {
-        guard clock.time >= max(store.isFullUntil, store.isMuteUntil) else { return }
+        guard clock.time >= store.troubledUntil else { return }
         let (grant, access) = server.signIn()
         let token = AccessToken(
             value: Secret(access), received: clock.moment, lifetime: .seconds(setting.manner.lifetime))
@@ -171,7 +174,7 @@ final class Simulation {
     private func recover() {
         note("all is well again")
         (server.trouble, server.idTokens, wire.fault) = (nil, (.fine, 0), nil)
-        (store.isFullUntil, store.isMuteUntil) = (0, 0)
+        store.beWell()
         settle()
         pass(2 * 86_400_000)
         let fresh = processes[processes.count - 1]
