@@ -41,20 +41,24 @@ private enum ProgramOutput {
         guard shims_spawn_child(&copies, &input, &output, &process) == 0 else { return "" }
         close(input)
         let (id, descriptor, isCollected) = (process, output, Guarded(false))
+        @Sendable func collect() {
+            close(descriptor)
+            isCollected.withLock { isCollected in
+                while waitpid(id, nil, 0) < 0, errno == EINTR {}
+                isCollected = true
+            }
+        }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 do {
                     try SystemThread(named: "program-output", for: .browser) {
                         let text = readAll(descriptor)
-                        close(descriptor)
-                        isCollected.withLock { isCollected in
-                            while waitpid(id, nil, 0) < 0, errno == EINTR {}
-                            isCollected = true
-                        }
+                        collect()
                         continuation.resume(returning: text)
                     }.detach()
                 } catch {
-                    close(descriptor)
+                    kill(-id, SIGKILL)
+                    collect()
                     continuation.resume(throwing: error)
                 }
             }
