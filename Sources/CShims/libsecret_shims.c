@@ -358,8 +358,13 @@ enum shims_secret_code shims_secret_remove(
     GList *items = NULL;
     enum shims_secret_code code = search(call, place, &items);
     if (code == SHIMS_SECRET_OK && items != NULL) {
-        snprintf(call->problem, call->capacity, "another keyring that has it too is locked");
-        code = SHIMS_SECRET_LOCKED;
+        bool is_shut = false;
+        for (GList *item = items; item != NULL; item = item->next) is_shut |= is_locked(s, item->data);
+        // What is open and still there has been kept by whoever was asked; libsecret does not tell.
+        code = is_shut ? SHIMS_SECRET_LOCKED : SHIMS_SECRET_DISMISSED;
+        snprintf(
+            call->problem, call->capacity, "%s",
+            is_shut ? "another keyring that has it too is locked" : "the request to remove it was dismissed");
     }
     free_items(s, items);
     return code;

@@ -8,8 +8,12 @@ package struct SystemThread: Sendable {
 
     /// Starts a thread that has to be joined once.
     ///
-    /// - Parameter stage: What it is needed for, for errors: a store's has a code of its own.
-    package init(named name: String, for stage: AuthError.Stage, _ body: @escaping @Sendable () -> Void) throws {
+    /// - Parameters:
+    ///   - stage: What it is needed for, for errors: a store's has a code of its own.
+    ///   - place: The store.
+    package init(
+        named name: String, for stage: AuthError.Stage, of place: String? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var everySignal = sigset_t()
         var former = sigset_t()
@@ -31,7 +35,8 @@ package struct SystemThread: Sendable {
             start.release()
             throw AuthError(
                 stage == .store ? .store : .unavailable, stage,
-                "a thread could not be started: \(SystemError.text(error))", outcome: .notSent, isTemporary: true)
+                "\(place.map { "\($0) cannot be used: " } ?? "")a thread could not be started: \(SystemError.text(error))",
+                outcome: .notSent, isTemporary: true)
         }
         self.id = id
     }

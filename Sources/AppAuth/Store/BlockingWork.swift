@@ -3,11 +3,15 @@ internal import JOSE
 
 /// Runs what blocks, a disk or a lock, on a thread of its own, so that no thread is held up that other tasks need.
 func onThread<Value: Sendable>(
-    named name: String, for stage: AuthError.Stage, _ work: @escaping @Sendable () throws -> Value
+    named name: String, for stage: AuthError.Stage, of place: String? = nil,
+    _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     try await withGuardedContinuation { continuation in
         do {
-            try SystemThread(named: name, for: stage) { continuation.resume(with: Result { try work() }) }.detach()
+            let thread = try SystemThread(named: name, for: stage, of: place) {
+                continuation.resume(with: Result { try work() })
+            }
+            thread.detach()
         } catch {
             continuation.resume(throwing: error)
         }
@@ -16,14 +20,14 @@ func onThread<Value: Sendable>(
 
 /// The same for a caller that leaves when its task is cancelled. The work goes on; nobody gets its result.
 func onThreadUnlessCancelled<Value: Sendable>(
-    named name: String, for stage: AuthError.Stage, _ work: @escaping @Sendable () throws -> Value
+    named name: String, of place: String, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     let reply = Reply<Value>()
     return try await withTaskCancellationHandler {
         try await withGuardedContinuation { continuation in
             guard reply.expect(continuation) else { return }
             do {
-                try SystemThread(named: name, for: stage) { reply.give(Result { try work() }) }.detach()
+                try SystemThread(named: name, for: .store, of: place) { reply.give(Result { try work() }) }.detach()
             } catch {
                 reply.give(.failure(error))
             }

@@ -5,15 +5,17 @@ internal import JOSE
 /// is cancelled. From its ``Commitment`` on, the work can no longer be left: it is about to change something, and whoever
 /// is told that it failed may rely on that.
 ///
-/// - Parameter expiry: What the caller gets when the time is over.
+/// - Parameters:
+///   - place: The store, for messages.
+///   - expiry: What the caller gets when the time is over.
 func onThread<Value: Sendable>(
-    named name: String, for stage: AuthError.Stage, within limit: Duration, expiry: AuthError,
-    _ work: @escaping @Sendable (Commitment) throws -> Value
+    named name: String, of place: String, within limit: Duration, expiry: AuthError,
+    _ commitment: Commitment, _ work: @escaping @Sendable (Commitment) throws -> Value
 ) async throws -> Value {
-    let commitment = Commitment()
-    return try await reply(within: limit, expiry: expiry, mayLeave: { commitment.abandon() }) { reply in
+    try await reply(within: limit, expiry: expiry, mayLeave: { commitment.abandon() }) { reply in
         do {
-            try SystemThread(named: name, for: stage) { reply.give(Result { try work(commitment) }) }.detach()
+            try SystemThread(named: name, for: .store, of: place) { reply.give(Result { try work(commitment) }) }
+                .detach()
         } catch {
             reply.give(.failure(error))
         }
@@ -60,6 +62,9 @@ final class Commitment: Sendable {
             state = .made
         }
     }
+
+    /// Whether something may have been changed.
+    var isMade: Bool { state.withLock { $0 == .made } }
 
     /// - Returns: Whether the work is left alone.
     fileprivate func abandon() -> Bool {

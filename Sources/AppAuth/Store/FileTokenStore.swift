@@ -43,7 +43,7 @@ public struct FileTokenStore: TokenStore {
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await onThread(named: "appauth-store", for: .store) { [file, folder, lock] in
+        try await onThread(named: "appauth-store", for: .store, of: place) { [file, folder, lock] in
             try folder.make()
             let held = try lock.hold(.session)
             defer { held.release() }

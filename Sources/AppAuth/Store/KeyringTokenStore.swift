@@ -6,7 +6,7 @@ internal import JOSE
 /// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
 /// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
 /// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
-/// A process asks one at a time: who needs the keyring while it is open waits for its answer too.
+/// A process asks one at a time: whoever else would ask waits for the answer too.
 ///
 /// The lock that keeps two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`, whatever
 /// `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` say. Programs of one session bus that have different homes, for example one from
@@ -54,7 +54,7 @@ public struct KeyringTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public static func stored(application: String) async throws -> [KeyringTokenStore] {
         let all = KeyringTokenStore(application: application, account: "", label: "")
-        return try await all.reach(all.entry(account: nil), within: all.promptTimeout) { service, _ in
+        return try await all.reach(all.entry(account: nil), within: all.promptTimeout, Commitment()) { service, _ in
             try service.list().map { KeyringTokenStore(application: application, account: $0.account, label: $0.label) }
         }
     }
@@ -124,28 +124,36 @@ public struct KeyringTokenStore: TokenStore {
             application: application, account: account, label: label, place: place)
     }
 
-    /// Uses the keyring; if it is locked, once more when the person has unlocked it, who is asked while nobody is kept
-    /// waiting by a lock.
+    /// Uses the keyring; if it is locked, again when the person has unlocked it, who is asked while nobody is kept from the
+    /// session by its lock. Not where something may have been changed already: that must not be done twice.
     private func open<Value: Sendable>(
         _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
         let end = ContinuousClock.now + promptTimeout
-        do { return try await reach(entry, within: promptTimeout, work) } catch let error as AuthError
-            where error.storeProblem == .locked && mayPrompt && !TokenStoreCall.isUnattended
-        {
-            try await UnlockQuestion.current.answer(within: end - .now, expiry: unanswered) { [library] in
-                try SecretService(entry, library: library).unlock()
+        var mayAsk = mayPrompt && !TokenStoreCall.isUnattended
+        while true {
+            let commitment = Commitment()
+            do { return try await reach(entry, within: end - .now, commitment, work) } catch let error as AuthError
+                where error.storeProblem == .locked && mayAsk && !commitment.isMade
+            {
+                let question = UnlockQuestion.current
+                let hasAsked = try await question.answer(for: place, within: end - .now, expiry: unanswered) {
+                    [library] in
+                    try SecretService(entry, library: library).unlock()
+                }
+                if hasAsked { mayAsk = false }
             }
-            return try await reach(entry, within: end - .now, work)
         }
     }
 
     /// Uses the keyring as it is.
     private func reach<Value: Sendable>(
-        _ entry: SecretService.Entry, within limit: Duration,
+        _ entry: SecretService.Entry, within limit: Duration, _ commitment: Commitment,
         _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
-        try await onThread(named: "appauth-keyring", for: .store, within: limit, expiry: unanswered) { [library] in
+        try await onThread(
+            named: "appauth-keyring", of: place, within: limit, expiry: unanswered, commitment
+        ) { [library] in
             try work(SecretService(entry, library: library), $0)
         }
     }

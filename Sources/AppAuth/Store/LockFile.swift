@@ -30,7 +30,7 @@ struct LockFile: Sendable {
         }
         // Nobody has it, as a rule: then no thread is needed.
         if shims_try_lock_byte(descriptor, off_t(Purpose.refresh.rawValue)) == 0 { return lock }
-        return try await onThreadUnlessCancelled(named: "appauth-lock", for: .store) {
+        return try await onThreadUnlessCancelled(named: "appauth-lock", of: place) {
             try wait(for: .refresh, descriptor)
             return lock
         }

@@ -39,7 +39,7 @@ final class SecretService {
     }
 
     /// Asks the person to unlock the entry, or the keyring that it will be in, for as long as that takes. All else here
-    /// asks nobody anything.
+    /// asks nobody anything; a service may do so by itself (KeePassXC, before it deletes an entry).
     func unlock() throws { try check(withPlace { shims_secret_unlock(call, &$0) }) }
 
     /// The secret; nil if there is no entry.

@@ -214,15 +214,16 @@ extension AuthState {
     func storeUnsaved() async throws {
         while let mine = unsaved {
             do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch {
-                // Again, if it was something older that the store refused.
-                if error is CancellationError || lastTried === mine { throw error }
+                // Again, if it was something older that the store refused, or if it was not to ask the person, and now may.
+                let mayAskNow = wasUnattended && !TokenStoreCall.isUnattended
+                if error is CancellationError || lastTried === mine && !mayAskNow { throw error }
             }
         }
     }
 
     private func storeUnsavedOnce() async throws {
         guard let pending = unsaved else { return }
-        lastTried = pending
+        (lastTried, wasUnattended) = (pending, TokenStoreCall.isUnattended)
         let decision: SessionRules.Decision
         do { decision = try await step(pending.event, known: pending.known, then: pending.then) } catch {
             if let error = error as? AuthError { publish(.storeFailed(error)) }

@@ -42,6 +42,8 @@ public actor AuthState {
     var looks = 0
     /// What the store was last asked to take.
     var lastTried: Unsaved?
+    /// Whether that was done without anybody who waited for it.
+    var wasUnattended = false
 
     /// What happened, and is not stored yet. The lock is kept with it: nobody may present a refresh token that the store
     /// still has, and that is used up.

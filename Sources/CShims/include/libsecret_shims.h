@@ -1,7 +1,8 @@
 // The Secret Service (GNOME Keyring, KWallet, KeePassXC) by way of libsecret, opened when it is first needed.
 //
 // Entries have one schema and two attributes, application and account. All calls block. One of them asks the person, and
-// takes as long as the person does: shims_secret_unlock. libsecret could take such a question back, but GNOME Keyring 42
+// takes as long as the person does: shims_secret_unlock. (KeePassXC asks by itself, too, before it searches a locked
+// database or deletes an entry.) libsecret could take such a question back, but GNOME Keyring 42
 // (Debian 12) fails an assertion then and ends, with all that it has unlocked: so it never is.
 #ifndef LIBSECRET_SHIMS_H
 #define LIBSECRET_SHIMS_H
@@ -14,7 +15,7 @@ enum shims_secret_code {
     SHIMS_SECRET_NO_BUS,      // there is no session bus
     SHIMS_SECRET_NO_SERVICE,  // nobody on the bus keeps secrets
     SHIMS_SECRET_LOCKED,      // the entry or its keyring is locked, or there is no keyring yet
-    SHIMS_SECRET_DISMISSED,   // a person was asked to unlock it, and did not
+    SHIMS_SECRET_DISMISSED,   // a person was asked, and said no
     SHIMS_SECRET_DENIED,      // the bus or the service does not let us
     SHIMS_SECRET_FAILED,      // anything else
 };

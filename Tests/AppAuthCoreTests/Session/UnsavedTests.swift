@@ -58,6 +58,24 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `whoever waits while nobody's attempt is refused has one of their own`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            let saves = await store.saves
+            await store.hold()
+            await store.failHeld()
+            ticks.tick()
+            await store.begun(saves + 1)
+            async let token = state.freshAccessToken()
+            while state.waitingCount == 0 { await Task.yield() }
+            // It waits for the attempt that is under way.
+            for _ in 0..<200 { await Task.yield() }
+            await store.release()
+            let got = try await token
+            #expect(await got == state.record.accessToken)
+            #expect(await store.unattended == 1)
+        }
+    }
+
     @Test func `they are stored, too, where whoever got them has let go of the session`() async throws {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())

@@ -48,7 +48,9 @@ struct UnlockQuestionTests {
         let answers = try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<50 {
                 group.addTask {
-                    do { try await question.answer(within: .seconds(50), expiry: expiry, ask) } catch is No {
+                    do {
+                        _ = try await question.answer(for: "here", within: .seconds(50), expiry: expiry, ask)
+                    } catch is No {
                         return false
                     }
                     return true
@@ -62,7 +64,7 @@ struct UnlockQuestionTests {
         #expect(person.questions == 1 && question.waitingCount == 0)
         // It is over: who comes now asks anew.
         person.answer()
-        _ = try? await question.answer(within: .seconds(50), expiry: expiry, ask)
+        _ = try? await question.answer(for: "here", within: .seconds(50), expiry: expiry, ask)
         #expect(person.questions == 2)
     }
 
@@ -70,12 +72,16 @@ struct UnlockQuestionTests {
         let (question, person) = (UnlockQuestion(), Person())
         for _ in 0..<3 {
             await #expect(throws: expiry) {
-                try await question.answer(within: .milliseconds(1), expiry: expiry, person.question())
+                _ = try await question.answer(for: "here", within: .milliseconds(1), expiry: expiry, person.question())
             }
         }
-        let patient = Task { try await question.answer(within: .seconds(50), expiry: expiry, person.question()) }
+        let patient = Task {
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+        }
         while question.waitingCount < 1 { await Task.yield() }
-        let impatient = Task { try await question.answer(within: .seconds(50), expiry: expiry, person.question()) }
+        let impatient = Task {
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+        }
         while question.waitingCount < 2 { await Task.yield() }
         impatient.cancel()
         await #expect(throws: CancellationError.self) { try await impatient.value }
@@ -83,7 +89,29 @@ struct UnlockQuestionTests {
         for await _ in person.asked { break }
         #expect(person.questions == 1)
         person.answer()
-        try await patient.value
+        #expect(try await !patient.value)
         #expect(person.questions == 1)
+    }
+
+    @Test func `a no to another place is none to this one`() async throws {
+        let (question, person) = (UnlockQuestion(), Person())
+        let here = Task {
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question(No()))
+        }
+        while question.waitingCount < 1 { await Task.yield() }
+        let too = Task {
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+        }
+        let there = Task {
+            try await question.answer(for: "there", within: .seconds(50), expiry: expiry, person.question())
+        }
+        while question.waitingCount < 3 { await Task.yield() }
+        person.answer()
+        await #expect(throws: No.self) { try await here.value }
+        await #expect(throws: No.self) { try await too.value }
+        // It has not asked yet.
+        #expect(try await !there.value)
+        person.answer()
+        #expect(try await question.answer(for: "there", within: .seconds(50), expiry: expiry, person.question()))
     }
 }

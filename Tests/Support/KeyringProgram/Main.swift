@@ -157,7 +157,7 @@ enum Main {
         let pages = FileManager.default.contents(atPath: "/proc/self/statm").flatMap {
             UInt(String(decoding: $0, as: UTF8.self).prefix { $0 != " " })
         }
-        limitMemory(to: rlim_t((pages ?? 0) * UInt(getpagesize()) + 4 << 20))
+        limitMemory(to: rlim_t((pages ?? 0) * UInt(getpagesize()) + 1 << 20))
         return limit.rlim_cur
     }
 
