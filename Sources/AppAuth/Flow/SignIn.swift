@@ -119,6 +119,7 @@ public struct SignIn: Sendable {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer.string == issuer, canGoOn(record)
         else { return try await run(store: store) }
+        try record.refuseToMove(at: store.place)
         // A secret that was changed since counts from now on.
         record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
         return AuthState(record: record, store: store, environment: environment, wasStored: true)

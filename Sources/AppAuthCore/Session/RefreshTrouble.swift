@@ -34,7 +34,7 @@ package struct RefreshTrouble: Sendable, Hashable {
 
     /// - Parameter jitter: 0 to 1: the processes of many machines must not come back in step.
     package init(_ error: AuthError, after previous: RefreshTrouble?, at now: Moment, jitter: Double) {
-        count = (previous?.count ?? 0) + 1
+        count = min(previous?.count ?? 0, 1_000_000) + 1
         // None after a first failure, then 1 s, 2 s, 4 s, …
         let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
         let milliseconds = Int(max(backoff, Double(error.retryAfter ?? 0)) * 1000)

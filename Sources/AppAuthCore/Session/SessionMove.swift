@@ -121,7 +121,7 @@ private enum Step {
 
 extension AuthStateRecord {
     /// Refuses to be used while it is on its way.
-    func refuseToMove(at place: String) throws {
+    package func refuseToMove(at place: String) throws {
         switch move {
         case .leaving(let other), .arriving(let other): throw Self.moving(at: place, other)
         case nil: break

@@ -58,8 +58,13 @@ struct StoredObject {
 
     /// Stored in seconds, kept to the millisecond.
     func duration(_ name: String) throws -> Duration {
-        guard let seconds = members[name]?.double, abs(seconds) < 1e12 else { throw Damage() }
+        guard let seconds = members[name]?.double, abs(seconds) <= Duration.longestStored else { throw Damage() }
         return .milliseconds(Int((seconds * 1000).rounded()))
+    }
+
+    /// A dictionary of names that differ. To JSON two are different, too, whose letters are only composed in another way.
+    func unambiguous<Value>(_ names: [String], _ value: (String) throws -> Value) throws -> [String: Value] {
+        try Dictionary(names.map { ($0, try value($0)) }) { _, _ in throw Damage() }
     }
 
     /// Reads a member that may be missing, but not be of the wrong kind.

@@ -4,8 +4,11 @@ internal import JOSE
 extension JSON {
     init(storing secret: Secret) { self = .string(secret.reveal()) }
 
-    /// Seconds.
-    init(storing duration: Duration) { self = .number(Number(validated: "\(duration.seconds)")) }
+    /// Seconds; what is longer than anybody lives is cut, and read again.
+    init(storing duration: Duration) {
+        let longest = Duration.longestStored
+        self = .number(Number(validated: "\(max(-longest, min(longest, duration.seconds)))"))
+    }
 
     /// Seconds since 1970.
     init(storing date: Date) throws {
@@ -15,6 +18,11 @@ extension JSON {
         }
         self = .number(Number(validated: "\(seconds)"))
     }
+}
+
+extension Duration {
+    /// In seconds.
+    static let longestStored = 1e12
 }
 
 extension Client {
@@ -149,7 +157,7 @@ extension TokenGrant {
         try self.init(
             GrantType(rawValue: json.string("type")), scope: json.strings("scope").map(Scope.init(rawValue:)),
             resources: json.strings("resources"),
-            parameters: Dictionary(uniqueKeysWithValues: parameters.names.map { ($0, try parameters.secret($0)) }))
+            parameters: json.unambiguous(parameters.names) { try parameters.secret($0) })
     }
 }
 
@@ -171,7 +179,6 @@ extension TokenParameters {
         self.init(
             scope: try json.optional("scope") { try $0.strings($1).map(Scope.init(rawValue:)) },
             resources: try json.strings("resources"),
-            others: Dictionary(
-                uniqueKeysWithValues: try others.names.map { ($0, try others.string($0)) }))
+            others: try json.unambiguous(others.names) { try others.string($0) })
     }
 }

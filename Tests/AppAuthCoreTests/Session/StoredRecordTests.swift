@@ -1,5 +1,8 @@
 import AppAuthCore
 import Foundation
+import HTTPTypes
+import JOSE
+import LocalProvider
 import Testing
 
 struct StoredRecordTests {
@@ -43,6 +46,50 @@ struct StoredRecordTests {
             #expect(try reread(ended) == ended)
             #expect(ended.end != nil && ended != signedIn)
         }
+    }
+
+    @Test func `a count of failures that no provider can reach is counted no further`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.status(.internalServerError), at: .token, times: nil)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let stored = try #require(await store.record)
+            await store.put(
+                try changed(stored) { members in
+                    var trouble = members["trouble"]?.object ?? [:]
+                    trouble["count"] = .number(.init(Int.max))
+                    members["trouble"] = .object(trouble)
+                })
+            let next = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 120)
+            let error = await authError { try await next.freshAccessToken(forceRefresh: true) }
+            #expect(error?.httpStatus == 500 && error?.nextAttempt != nil)
+        }
+    }
+
+    @Test(arguments: [#""é":"1","e":"2""#, #""\u00e9":"1","e\u0301":"2""#])
+    func `names that Swift does not tell apart are a damaged session`(names: String) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            _ = try await state.freshAccessToken(parameters: TokenParameters(others: ["x": "1"]))
+            let text = String(decoding: try await state.record.encoded(), as: UTF8.self)
+            let changed = text.replacing(#""others":{"x":"1"}"#, with: #""others":{\#(names)}"#)
+            #expect(changed != text)
+            let isDamaged = names.contains("0301")
+            if isDamaged {
+                #expect(throws: AuthError.self) { try AuthStateRecord(decoding: Array(changed.utf8), from: "test") }
+            } else {
+                _ = try AuthStateRecord(decoding: Array(changed.utf8), from: "test")
+            }
+        }
+    }
+
+    /// An expiry in milliseconds that was taken for seconds, for example.
+    @Test func `a token that outlives everybody can be read again`() throws {
+        let record = try record(expiresAt: Date(timeIntervalSince1970: 1_750_000_000_250))
+        let read = try reread(record)
+        #expect(read.accessToken?.expiresAt == record.accessToken?.expiresAt)
     }
 
     @Test(arguments: [
