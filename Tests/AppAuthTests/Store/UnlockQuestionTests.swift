@@ -1,5 +1,6 @@
 import AppAuthCore
-import Foundation
+import Dispatch
+import JOSE
 import Testing
 
 @testable import AppAuth
@@ -11,32 +12,24 @@ struct UnlockQuestionTests {
 
     /// A question that stays open until the test answers it, and counts how often it is asked.
     private final class Person: Sendable {
-        private let (answered, count) = (DispatchSemaphore(value: 0), Counter())
+        private let (answered, count) = (DispatchSemaphore(value: 0), Guarded(0))
         let asked: AsyncStream<Void>
         private let ask: AsyncStream<Void>.Continuation
 
         init() { (asked, ask) = AsyncStream.makeStream() }
 
-        var questions: Int { count.value }
+        var questions: Int { count.withLock { $0 } }
 
         func answer() { answered.signal() }
 
         func question(_ error: (any Error)? = nil) -> @Sendable () throws -> Void {
             { [self] in
-                count.add()
+                count.withLock { $0 += 1 }
                 ask.yield()
                 answered.wait()
                 if let error { throw error }
             }
         }
-    }
-
-    private final class Counter: @unchecked Sendable {
-        private let lock = NSLock()
-        private var count = 0
-
-        var value: Int { lock.withLock { count } }
-        func add() { lock.withLock { count += 1 } }
     }
 
     private let expiry = AuthError(.store, .store, "nobody answers", isTemporary: true)
