@@ -119,21 +119,21 @@ struct ScheduleGenerator {
         let errors = [0, hour, -hour, 26 * hour, -26 * hour, year, -year]
         let error = errors.randomElement(using: &random) ?? 0
         let time = Int.random(in: 100...(20 * minute), using: &random)
-        switch Int.random(in: 0..<26, using: &random) {
+        switch Int.random(in: 0..<25, using: &random) {
         case 0..<5: return .wire(SimulatedWire.Fault.allCases.randomElement(using: &random) ?? .cut)
         case 5..<9: return .trouble(SimulatedServer.Trouble.allCases.randomElement(using: &random) ?? .htmlPage, time)
         case 9..<13: return .kill(anyone)
         case 13: return .clock(error)
         case 14: return .suspend(Int.random(in: minute...(9 * hour), using: &random))
         case 15: return .restart(Int.random(in: minute...hour, using: &random), wallError: error)
-        case 16, 17: return .fullDisk(time)
+        case 16: return .fullDisk(time)
+        case 17: return .shutStore(time)
         case 18: return .idTokens(.unverifiable, time)
         case 19: return Int.random(in: 0..<4, using: &random) == 0 ? .idTokens(.foreign, time) : .kill(anyone)
         case 20: return .signOut(anyone, revoking: Bool.random(using: &random))
         case 21: return .signIn(anyone, always: true)
         case 22: return .revoke
         case 23: return .muteStore(time)
-        case 24: return .shutStore(time)
         default: return .wait(Int.random(in: 1000...(2 * minute), using: &random))
         }
     }
