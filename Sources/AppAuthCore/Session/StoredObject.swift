@@ -58,7 +58,7 @@ struct StoredObject {
 
     /// Stored in seconds, kept to the millisecond.
     func duration(_ name: String) throws -> Duration {
-        guard let seconds = members[name]?.double, abs(seconds) <= Duration.longestStored else { throw Damage() }
+        guard let seconds = members[name]?.double, abs(seconds) <= Duration.longest else { throw Damage() }
         return .milliseconds(Int((seconds * 1000).rounded()))
     }
 

@@ -6,7 +6,7 @@ extension JSON {
 
     /// Seconds; what is longer than anybody lives is cut, and read again.
     init(storing duration: Duration) {
-        let longest = Duration.longestStored
+        let longest = Duration.longest
         self = .number(Number(validated: "\(max(-longest, min(longest, duration.seconds)))"))
     }
 
@@ -18,11 +18,6 @@ extension JSON {
         }
         self = .number(Number(validated: "\(seconds)"))
     }
-}
-
-extension Duration {
-    /// In seconds.
-    static let longestStored = 1e12
 }
 
 extension Client {

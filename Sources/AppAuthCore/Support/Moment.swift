@@ -69,9 +69,12 @@ extension Duration {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 
+    /// In seconds: what no lifetime needs, and no arithmetic here overflows.
+    static let longest = 1e12
+
     /// From a date to a later one; zero if it is not later. Whatever dates they are, it does not overflow.
     init(from begin: Date, to end: Date) {
         let seconds = end.timeIntervalSince(begin)
-        self = .seconds(seconds > 0 ? min(seconds, 1e12) : 0)
+        self = .seconds(seconds > 0 ? min(seconds, Self.longest) : 0)
     }
 }
