@@ -86,6 +86,15 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
+    /// The metadata with what ID tokens are verified by taken from a newer document, as far as that says it.
+    func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
+        var metadata = self
+        for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
+            if let value = newer.document[name], value != .null { metadata.document[name] = value }
+        }
+        return metadata
+    }
+
     private func checkURL(_ value: JSON?, of name: String) throws {
         guard let text = value?.string else {
             throw Self.invalid("expected '\(name)' to be a string, found \(value.foundKind)")

@@ -109,32 +109,39 @@ public struct IDTokenVerifier: Sendable {
         AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
     }
 
+    /// A token that has nothing to do with this session.
+    private func foreign(_ message: String) -> AuthError {
+        var error = refusal(message)
+        error.isForeign = true
+        return error
+    }
+
     // Core §3.1.3.7 step 2: the issuer is the provider's, exactly.
     private func checkIssuer(_ claims: Claims) throws {
         let issuer = client.provider.issuer.string
         guard claims["iss"] == .string(issuer) else {
-            throw refusal("expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)")
+            throw foreign("expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)")
         }
     }
 
     // Steps 3 to 5: meant for this client, for nobody else who is not trusted, and issued to this client.
     private func checkAudience(_ claims: Claims) throws {
         guard let audience = IDToken.audience(of: claims) else {
-            throw refusal("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
+            throw foreign("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
         }
         guard audience.contains(where: client.id.isExactly) else {
-            throw refusal(
+            throw foreign(
                 "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
         }
         if let other = audience.first(where: { !client.id.isExactly($0) && !trustedAudiences.contains($0) }) {
-            throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
+            throw foreign("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
         }
         if let azp = claims["azp"] {
             guard azp == .string(client.id) else {
-                throw refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
+                throw foreign("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
             }
         } else if audience.count > 1 {
-            throw refusal("expected 'azp', since there are several audiences, found none")
+            throw foreign("expected 'azp', since there are several audiences, found none")
         }
     }
 
@@ -204,7 +211,7 @@ public struct IDTokenVerifier: Sendable {
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
-            guard isSame else { throw refusal("expected the same '\(name)' as before the refresh, found another") }
+            guard isSame else { throw foreign("expected the same '\(name)' as before the refresh, found another") }
         }
         try require("iss", idToken.issuer == previous.issuer)
         try require("sub", idToken.subject == previous.subject)

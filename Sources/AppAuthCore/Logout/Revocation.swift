@@ -22,23 +22,34 @@ extension AuthState {
         // Another process may have refreshed since: its tokens are the ones to revoke.
         await synchronise()
         let record = record
-        guard let url = await revocationEndpoint() else { return [] }
-        let tokens = [
-            record.refreshToken.map { ("refresh_token", $0) }, record.accessToken.map { ("access_token", $0.value) },
-        ]
+        let tokens = record.revocable
+        revoked.formUnion(tokens.map(\.value))
+        return await revoke(tokens)
+    }
+
+    private func revoke(_ tokens: [AuthStateRecord.Revocable]) async -> [Revocation] {
+        let client = record.client
+        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
         var revocations: [Revocation] = []
-        for (name, token) in tokens.compactMap({ $0 }) {
-            revocations.append(Revocation(token: name, error: await revoke(token, name, record.client, url)))
+        for token in tokens {
+            let error = await revoke(token.value, token.name, client, url)
+            revocations.append(Revocation(token: token.name, error: error))
         }
         return revocations
+    }
+
+    /// A refresh may have ended between the revocation and the removal: what it has brought is live.
+    func revokeRest(of removed: AuthStateRecord) async {
+        guard !revoked.isEmpty else { return }
+        _ = await revoke(removed.revocable.filter { !revoked.contains($0.value) })
     }
 
     /// Tokens that came after the session had ended are of no use to anybody.
     func revoke(_ orphan: TokenResponse) async {
         environment.logger.notice("session: an answer came after its end, and is dropped")
-        guard let url = await revocationEndpoint() else { return }
-        if let token = orphan.refreshToken { _ = await revoke(token, "refresh_token", record.client, url) }
-        _ = await revoke(orphan.accessToken, "access_token", record.client, url)
+        let refreshToken = orphan.refreshToken.map { AuthStateRecord.Revocable(name: "refresh_token", value: $0) }
+        _ = await revoke(
+            [refreshToken, .init(name: "access_token", value: orphan.accessToken)].compactMap(\.self))
     }
 
     /// Several providers name their revocation endpoint in the RFC 8414 document alone.
@@ -67,5 +78,20 @@ extension AuthState {
         } catch {
             return AuthError(.transport, .revocation, "the revocation was cancelled", outcome: .perhapsProcessed)
         }
+    }
+}
+
+extension AuthStateRecord {
+    /// A token that can be revoked, and what RFC 7009 §2.1 calls its kind.
+    fileprivate struct Revocable {
+        let name: String
+        let value: Secret
+    }
+
+    fileprivate var revocable: [Revocable] {
+        [
+            refreshToken.map { Revocable(name: "refresh_token", value: $0) },
+            accessToken.map { Revocable(name: "access_token", value: $0.value) },
+        ].compactMap(\.self)
     }
 }

@@ -17,15 +17,25 @@ extension AuthState {
     }
 
     private func decision(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
-        try await storeUnsaved()
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
-        let loaded = try await latest()
-        try loaded?.refuseToMove(at: store.place)
-        var copy = loaded
-        let first = SessionRules.apply(.asked(need), to: &copy, known: knowledge, at: environment.now())
-        if let loaded { adopt(loaded) }
+        let first = try await look(.asked(need))
         guard case .waitForLock = first.action else { return first }
         return try await presentInTurn(need)
+    }
+
+    /// Decides by what the store has, and changes nothing there.
+    private func look(_ event: SessionRules.Event) async throws -> SessionRules.Decision {
+        var loaded: AuthStateRecord?
+        // What another refresh could not store meanwhile is newer than what was read.
+        repeat {
+            try await storeUnsaved()
+            loaded = try await latest()
+        } while unsaved != nil
+        try loaded?.refuseToMove(at: store.place)
+        var copy = loaded
+        let decision = SessionRules.apply(event, to: &copy, known: knowledge, at: environment.now())
+        if let loaded { adopt(loaded) }
+        return decision
     }
 
     /// What the store has, read after all that this process has learnt of it: an older sight must not undo a newer one.
@@ -43,15 +53,21 @@ extension AuthState {
         let turn = try await turns.wait()
         defer { turn.release() }
         try await storeUnsaved()
-        let lock = try await store.attempt { [store] in try await store.refreshLock() }
+        let lock: RefreshLock
+        switch try await refreshLock(orElse: { [self] in try await look(.waited(need)) }) {
+        case .held(let held): lock = held
+        case .decided(let decision): return decision
+        }
         defer { if unsaved?.lock !== lock { lock.release() } }
         isPresenting = true
         defer { isPresenting = false }
+        var need = need
         while true {
             let wanted = try await step(.wanted(need))
             guard case .present(let attempt) = wanted.action else { return wanted }
             let decision = try await record(present(attempt), under: lock)
-            guard case .lookAgain = decision.action else { return decision }
+            guard case .lookAgain(let next) = decision.action else { return decision }
+            need = next
         }
     }
 
@@ -76,6 +92,7 @@ extension AuthState {
     private func tell(_ decision: SessionRules.Decision) async {
         if let change = decision.change { publish(change) }
         if let orphan = decision.orphan { await revoke(orphan) }
+        if let removed = decision.removed { await revokeRest(of: removed) }
     }
 
     /// Sends the refresh token, once (RFC 6749 §6), or the grant, and verifies what comes.
@@ -96,8 +113,7 @@ extension AuthState {
             return answered(.verified(idToken, keys: verification.keys?.entry))
         } catch {
             let error = Self.authError(error)
-            let isForeign = error.code == .invalidIDToken && !error.isTemporary
-            return answered(isForeign ? .refused(error) : .unverifiable(error))
+            return answered(error.isForeign ? .refused(error) : .unverifiable(error))
         }
     }
 
@@ -107,7 +123,27 @@ extension AuthState {
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
         expected.accessToken = response.accessToken
         expected.previous = previous
-        return try await verification.verify(token, expected, serverClock: response.serverClock)
+        do { return try await verification.verify(token, expected, serverClock: response.serverClock) } catch let error
+            as AuthError where !error.isForeign && error.code != .clockSkew
+        {
+            guard await renewMetadata() else { throw error }
+            return try await verification.verify(token, expected, serverClock: response.serverClock)
+        }
+    }
+
+    /// Asks the provider anew by what its ID tokens are verified: what is stored may be as old as the session.
+    ///
+    /// - Returns: Whether it is something else than was known.
+    private func renewMetadata() async -> Bool {
+        let old = record.client.provider
+        guard let found = try? await Discovery(environment: environment).metadata(for: old.issuer) else { return false }
+        let new = old.verifying(as: found)
+        guard new != old, record.end == nil else { return false }
+        environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
+        record.client.provider = new
+        let keys = new[.keys] == old[.keys] ? verification.keys?.entry : nil
+        verification = IDTokenVerification(client: record.client, environment: environment, keys: keys)
+        return true
     }
 
     private static func authError(_ error: any Error) -> AuthError {

@@ -76,7 +76,9 @@ extension AuthState {
         let turn = try await turns.wait()
         defer { turn.release() }
         try await storeUnsaved()
-        let lock = try await store.attempt { [store] in try await store.refreshLock() }
+        guard case .held(let lock) = try await refreshLock(orElse: { SessionRules.Decision(.waitForLock) }) else {
+            throw CancellationError()
+        }
         defer { lock.release() }
         await synchronise()
         guard let registration = record.client.registration else {

@@ -38,6 +38,8 @@ public actor AuthState {
     var hasToldEnd = false
     /// Whether a refresh token of this session may be on its way to the provider.
     var isPresenting = false
+    /// What the provider was asked to revoke.
+    var revoked: Set<Secret> = []
     /// How often it was learnt what the store has: what was read before is out of date.
     var looks = 0
     /// What the store was last asked to take.
@@ -64,15 +66,33 @@ public actor AuthState {
 
     /// Takes up a session that was stored; nil if there is none. Sends nothing.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else.
-    public init?(restoring store: any TokenStore, environment: Environment) async throws {
-        guard let record = try await store.attempt({ try await store.load() }) else { return nil }
+    /// - Parameters:
+    ///   - store: Where it is.
+    ///   - client: The client as it is now, for an app whose client has another secret or another way to authenticate since
+    ///     the sign-in; nil for the client that was stored.
+    ///   - environment: HTTP, clock and log.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, and
+    ///   ``AuthError/Code/invalidConfiguration`` if the session is another client's or another issuer's.
+    public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
+        guard var record = try await store.attempt({ try await store.load() }) else { return nil }
         try record.refuseToMove(at: store.place)
+        if let client {
+            guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {
+                throw AuthError(
+                    .invalidConfiguration, .configuration,
+                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.place), found one of "
+                        + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
+            }
+            record.client = client.unless(registeredLater: record.client)
+        }
         self.init(record: record, store: store, environment: environment, wasStored: true)
     }
 
     /// Takes up a session that an app has from somewhere else. It is stored with its first change, unless the store has
     /// another by then.
+    ///
+    /// What was read from this very store is taken up by ``init(restoring:as:environment:)``: this one takes an empty store
+    /// for a new one, and would bring back a session that another process has signed out meanwhile.
     public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
         self.init(record: record, store: store, environment: environment, wasStored: false)
     }
@@ -139,8 +159,9 @@ public actor AuthState {
     ///   - minimumValidity: For how long the token must be good.
     ///   - forceRefresh: Refresh even if the token seems to be good, for example after a 401.
     ///   - parameters: Fewer scopes, or certain resources. Such tokens are kept apart from the session's own.
-    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by a
-    ///   wrong ID token, or by a sign-out), ``AuthError/Code/noRefreshToken``, ``AuthError/Code/clockSkew``,
+    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by an ID
+    ///   token about somebody else, or by a sign-out), ``AuthError/Code/noRefreshToken``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/store``, or the server's own code: none of these ends the session; `CancellationError`.
     public nonisolated func freshAccessToken(

@@ -35,7 +35,7 @@ extension TokenStore {
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
         if here == nil, there?.move != .arriving(from: place) { return false }
-        if let here, here == there { try await refuseTwin(of: here, in: target) }
+        if let here, here.isTwin(of: there) { try await refuseTwin(of: here, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
@@ -53,7 +53,7 @@ extension TokenStore {
     /// relative path, its lock would be waited for by the one who has it.
     private func refuseTwin(of record: AuthStateRecord, in target: some TokenStore) async throws {
         // Another process may have moved it between the two looks.
-        guard try await attempt({ try await load() }) == record else { return }
+        guard record.isTwin(of: try await attempt { try await load() }) else { return }
         throw AuthError(
             .store, .store,
             "\(target.place) has this session already: it is \(place) under another name, or a copy of it",
@@ -85,9 +85,10 @@ extension TokenStore {
                     return false
                 }
             }
-            // Signed out since step 3, or replaced by a new sign-in: so it is over there, too.
-            if isOver { try await target.change { if $0?.id == record.id { $0 = nil } } }
-            return .ended(!isOver)
+            guard isOver else { return .ended(true) }
+            // Signed out since step 3, or replaced by a new sign-in, which is to be moved then: so it is over there, too.
+            try await target.change { if $0?.id == record.id { $0 = nil } }
+            return .again
         case .leaving(let place), .arriving(let place):
             throw AuthStateRecord.moving(at: source, place)
         }
@@ -120,6 +121,9 @@ private enum Step {
 }
 
 extension AuthStateRecord {
+    /// Whether it is the same session in the same state: while one is moved, the marks differ. Others may refresh it meanwhile.
+    fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
+
     /// Refuses to be used while it is on its way.
     package func refuseToMove(at place: String) throws {
         switch move {

@@ -12,6 +12,8 @@ package enum SessionRules {
         package var isForced = false
         /// The token that there was when the caller began.
         package var seen: AccessToken?
+        /// What a caller with other parameters gets once it is known whether the session itself is over.
+        package private(set) var doubt: AuthError?
 
         /// What callers have in common who may share a refresh and its answer.
         package struct Kind: Hashable, Sendable {
@@ -34,6 +36,14 @@ package enum SessionRules {
         package let began: Moment
 
         package init(began: Moment) { self.began = began }
+
+        /// The session's own refresh, by which it shows whether its refresh token is good: several servers answer
+        /// `invalid_grant` where it is only not good for what one caller asks for.
+        func doubting(_ error: AuthError, _ record: AuthStateRecord) -> Need {
+            var plain = Need(began: began)
+            (plain.isForced, plain.seen, plain.doubt) = (true, record.accessToken, error)
+            return plain
+        }
 
         /// Whether a token is better than an error: one that has not ended, though it will soon.
         package func putsUpWith(_ token: AccessToken, at now: Moment) -> Bool {
@@ -84,6 +94,8 @@ package enum SessionRules {
     package enum Event: Sendable {
         /// A caller wants a token, and has no refresh lock yet.
         case asked(Need)
+        /// The same, after some seconds in which another had the refresh lock.
+        case waited(Need)
         /// A caller wants a token, and has the refresh lock.
         case wanted(Need)
         /// Jitter: 0 to 1, for the pause if the answer is of no use.
@@ -109,19 +121,22 @@ package enum SessionRules {
         case waitForLock
         /// Send it, and come back with what happened.
         case present(Attempt)
-        /// Somebody else has changed the refresh token: see what the caller needs now.
-        case lookAgain
+        /// Somebody else has changed the refresh token, or the session's own refresh has to show what an answer means: see
+        /// what is needed now.
+        case lookAgain(Need)
         case fail(AuthError)
         /// Nothing but what was stored.
         case done
     }
 
     package struct Decision: Sendable {
-        package let action: Action
+        package fileprivate(set) var action: Action
         /// What those who watch the session are told.
         package var change: AuthState.Change?
         /// Tokens that nobody will use: an answer that came after the end.
         package var orphan: TokenResponse?
+        /// The session that a sign-out has taken out of the store.
+        package var removed: AuthStateRecord?
 
         init(_ action: Action, _ change: AuthState.Change? = nil) { (self.action, self.change) = (action, change) }
 
@@ -143,8 +158,9 @@ extension SessionRules {
         _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Moment, then: Moment? = nil
     ) -> Decision {
         if case .signedOut = event {
-            if stored?.id == known.record.id { stored = nil }
-            return Decision(.done)
+            var decision = Decision(.done)
+            if stored?.id == known.record.id { (decision.removed, stored) = (stored, nil) }
+            return decision
         }
         var record: AuthStateRecord
         switch current(stored, known) {
@@ -161,15 +177,16 @@ extension SessionRules {
         }
         let decision =
             switch event {
-            case .asked(let need): want(need, &record, known, hasLock: false, now)
-            case .wanted(let need): want(need, &record, known, hasLock: true, now)
+            case .asked(let need): want(need, &record, known, .unasked, now)
+            case .waited(let need): want(need, &record, known, .awaited, now)
+            case .wanted(let need): want(need, &record, known, .held, now)
             case .answered(let attempt, let response, let verdict, let jitter):
                 answer(attempt, response, verdict, jitter, &record, now, then ?? now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
             case .signedOut: Decision(.done)
             }
         stored = record
-        return decision
+        return decision.answering(event)
     }
 
     private struct Gone: Error { let reason: String }
@@ -187,8 +204,11 @@ extension SessionRules {
         return record.end.map { .failure(Gone(reason: $0.reason)) } ?? .success(record)
     }
 
+    /// How a caller stands with the refresh lock.
+    private enum Standing { case unasked, awaited, held }
+
     private static func want(
-        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, hasLock: Bool, _ now: Moment
+        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, _ standing: Standing, _ now: Moment
     ) -> Decision {
         let token = record.token(for: need.parameters)
         if let token, need.accepts(token, at: now) {
@@ -216,8 +236,10 @@ extension SessionRules {
                 return Decision(.fail(trouble.pauseError(at: now)))
             }
         }
+        // Refreshed in good time, and the one who does it takes long, or is stopped: what there is is still good.
+        if standing == .awaited, let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
         // Most of those who wait find new tokens then: they need no digest, nor what libcrypto takes to begin.
-        guard hasLock else { return Decision(.waitForLock) }
+        guard standing == .held else { return Decision(.waitForLock) }
         guard case .refreshToken(let refreshToken) = renewal else {
             return Decision(.present(Attempt(need: need, renewal: renewal, earlier: nil)))
         }
@@ -265,7 +287,11 @@ extension SessionRules {
     ) -> Decision {
         // RFC 6749 §5.2: the one error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
-            guard record.refreshToken == refreshToken else { return Decision(.lookAgain) }
+            guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
+            guard attempt.need.parameters == .session else {
+                record.presented = attempt.earlier
+                return Decision(.lookAgain(attempt.need.doubting(error, record)))
+            }
             let said = error.server?.summary ?? "invalid_grant"
             guard let earlier = attempt.earlier else {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
@@ -310,6 +336,30 @@ extension SessionRules {
 
     static func signInRequired(_ reason: String) -> AuthError {
         AuthError(.signInRequired, .refresh, "the session has ended, sign in again: \(reason)")
+    }
+}
+
+extension SessionRules.Decision {
+    /// The caller that was in doubt gets what the provider said to it, unless the session is over.
+    fileprivate func answering(_ event: SessionRules.Event) -> Self {
+        guard let doubt = event.need?.doubt else { return self }
+        if case .ended? = change { return self }
+        var decision = self
+        switch action {
+        case .handOut, .fail: decision.action = .fail(doubt)
+        case .waitForLock, .present, .lookAgain, .done: break
+        }
+        return decision
+    }
+}
+
+extension SessionRules.Event {
+    fileprivate var need: SessionRules.Need? {
+        switch self {
+        case .asked(let need), .waited(let need), .wanted(let need): need
+        case .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt.need
+        case .signedOut: nil
+        }
     }
 }
 

@@ -30,6 +30,8 @@ public struct Environment: Sendable {
     package let serverClocks = ServerClocks()
     /// Passes time before something that was refused is tried again.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// How long the refresh of another process is waited for.
+    package var lockPatience = LockPatience()
     /// Where each step is logged, without secrets; silent unless an app sets it.
     public var logger: Logger
 

@@ -70,7 +70,7 @@ struct KeyRotationTests {
             let state = try await world.signIn()
             world.provider.fault(.editIDToken { $0.signature = .unpublishedKey(.rs256) }, at: .token)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
-            #expect(error.code == .signInRequired && error.message.contains("found another"))
+            #expect(error.code == .invalidIDToken && !error.isTemporary && error.message.contains("found another"))
             #expect(world.provider.count(.keys) == 2)
         }
     }

@@ -55,6 +55,29 @@ struct ForgetTests {
         }
     }
 
+    @Test func `what a refresh has brought between the revocation and the removal is revoked too`() async throws {
+        for revokes in [true, false] {
+            try await World.run { world in
+                let store = TestStore()
+                let state = try await world.signIn(store: store)
+                let other = try #require(await AuthState(restoring: store, environment: world.environment))
+                if revokes { await store.holdLoad() }
+                let revoking = Task { revokes ? await state.revokeTokens() : [] }
+                if revokes { await store.loadIsHeld() }
+                _ = try await other.freshAccessToken(forceRefresh: true)
+                let newest = try #require(await store.record)
+                await store.releaseLoad()
+                #expect(await revoking.value.count == (revokes ? 2 : 0))
+                try await state.forget()
+                let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
+                let tokens = [newest.refreshToken?.reveal(), newest.accessToken?.value.reveal()]
+                #expect(sent.count == (revokes ? 4 : 0))
+                #expect(sent.suffix(2) == (revokes ? tokens.compactMap(\.self)[...] : []))
+                #expect(await store.record == nil)
+            }
+        }
+    }
+
     @Test func `a store that refuses to forget is an error, and asked again by the next call`() async throws {
         try await World.run { world in
             let store = TestStore()

@@ -1,4 +1,5 @@
 import AppAuthCore
+import HTTPTypes
 import LocalProvider
 import Testing
 
@@ -63,6 +64,64 @@ struct ParametersTests {
             #expect(tokens[0]?.isDisjoint(with: tokens[1] ?? []) == true)
             #expect(tokens[1]?.isDisjoint(with: tokens[2] ?? []) == true)
             #expect(await state.record.end == nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    /// Several servers say so where a scope or a resource needs another consent.
+    @Test func `invalid_grant for what one caller asks for ends nothing while the session's own refresh succeeds`()
+        async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let refusal = Fault.status(
+                .badRequest, json: ["error": "invalid_grant", "error_description": "no consent"])
+            world.provider.fault(refusal, at: .token)
+            let narrow = TokenParameters(scope: [.openID])
+            let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
+            #expect(error.code == .invalidGrant && error.message.contains("no consent"))
+            let after = await state.record
+            #expect(after.end == nil && after.presented == nil && after.trouble == nil)
+            #expect(after.accessToken != before.accessToken && after.refreshToken != before.refreshToken)
+            #expect(await store.record == after)
+            #expect(world.provider.log(.token).map { $0.form["scope"] == "openid" } == [false, true, false])
+            #expect(try await state.freshAccessToken() == after.accessToken)
+        }
+    }
+
+    @Test func `invalid_grant for what one caller asks for ends the session where its own refresh is refused too`()
+        async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let refusal = Fault.status(.badRequest, json: ["error": "invalid_grant"])
+            world.provider.fault(refusal, at: .token)
+            world.provider.fault(refusal, at: .token)
+            let narrow = TokenParameters(scope: [.openID])
+            let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
+            #expect(error.code == .signInRequired)
+            #expect(await state.record.end != nil)
+            #expect(await store.record?.end != nil)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test
+    func `invalid_grant for what one caller asks for ends nothing where the session's own refresh is not answered`()
+        async throws
+    {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            let narrow = TokenParameters(scope: [.openID])
+            let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
+            #expect(error.code == .invalidGrant)
+            #expect(await state.record.end == nil)
+            // The session goes on.
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }

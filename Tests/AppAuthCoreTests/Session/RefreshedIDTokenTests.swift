@@ -12,18 +12,12 @@ struct RefreshedIDTokenTests {
             ("'iss'", .editIDToken { $0.claims["iss"] = "https://evil.example" }),
             ("'iss'", .editIDToken { $0.claims["iss"] = nil }),
             ("'sub'", .editIDToken { $0.claims["sub"] = "somebody-else" }),
-            ("'sub'", .editIDToken { $0.claims["sub"] = nil }),
             ("'aud'", .editIDToken { $0.claims["aud"] = "other" }),
             ("audience", .editIDToken { $0.claims["aud"] = ["demo", "other"] }),
             ("'azp'", .editIDToken { $0.claims["azp"] = "other" }),
             ("'azp'", .editIDToken { $0.claims["azp"] = "demo" }),
             ("'nonce'", .editIDToken { $0.claims["nonce"] = "other" }),
             ("'nonce'", .editIDToken { $0.claims["nonce"] = 1 }),
-            ("'at_hash'", .editIDToken { $0.claims["at_hash"] = "AA" }),
-            ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
-            ("signature", .editIDToken { $0.signature = .unpublishedKey(.rs256) }),
-            ("algorithm", .editIDToken { $0.signature = .none }),
-            ("'exp'", .editIDToken { $0.claims["exp"] = nil }),
         ] as [(String, Fault)])
     func `a token that is not this session's ends it, and nothing of the answer is kept`(
         what: String, fault: Fault
@@ -52,6 +46,69 @@ struct RefreshedIDTokenTests {
             let requests = world.provider.log.count
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
             #expect(world.provider.log.count == requests)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("'sub'", .editIDToken { $0.claims["sub"] = nil }),
+            ("'at_hash'", .editIDToken { $0.claims["at_hash"] = "AA" }),
+            ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
+            ("signature", .editIDToken { $0.signature = .unpublishedKey(.rs256) }),
+            ("algorithm", .editIDToken { $0.signature = .none }),
+            ("'exp'", .editIDToken { $0.claims["exp"] = nil }),
+        ] as [(String, Fault)])
+    func `a token that cannot be verified ends nothing: the rotated refresh token is kept, and no other`(
+        what: String, fault: Fault
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidIDToken && error.message.contains(what), "\(error.message)")
+            let after = await state.record
+            #expect(after.end == nil && after.refreshToken != before.refreshToken)
+            #expect(after.accessToken == before.accessToken && after.idToken == before.idToken)
+            #expect(await store.record == after)
+            #expect(world.provider.count(.revocation) == 0)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test(arguments: [
+        ("id_token_signing_alg_values_supported", JSON.array(["ES256"])), ("jwks_uri", "old"), ("jwks_uri", .null),
+    ])
+    func `what the provider verifies its tokens by may have changed since the sign-in`(name: String, value: JSON)
+        async throws
+    {
+        try await World.run { world in
+            var record = try await world.signIn().record
+            let provider = record.client.provider
+            var document = provider.document
+            document[name] = value == "old" ? .string(world.provider.issuer + "/old") : value
+            record.client.provider = try ProviderMetadata(document: .object(document))
+            let store = TestStore(try AuthStateRecord(decoding: record.withoutKeys, from: "test"))
+            let state = try #require(await AuthState(restoring: store, environment: world.environment))
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.client.provider == provider)
+            #expect(await store.record?.client.provider == provider)
+            let discoveries = world.provider.count(.openIDConfiguration)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.openIDConfiguration) == discoveries)
+        }
+    }
+
+    @Test func `where the provider says no other algorithm the token is refused, and asked for once`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let discoveries = world.provider.count(.openIDConfiguration)
+            world.provider.fault(.editIDToken { $0.signature = .none }, at: .token)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .invalidIDToken && error?.message.contains("algorithm") == true)
+            #expect(world.provider.count(.openIDConfiguration) == discoveries + 1)
+            #expect(await state.record.end == nil)
         }
     }
 
@@ -168,6 +225,17 @@ struct RefreshedIDTokenTests {
             #expect(await state.record.end == nil)
             let token = try await state.freshAccessToken()
             #expect(world.provider.isAlive(token.value.reveal()))
+        }
+    }
+}
+
+extension AuthStateRecord {
+    /// As a process has it that fetches the keys anew.
+    fileprivate var withoutKeys: [UInt8] {
+        get throws {
+            var json = try #require(JSON(parsing: encoded()).object)
+            json["keys"] = nil
+            return Array(JSON.object(json).serialized().utf8)
         }
     }
 }

@@ -43,6 +43,24 @@ struct SessionMoveTests {
         }
     }
 
+    /// A store whose session is refreshed by somebody each time before it is read.
+    struct ChangingStore: TokenStore {
+        let base: MemoryTokenStore
+        let place: String
+
+        func load() async throws -> AuthStateRecord? {
+            try await base.update { stored in
+                guard let record = stored else { return }
+                stored?.client = Client(id: record.client.id + "'", provider: record.client.provider)
+            }
+            return await base.load()
+        }
+        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(change) }
+    }
+
     struct Failure: Error {}
 
     private let source = MemoryTokenStore()
@@ -178,6 +196,16 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
+    @Test(arguments: [2, 3])
+    func `a new sign-in in the source on the way is what arrives`(step: Int) async throws {
+        let new = try record("new")
+        await source.put(try record())
+        let hasMoved = try await move(Interruption(after: step) { [source] in await source.put(new) })
+        #expect(hasMoved)
+        #expect(await source.load() == nil)
+        #expect(await target.load() == new)
+    }
+
     @Test func `a session in the other store is no place to move to`() async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)
@@ -204,6 +232,18 @@ struct SessionMoveTests {
         #expect(error?.message.contains("another name") == true)
         #expect(await source.load() == record)
         try await source.refreshLock().release()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `one place under two names is found out while another process changes it`() async throws {
+        let record = try record()
+        await source.put(record)
+        let error = await authError { [source] in
+            try await ChangingStore(base: source, place: "here")
+                .moveSession(to: ChangingStore(base: source, place: "there"))
+        }
+        #expect(error?.message.contains("another name") == true)
+        #expect(await source.load()?.id == record.id)
     }
 
     @Test func `a copy that somebody has made is no place to move to`() async throws {

@@ -68,6 +68,63 @@ struct SharedSessionTests {
         }
     }
 
+    /// Has the lock while a state wants it, as a process does that is stopped or cannot store what it has.
+    private func withLockHeld(
+        since age: Double, patience: LockPatience, _ test: (World, FileTokenStore, AuthState) async throws -> Void
+    ) async throws {
+        try await twoStates { world, store, _, _ in
+            var environment = world.environment
+            environment.lockPatience = patience
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            world.clock.advance(by: age)
+            let lock = try await store.refreshLock()
+            try await test(world, store, state)
+            #expect(world.provider.count(.token) == 1)
+            lock.release()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `tokens that the holder of the lock has stored are handed out, though it never lets go`() async throws {
+        let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
+        try await withLockHeld(since: 3600, patience: patience) { _, store, state in
+            let waiting = Task { try await state.freshAccessToken() }
+            while state.waitingCount < 1 { await Task.yield() }
+            try edit(store) { $0["lifetime"] = 36000 }
+            let token = try await waiting.value
+            #expect(token.lifetime == .seconds(36000))
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a token that is still good is handed out where the one who has the lock takes long`() async throws {
+        let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
+        try await withLockHeld(since: 3590, patience: patience) { _, _, state in
+            let before = await state.record.accessToken
+            let token = try await state.freshAccessToken()
+            #expect(token == before)
+            // Not to whom it is no use.
+            let wanting = Task { try await state.freshAccessToken(forceRefresh: true) }
+            while state.waitingCount < 1 { await Task.yield() }
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(state.waitingCount == 1)
+            wanting.cancel()
+            await #expect(throws: CancellationError.self) { try await wanting.value }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a lock that is never let go of is an error in the end, and nothing is sent`() async throws {
+        let patience = LockPatience(pause: .milliseconds(1), limit: .milliseconds(20))
+        try await withLockHeld(since: 3600, patience: patience) { _, _, state in
+            let error = try #require(await authError { try await state.freshAccessToken() })
+            #expect(error.code == .store && error.outcome == .notSent && error.isTemporary)
+            #expect(error.message.contains("refresh lock"))
+            #expect(await state.record.end == nil)
+        }
+    }
+
     /// Edits the stored access token.
     private func edit(_ store: FileTokenStore, _ change: (inout [String: Any]) -> Void) throws {
         let file = URL(fileURLWithPath: store.path)
@@ -141,6 +198,35 @@ struct SharedSessionTests {
             // A folder that was away for a while, and is there again.
             try await store.replace(with: record)
             _ = try await first.freshAccessToken()
+        }
+    }
+
+    @Test func `a session is taken up with the client as it is now, and stays signed out all the same`() async throws {
+        try await twoStates { world, store, first, _ in
+            let old = await first.record.client
+            let client = Client(id: old.id, authentication: .clientSecretPost(Secret("new")), provider: old.provider)
+            let state = try #require(
+                await AuthState(restoring: store, as: client, environment: world.environment))
+            #expect(await state.record.client == client)
+            try await first.forget()
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+            #expect(try await store.load() == nil)
+        }
+    }
+
+    @Test func `a session of another client or issuer is not taken up`() async throws {
+        try await twoStates { world, store, first, _ in
+            let own = await first.record.client
+            let elsewhere = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
+            for client in [Client(id: "other", provider: own.provider), Client(id: own.id, provider: elsewhere)] {
+                let error = await authError {
+                    try await AuthState(restoring: store, as: client, environment: world.environment)
+                }
+                #expect(error?.code == .invalidConfiguration)
+                #expect(error?.message.contains("'demo'") == true && error?.message.contains(client.id) == true)
+            }
+            let state = try await AuthState(restoring: store, as: own, environment: world.environment)
+            #expect(state != nil)
         }
     }
 

@@ -58,6 +58,25 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `what was read before they came does not take their place`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            await store.holdLoad()
+            let narrow = Task { try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID])) }
+            await store.loadIsHeld()
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            let unsaved = await state.record
+            #expect(unsaved.refreshToken != before.refreshToken)
+            await store.releaseLoad()
+            await #expect(throws: AuthError.self) { try await narrow.value }
+            #expect(await state.record == unsaved)
+            await store.refuse(with: nil)
+        }
+    }
+
     @Test func `whoever waits while nobody's attempt is refused has one of their own`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             let saves = await store.saves

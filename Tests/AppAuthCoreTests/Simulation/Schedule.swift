@@ -80,6 +80,7 @@ struct ScheduleGenerator {
         setting.manner.lifetime = [1, 5, 60, 300, 3600, 3600, 86_400].randomElement(using: &random) ?? 3600
         setting.daemons = Int.random(in: 0...2, using: &random)
         setting.processes = setting.daemons + Int.random(in: 2...4, using: &random)
+        setting.manner.blamesGrant = seed % 3 == 0
         calamity = [2, 10, 25].randomElement(using: &random) ?? 10
     }
 

@@ -51,6 +51,7 @@ extension Simulation {
         if revoking {
             if memory.unsaved == nil, let stored = read() { adopt(stored, memory) }
             if let token = memory.record.refreshToken { server.revoke(token.reveal()) }
+            memory.hasRevoked = true
         }
         let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
         witness.signedOut.insert(memory.record.id)
@@ -67,9 +68,9 @@ extension Simulation {
         case .saving: task.awaited.map { $0.result != nil } ?? true
         case .joined(let flight): flight.result != nil
         case .turn: memory.turn == nil
-        case .lock: store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread
+        case .lock(let since, let nextLook): isLockFree || clock.time >= nextLook || clock.time >= since + Self.limit
         case .wire(_, let request): clock.time >= request.endsAt
-        case .begin, .loaded, .join, .commit, .committed, .send, .verify: true
+        case .begin, .loaded, .looked, .join, .commit, .committed, .send, .verify: true
         }
     }
 
@@ -78,12 +79,13 @@ extension Simulation {
         switch task.point {
         case .begin: begin(task, process, memory)
         case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
+        case .loaded where memory.unsaved != nil: task.point = .saving
         case .loaded(var stored, _):
             let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
+            if let stored { adopt(stored, memory) }
             if case .waitForLock = decision.action {
                 task.point = .turn
             } else {
-                if let stored { adopt(stored, memory) }
                 finish(task, decision, process, memory)
             }
         case .turn:
@@ -100,9 +102,27 @@ extension Simulation {
             task.point = .joined(running)
         case .joined(let flight):
             if let result = flight.result { end(task, result, in: process, memory) }
-        case .lock:
+        case .lock where isLockFree:
             task.lock = store.lock(for: process.number)
             step(.wanted(task.need), task, memory)
+        case .lock(let since, _):
+            guard clock.time < since + Self.limit else {
+                return putUp(with: Self.lockIsHeld, task, process, memory)
+            }
+            task.point = .lock(since: since, nextLook: clock.time + Self.pause)
+            if let stored = try? store.read(at: clock.time) {
+                task.point = .looked(stored, looks: memory.looks, since: since)
+            }
+        case .looked(_, let looks, let since) where looks != memory.looks:
+            task.point = .lock(since: since, nextLook: clock.time)
+        case .looked(var stored, _, let since):
+            let decision = decide(.waited(task.need), &stored, knowledge(memory), at: now, task.need)
+            if let stored { adopt(stored, memory) }
+            if case .waitForLock = decision.action {
+                task.point = .lock(since: since, nextLook: clock.time + Self.pause)
+            } else {
+                finish(task, decision, process, memory)
+            }
         case .commit(let update): task.point = .committed(update, commit(update, task, memory))
         case .committed(let update, let result): committed(update, result, task, process, memory)
         case .send(let attempt): send(attempt, task, process, memory)
@@ -113,6 +133,14 @@ extension Simulation {
     }
 
     // MARK: - AuthState.refresh
+
+    /// `LockPatience`, in milliseconds.
+    static let (pause, limit) = (2_000, 120_000)
+
+    private static let lockIsHeld = AuthError(
+        .store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
+
+    private var isLockFree: Bool { store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread }
 
     private func begin(_ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
         guard task.role == .storing else {
@@ -148,7 +176,7 @@ extension Simulation {
         }
         switch decision.action {
         case .present(let attempt): task.point = .send(attempt)
-        case .lookAgain: step(.wanted(task.need), task, memory)
+        case .lookAgain(let next): step(.wanted(next), task, memory)
         default: finish(task, decision, process, memory)
         }
     }
@@ -205,7 +233,7 @@ extension Simulation {
             memory.record = kept
             if kept.end != nil { witness.endedInMemory.insert(kept.id) }
             if case .failed(_, let failure, _) = update.event, failure.rotatedRefreshToken == nil, kept.end == nil {
-                if case .lookAgain = decision.action { return step(.wanted(task.need), task, memory) }
+                if case .lookAgain(let next) = decision.action { return step(.wanted(next), task, memory) }
                 return finish(task, decision, process, memory)
             }
             memory.unsaved = SimulatedProcess.Unsaved(update.event, update.known, now, task.lock)
@@ -232,7 +260,9 @@ extension Simulation {
             return
         }
         switch task.role {
-        case .flight: task.point = memory.turn === task ? .lock : .begin
+        case .flight:
+            task.point =
+                memory.turn === task ? .lock(since: clock.time, nextLook: clock.time + Self.pause) : .begin
         case .call, .signOut, .storing: end(task, .success(nil), in: process, memory)
         }
     }
@@ -251,6 +281,7 @@ extension Simulation {
             if memory.unsaved === task.mine { memory.unsaved = nil }
             store.release(task.mine?.lock)
             if let orphan = decision.orphan { revoke(orphan) }
+            if memory.hasRevoked, let token = decision.removed?.refreshToken { server.revoke(token.reveal()) }
             finishStoring(task, .success(nil), memory)
         }
     }

@@ -12,10 +12,12 @@ extension Simulation {
             !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
         }
         witness.sends(
-            attempt, for: task.need, of: memory.record.id, beside: others.count, store.record, at: clock.moment)
+            attempt, for: attempt.need.doubt == nil ? task.need : attempt.need, of: memory.record.id, beside: others.count, store.record, at: clock.moment)
         let fault = wire.fault.map { ", \($0)" } ?? ""
         note("process \(process.number) sends \(token)\(fault)")
-        let request = wire.send(token, task.kind, from: process.number, at: clock.time)
+        // What a refresh of the session's own has to find out is nothing that the caller asks for.
+        let kind = attempt.need.parameters == task.need.parameters ? task.kind : .forced
+        let request = wire.send(token, kind, from: process.number, at: clock.time)
         task.point = .wire(attempt, request)
     }
 

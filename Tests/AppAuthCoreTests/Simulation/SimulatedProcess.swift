@@ -19,6 +19,7 @@ final class SimulatedProcess {
         var looks = 0
         var storing: Task?
         var turn: Task?
+        var hasRevoked = false
         var tasks: [Task] = []
         /// Whether a caller was told that the session is over.
         var hasToldEnd = false
@@ -57,7 +58,10 @@ final class SimulatedProcess {
             case saving
             case join
             case joined(Task)
-            case turn, lock
+            case turn
+            /// In milliseconds.
+            case lock(since: Int, nextLook: Int)
+            case looked(AuthStateRecord?, looks: Int, since: Int)
             case commit(Update)
             case committed(Update, Result<(SessionRules.Decision, AuthStateRecord?), AuthError>)
             case send(SessionRules.Attempt)

@@ -9,6 +9,8 @@ final class SimulatedServer {
         var grace: Int?
         /// Of an access token, in seconds.
         var lifetime = 3600
+        /// Whether it answers `invalid_grant` where it does not like what one caller asks for.
+        var blamesGrant = false
     }
 
     /// What keeps it from doing its work for a while.
@@ -80,7 +82,9 @@ final class SimulatedServer {
     /// What becomes of a request when it arrives.
     func answer(_ request: SimulatedRequest, at now: Int) -> Answer {
         if let (trouble, until) = trouble, now < until { return .http(trouble.answer(until: until, now)) }
-        guard request.kind != .ungranted else { return .error("invalid_scope") }
+        guard request.kind != .ungranted else {
+            return manner.blamesGrant ? .error("invalid_grant", saying: "invalid_scope") : .error("invalid_scope")
+        }
         guard let grant = grant(of: request.refreshToken), grant.end == nil else { return .error("invalid_grant") }
         let use = grant.used[request.refreshToken]
         if let use {
@@ -105,8 +109,9 @@ final class SimulatedServer {
 }
 
 extension SimulatedServer.Answer {
-    static func error(_ code: String, _ status: Int = 400) -> Self {
-        .http(SimulatedServer.page(status, "application/json", #"{"error":"\#(code)"}"#))
+    static func error(_ code: String, saying description: String = "") -> Self {
+        let body = #"{"error":"\#(code)","error_description":"\#(description)"}"#
+        return .http(SimulatedServer.page(400, "application/json", body))
     }
 }
 

@@ -109,12 +109,19 @@ final class Simulation {
                 process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
             }
             if ready.isEmpty {
-                guard let next = wire.requests.filter({ !$0.isOver && !$0.isAbandoned }).map(\.endsAt).min() else {
-                    return
-                }
+                let answers = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
+                guard let next = (answers + looks).min() else { return }
                 pass(max(1, next - clock.time))
             }
             for process in ready { go(process, 0) }
+        }
+    }
+
+    /// When those who wait for the lock look at the store again.
+    private var looks: [Int] {
+        processes.compactMap(\.memory).flatMap(\.tasks).compactMap { task in
+            guard case .lock(_, let nextLook) = task.point else { return nil }
+            return nextLook
         }
     }
 
@@ -181,7 +188,7 @@ final class Simulation {
         kill(fresh)
         let first = call(.usual, in: fresh)
         settle()
-        if let first, first.result == nil, store.holder.map({ $0.process != fresh.number }) ?? false {
+        if case .failure? = first?.result, store.holder.map({ $0.process != fresh.number }) ?? false {
             witness.tally.stalls += 1
         }
         // Each process that is running calls once more, and stores what it may have.

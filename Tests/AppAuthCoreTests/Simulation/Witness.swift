@@ -130,6 +130,9 @@ final class Witness {
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store took it late.
         case (.answered(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
+        // What was refused was one caller's wish; the session's own refresh went well.
+        case (.answered(_, _, .verified, _), .fail(let error)) where error.message.contains("invalid_scope"):
+            failures[id] = nil
         case (.answered(_, _, .unverifiable(let error), _), _), (.answered(_, _, .verified, _), .fail(let error)):
             fail(error, id, now)
         case (.answered(_, _, .verified, _), _): failures[id] = nil

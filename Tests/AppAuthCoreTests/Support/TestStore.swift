@@ -45,10 +45,30 @@ actor TestStore: TokenStore {
         await withCheckedContinuation { waiting.append((count, $0)) }
     }
 
-    func load() throws -> AuthStateRecord? {
+    func load() async throws -> AuthStateRecord? {
         if let refusal, passing == 0 { throw refusal }
+        let record = record
+        if let parked = parkedLoad {
+            parkedLoad = nil
+            parked.arrived.finish()
+            for await _ in parked.ends.stream {}
+        }
         return record
     }
+
+    private typealias Gate = (stream: AsyncStream<Never>, continuation: AsyncStream<Never>.Continuation)
+    private var parkedLoad: (arrived: AsyncStream<Never>.Continuation, ends: Gate)?
+    private var gates: (arrived: Gate, ends: Gate)?
+
+    /// Parks the next load, with what it has read.
+    func holdLoad() {
+        let (arrived, ends): (Gate, Gate) = (AsyncStream.makeStream(), AsyncStream.makeStream())
+        (gates, parkedLoad) = ((arrived, ends), (arrived.continuation, ends))
+    }
+
+    func loadIsHeld() async { if let gate = gates?.arrived { for await _ in gate.stream {} } }
+
+    func releaseLoad() { gates?.ends.continuation.finish() }
 
     private let lock = RefreshQueue()
     private let changing = RefreshQueue()
