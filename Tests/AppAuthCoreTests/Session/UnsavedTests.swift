@@ -63,11 +63,15 @@ struct UnsavedTests {
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let before = await state.record
+            let hold = world.provider.hold(.token)
+            let forced = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
             await store.holdLoad()
             let narrow = Task { try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID])) }
             await store.loadIsHeld()
-            await store.refuse(with: TestStore.Refusal(), after: 1)
-            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            #expect(await forced.value?.code == .store)
             let unsaved = await state.record
             #expect(unsaved.refreshToken != before.refreshToken)
             await store.releaseLoad()
