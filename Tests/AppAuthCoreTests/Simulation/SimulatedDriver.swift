@@ -1,6 +1,6 @@
 import AppAuthCore
 
-// Mirrors `AuthState` (AuthState.swift and AuthState+Refresh.swift), await by await: between two steps of a task here,
+// Mirrors `AuthState` (AuthState.swift and its parts Refresh, Lock and Saving), await by await: between two steps of a task here,
 // any other process or task may act, as it may while the actor is suspended there. Change both together.
 extension Simulation {
     typealias Task = SimulatedProcess.Task

@@ -11,8 +11,9 @@ extension Simulation {
         let others = wire.requests.filter {
             !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
         }
+        let need = attempt.need.doubt == nil ? task.need : attempt.need
         witness.sends(
-            attempt, for: attempt.need.doubt == nil ? task.need : attempt.need, of: memory.record.id, beside: others.count, store.record, at: clock.moment)
+            attempt, for: need, of: memory.record.id, beside: others.count, store.record, at: clock.moment)
         let fault = wire.fault.map { ", \($0)" } ?? ""
         note("process \(process.number) sends \(token)\(fault)")
         // What a refresh of the session's own has to find out is nothing that the caller asks for.

@@ -1,0 +1,176 @@
+internal import Logging
+
+/// How a session and its store are kept the same, and what becomes of what the store refuses.
+extension AuthState {
+    var knowledge: SessionRules.Knowledge { SessionRules.Knowledge(record: record, wasStored: wasStored) }
+
+    /// Decides by what the store has, and stores what comes of it, in one step.
+    func step(
+        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Moment? = nil
+    ) async throws -> SessionRules.Decision {
+        let (known, before) = (known ?? knowledge, looks)
+        let (decision, stored) = try await store.attempt { [store, environment] in
+            try await store.update { stored in
+                // A sign-out is no use of it.
+                if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
+                return (decision, stored)
+            }
+        }
+        if looks != before {
+            if let latest = try? await latest() { adopt(latest) }
+        } else if let stored {
+            adopt(stored)
+        }
+        return unlessSignedOut(decision, event, known)
+    }
+
+    /// What was decided while the session was signed out here, is void: nothing of it is handed out, sent or told any more.
+    private func unlessSignedOut(
+        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: SessionRules.Knowledge
+    ) -> SessionRules.Decision {
+        guard let end = record.end else { return decision }
+        if case .signedOut = event { return decision }
+        if case .ended? = decision.change { return decision }
+        // Where the store had nothing yet, this may have come after the sign-out.
+        if !known.wasStored {
+            unsaved = Unsaved(.signedOut, known: SessionRules.Knowledge(record: record, wasStored: true), lock: nil)
+            storeUnsavedLater()
+        }
+        var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
+        void.orphan = decision.orphan
+        if case .answered(_, let response, _, _) = event { void.orphan = response }
+        return void
+    }
+
+    /// What the store has, read after all that this process has learnt of it: an older sight must not undo a newer one.
+    func latest() async throws -> AuthStateRecord? {
+        while true {
+            let before = looks
+            let loaded = try await store.attempt { [store] in try await store.load() }
+            if looks == before { return loaded }
+        }
+    }
+
+    /// What the store has is what is known, if it is this session.
+    func adopt(_ stored: AuthStateRecord) {
+        guard stored.id == record.id, stored.move == nil, record.end == nil else { return }
+        let client = record.client.unless(registeredLater: stored.client)
+        record = stored
+        (record.client, verification.client) = (client, client)
+        (wasStored, isGone, hasToldEnd, looks) = (true, false, false, looks + 1)
+    }
+
+    /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
+    func record(
+        _ event: SessionRules.Event, under lock: RefreshLock
+    ) async throws -> SessionRules.Decision {
+        let known = knowledge
+        do { return try await step(event, known: known) } catch {
+            var memory: AuthStateRecord? = record
+            let now = environment.now()
+            let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: now)
+            // Signed out meanwhile: the answer is dropped.
+            guard record.end == nil, let memory else { return decision }
+            record = memory
+            // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
+            if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
+                return decision
+            }
+            unsaved = Unsaved(event, known: known, then: now, lock: lock)
+            storeUnsavedLater()
+            // Of new tokens nobody is told before the store has them.
+            if case .fail = decision.action, !decision.isRenewal { return decision }
+            if let error = error as? AuthError { publish(.storeFailed(error)) }
+            throw error
+        }
+    }
+
+    /// Tries again to store what the store refused.
+    func storeUnsaved() async throws {
+        while let mine = unsaved {
+            do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch {
+                // Again, if it was something older that the store refused, or if it was not to ask the person, and now may.
+                let mayAskNow = wasUnattended && !TokenStoreCall.isUnattended
+                if error is CancellationError || lastTried === mine && !mayAskNow { throw error }
+            }
+        }
+    }
+
+    private func storeUnsavedOnce() async throws {
+        guard let pending = unsaved else { return }
+        (lastTried, wasUnattended) = (pending, TokenStoreCall.isUnattended)
+        let decision: SessionRules.Decision
+        do { decision = try await step(pending.event, known: pending.known, then: pending.then) } catch {
+            if let error = error as? AuthError { publish(.storeFailed(error)) }
+            throw error
+        }
+        // Before these tokens count as stored: another process may have ended the session meanwhile.
+        noteEnd(decision)
+        // A sign-out may have come in between.
+        if unsaved === pending { unsaved = nil }
+        pending.lock?.release()
+        await tell(decision)
+    }
+
+    /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the
+    /// session, since the tokens are nowhere else.
+    private func storeUnsavedLater() {
+        Task {
+            var pause = 1.0
+            while unsaved != nil {
+                try await environment.sleep(.seconds(pause))
+                try? await TokenStoreCall.$isUnattended.withValue(true) { try await storeUnsaved() }
+                pause = min(60, pause * 2)
+            }
+        }
+    }
+
+    /// Takes over what another process has stored, if it can be read, and if nothing here is newer.
+    func synchronise() async {
+        guard let stored = try? await latest(), unsaved == nil else { return }
+        adopt(stored)
+    }
+
+    /// Waits until a refresh and a write that are under way have ended, however they end, but no longer than the limit.
+    /// What the store has refused is brought to it once more. A refresh that waits for another process's has sent
+    /// nothing, and is not waited for.
+    ///
+    /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
+    /// leave behind has used up its refresh token. It waits in a cancelled task too.
+    public func settle(atMost limit: Duration) async {
+        guard isPresenting || unsaved != nil || storing.running != nil else { return }
+        let (ends, end) = AsyncStream.makeStream(of: Never.self)
+        Task {
+            if isPresenting { for flight in counter.flights { await flight.settle() } }
+            try? await storeUnsaved()
+            await storing.settle()
+            end.finish()
+        }
+        let clock = Task {
+            try await Task.sleep(for: limit)
+            end.finish()
+        }
+        await Task { for await _ in ends {} }.value
+        clock.cancel()
+    }
+
+    /// Ends the session here and removes it from the store; no answer that is still to come brings it back, here or in
+    /// another process. A newer session in its place stays.
+    ///
+    /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
+    public func forget() async throws { try await forget(because: "signed out") }
+
+    func forget(because reason: String) async throws {
+        let known = SessionRules.Knowledge(record: record, wasStored: true)
+        let hadEnded = record.end != nil
+        record.end(reason, at: environment.now().wall)
+        if !hadEnded, let end = record.end { publish(.ended(end)) }
+        // In a task of its own: who is cancelled while signing out has to be signed out all the same.
+        unsaved?.lock?.release()
+        unsaved = Unsaved(.signedOut, known: known, lock: nil)
+        try await Task { try await storeUnsaved() }.value
+    }
+}
