@@ -107,7 +107,9 @@ public final class Discovery: Sendable {
                 .issuerMismatch, .discovery,
                 "expected metadata of '\(issuer)', found metadata of '\(found.prefix(200))'")
         }
-        return (try ProviderMetadata(document: json), lifetime)
+        var metadata = try ProviderMetadata(document: json)
+        metadata.isDiscovered = true
+        return (metadata, lifetime)
     }
 }
 

@@ -14,6 +14,8 @@ public struct ProviderMetadata: Sendable, Hashable {
     public let issuer: Issuer
     /// The whole document, with the members that have no property here.
     public private(set) var document: JSON.Object
+    /// Whether it is what the issuer says of itself, and nothing that an app has put together.
+    package var isDiscovered = false
 
     /// Reads a document.
     ///

@@ -41,7 +41,9 @@ extension AuthState {
     /// A refresh may have ended between the revocation and the removal: what it has brought is live.
     func revokeRest(of removed: AuthStateRecord) async {
         guard !revoked.isEmpty else { return }
-        _ = await revoke(removed.revocable.filter { !revoked.contains($0.value) })
+        let tokens = removed.revocable.filter { !revoked.contains($0.value) }
+        revoked.formUnion(tokens.map(\.value))
+        _ = await revoke(tokens)
     }
 
     /// Tokens that came after the session had ended are of no use to anybody.

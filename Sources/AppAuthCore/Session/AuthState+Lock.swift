@@ -1,8 +1,8 @@
-/// How long the refresh of another process is waited for.
+/// How long the refresh of another process, or of another caller here, is waited for.
 package struct LockPatience: Sendable {
     /// How often the store is looked at meanwhile.
     package var pause: Duration
-    /// How long it may take: more than a refresh with all its requests.
+    /// How long it may take: longer than most refreshes whose every request times out.
     package var limit: Duration
 
     package init(pause: Duration = .seconds(2), limit: Duration = .seconds(120)) {
@@ -11,26 +11,34 @@ package struct LockPatience: Sendable {
 }
 
 extension AuthState {
-    /// What comes of a wait for the refresh lock.
+    /// What comes of a wait for the right to present the refresh token.
     enum Turn: Sendable {
-        case held(RefreshLock)
+        /// The lock, and the turn: whoever comes next here has it while the lock is still kept with what is not stored.
+        case held(RefreshLock, turn: RefreshLock)
         case decided(SessionRules.Decision)
     }
 
-    /// Waits for the refresh lock of the store, but not for ever: whoever holds it may be stopped, or may hold it with new
-    /// tokens that the store does not take.
+    /// Waits for the turn among the callers of this process, and then for the lock of the store, but not for ever: whoever
+    /// holds it may be stopped, or may hold it with new tokens that the store does not take.
     ///
     /// - Parameter look: Looks every few seconds whether the lock is still needed.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
-    func refreshLock(orElse look: @escaping @Sendable () async throws -> SessionRules.Decision) async throws -> Turn {
+    func turn(orElse look: @escaping @Sendable () async throws -> SessionRules.Decision) async throws -> Turn {
         try await withThrowingTaskGroup(of: Turn.self) { group in
-            // The one that comes too late is released when nobody has it any more.
+            // Whichever comes too late is let go of when nobody has it any more.
             defer { group.cancelAll() }
-            group.addTask { [store] in .held(try await store.attempt { try await store.refreshLock() }) }
+            group.addTask { [self] in try await lockInTurn() }
             group.addTask { [self] in .decided(try await decision(meanwhile: look)) }
             while let turn = try await group.next() { return turn }
             throw CancellationError()
         }
+    }
+
+    /// One at a time here, before the lock is asked for: what the store refused is tried again first, and holds it.
+    private func lockInTurn() async throws -> Turn {
+        let turn = try await turns.wait()
+        try await storeUnsaved()
+        return .held(try await store.attempt { [store] in try await store.refreshLock() }, turn: turn)
     }
 
     private func decision(
@@ -40,15 +48,38 @@ extension AuthState {
         let end = ContinuousClock.now + patience.limit
         while ContinuousClock.now < end {
             try await Task.sleep(for: patience.pause)
-            // What cannot be read now may be read the next time.
-            guard let decision = try? await look() else { continue }
+            // What cannot be read now may be read the next time. Nobody is asked to unlock anything every few seconds.
+            let decision = try? await TokenStoreCall.$isUnattended.withValue(true) { try await look() }
+            guard let decision else { continue }
             if case .waitForLock = decision.action { continue }
             return decision
         }
-        throw AuthError(
+        throw store.lockIsHeld(for: patience.limit)
+    }
+}
+
+extension TokenStore {
+    /// Waits for the refresh lock, but not for ever.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    func refreshLock(within limit: Duration) async throws -> RefreshLock {
+        try await withThrowingTaskGroup(of: RefreshLock.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await attempt { try await refreshLock() } }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw lockIsHeld(for: limit)
+            }
+            while let lock = try await group.next() { return lock }
+            throw CancellationError()
+        }
+    }
+
+    fileprivate func lockIsHeld(for limit: Duration) -> AuthError {
+        AuthError(
             .store, .store,
-            "expected the refresh lock of \(store.place) within \(Int(patience.limit.seconds)) s, found it held: its holder "
-                + "is stopped, or cannot store its new tokens",
+            "expected the refresh lock of \(place) within \(Int(limit.seconds)) s, found it held: its holder takes long, is "
+                + "stopped, or cannot store its new tokens",
             outcome: .notSent, isTemporary: true)
     }
 }

@@ -31,25 +31,29 @@ extension AuthState {
         expected.accessToken = response.accessToken
         expected.previous = previous
         do { return try await verification.verify(token, expected, serverClock: response.serverClock) } catch let error
-            as AuthError where !error.isForeign && error.code != .clockSkew
+            as AuthError where !error.isForeign && ![.clockSkew, .timeout].contains(error.code)
         {
             guard await renewMetadata() else { throw error }
             return try await verification.verify(token, expected, serverClock: response.serverClock)
         }
     }
 
-    /// Asks the provider anew by what its ID tokens are verified: what is stored may be as old as the session.
+    /// Asks the provider anew by what its ID tokens are verified: what is stored may be as old as the session. What an app
+    /// has put together stays.
     ///
     /// - Returns: Whether it is something else than was known.
     private func renewMetadata() async -> Bool {
         let old = record.client.provider
+        guard old.isDiscovered else { return false }
         guard let found = try? await Discovery(environment: environment).metadata(for: old.issuer) else { return false }
         let new = old.verifying(as: found)
         guard new != old, record.end == nil else { return false }
         environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
-        record.client.provider = new
+        var client = record.client
+        client.provider = new
         let keys = new[.keys] == old[.keys] ? verification.keys?.entry : nil
-        verification = IDTokenVerification(client: record.client, environment: environment, keys: keys)
+        record.change(client)
+        verification = IDTokenVerification(client: client, environment: environment, keys: keys)
         return true
     }
 

@@ -37,15 +37,12 @@ extension AuthState {
 
     /// Presents the refresh token when it is this process's turn, if that is needed then.
     private func presentInTurn(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
-        // One at a time here, before the lock is asked for: what the store refused is tried again first, and holds it.
-        let turn = try await turns.wait()
-        defer { turn.release() }
-        try await storeUnsaved()
-        let lock: RefreshLock
-        switch try await refreshLock(orElse: { [self] in try await look(.waited(need)) }) {
-        case .held(let held): lock = held
+        let (lock, turn): (RefreshLock, RefreshLock)
+        switch try await self.turn(orElse: { [self] in try await look(.waited(need)) }) {
+        case .held(let held, let mine): (lock, turn) = (held, mine)
         case .decided(let decision): return decision
         }
+        defer { turn.release() }
         defer { if unsaved?.lock !== lock { lock.release() } }
         isPresenting = true
         defer { isPresenting = false }

@@ -73,12 +73,10 @@ extension AuthState {
     private func withRegistration<Value: Sendable>(
         _ work: (ClientRegistration) async throws -> Value
     ) async throws -> Value {
-        let turn = try await turns.wait()
-        defer { turn.release() }
-        try await storeUnsaved()
-        guard case .held(let lock) = try await refreshLock(orElse: { SessionRules.Decision(.waitForLock) }) else {
+        guard case .held(let lock, let turn) = try await turn(orElse: { SessionRules.Decision(.waitForLock) }) else {
             throw CancellationError()
         }
+        defer { turn.release() }
         defer { lock.release() }
         await synchronise()
         guard let registration = record.client.registration else {

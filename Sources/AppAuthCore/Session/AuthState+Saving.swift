@@ -111,6 +111,8 @@ extension AuthState {
         if unsaved === pending { unsaved = nil }
         pending.lock?.release()
         await tell(decision)
+        // With it, what only memory had.
+        if case .signedOut = pending.event { await revokeRest(of: pending.known.record) }
     }
 
     /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the
@@ -158,7 +160,8 @@ extension AuthState {
     /// Ends the session here and removes it from the store; no answer that is still to come brings it back, here or in
     /// another process. A newer session in its place stays.
     ///
-    /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``.
+    /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``. Only what a refresh has brought since
+    /// ``revokeTokens()`` is revoked, too.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
     public func forget() async throws { try await forget(because: "signed out") }

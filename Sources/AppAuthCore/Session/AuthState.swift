@@ -83,7 +83,7 @@ public actor AuthState {
                     "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.place), found one of "
                         + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
             }
-            record.client = client.unless(registeredLater: record.client)
+            record.change(client.unless(registeredLater: record.client))
         }
         self.init(record: record, store: store, environment: environment, wasStored: true)
     }

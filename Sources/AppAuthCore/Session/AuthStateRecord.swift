@@ -157,6 +157,13 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     private static let mostOtherTokens = 16
 
+    /// Has another client, or the same one with something changed, from now on.
+    mutating func change(_ client: Client) {
+        // Keys from elsewhere are not the provider's any more.
+        if client.provider[.keys] != self.client.provider[.keys] { keys = nil }
+        self.client = client
+    }
+
     /// Notes one more refresh in a row that failed.
     mutating func fail(_ error: AuthError, at now: Moment, jitter: Double) -> RefreshTrouble {
         let trouble = RefreshTrouble(error, after: trouble, at: now, jitter: jitter)

@@ -18,7 +18,7 @@
 /// session is over with it, and nothing is brought back: without a session in the source, "arriving" is removed, and
 /// where the target has none, "leaving" is. Step 2 fails if the source has changed since step 1, and begins again.
 extension TokenStore {
-    /// Moves the session into another store, and waits for refreshes that are under way. An app that wants its session
+    /// Moves the session into another store, and waits for refreshes that are under way, two minutes at most. An app that wants its session
     /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
     /// an earlier call was cut off it goes on.
     ///
@@ -31,6 +31,10 @@ extension TokenStore {
     ///   call goes on.
     @discardableResult
     public func moveSession(to target: some TokenStore) async throws -> Bool {
+        try await moveSession(to: target, waitingAtMost: LockPatience().limit)
+    }
+
+    package func moveSession(to target: some TokenStore, waitingAtMost limit: Duration) async throws -> Bool {
         guard place != target.place else { return false }
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
@@ -40,7 +44,7 @@ extension TokenStore {
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
         defer { for lock in locks { lock.release() } }
-        for store in stores { locks.append(try await store.attempt { try await store.refreshLock() }) }
+        for store in stores { locks.append(try await store.refreshLock(within: limit)) }
         while true {
             switch try await nextStep(to: target) {
             case .again: continue

@@ -290,6 +290,8 @@ extension SessionRules {
             guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
             guard attempt.need.parameters == .session else {
                 record.presented = attempt.earlier
+                // A refresh token that the provider took a moment ago is good.
+                if record.accessToken?.isYoung(at: now) == true { return Decision(.fail(error)) }
                 return Decision(.lookAgain(attempt.need.doubting(error, record)))
             }
             let said = error.server?.summary ?? "invalid_grant"
@@ -297,8 +299,8 @@ extension SessionRules {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
             }
             return end(
-                "the answer to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came, and the "
-                    + "provider does not accept its refresh token again (\(said))", error, &record, now)
+                "the answer to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was of no "
+                    + "use, and the provider does not accept its refresh token again (\(said))", error, &record, now)
         }
         // Whatever the server has done with the token, the note stays until it has answered.
         if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
@@ -340,15 +342,11 @@ extension SessionRules {
 }
 
 extension SessionRules.Decision {
-    /// The caller that was in doubt gets what the provider said to it, unless the session is over.
+    /// The caller that was in doubt gets what the provider said to it, if the session's own refresh went well.
     fileprivate func answering(_ event: SessionRules.Event) -> Self {
         guard let doubt = event.need?.doubt else { return self }
-        if case .ended? = change { return self }
         var decision = self
-        switch action {
-        case .handOut, .fail: decision.action = .fail(doubt)
-        case .waitForLock, .present, .lookAgain, .done: break
-        }
+        if case .handOut = action { decision.action = .fail(doubt) }
         return decision
     }
 }
@@ -364,11 +362,11 @@ extension SessionRules.Event {
 }
 
 extension AuthError {
-    /// Whether the fault lies in what one caller asks for (RFC 6749 §5.2, RFC 8707 §2): that is no trouble of the
-    /// session's, and those who ask for something else neither hear of it nor wait for it.
+    /// Whether the fault lies in what one caller asks for, as all may that the provider says to it alone (`invalid_scope`,
+    /// RFC 6749 §5.2; `invalid_target`, RFC 8707 §2; `consent_required`): that is no trouble of the session's, and those who
+    /// ask for something else neither hear of it nor wait for it.
     fileprivate var isAboutParameters: Bool {
-        let codes: [Code] = [.invalidConfiguration, "invalid_request", "invalid_scope", "invalid_target"]
-        return !isTemporary && codes.contains(code)
+        !isTemporary && (code == .invalidConfiguration || server != nil && code != .invalidClient)
     }
 }
 
@@ -380,4 +378,9 @@ extension Moment {
 
     /// Whether it is later, in the same boot.
     func isAfter(_ earlier: Moment) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
+}
+
+extension AccessToken {
+    /// Whether it was received within the last minute.
+    fileprivate func isYoung(at now: Moment) -> Bool { received.elapsed(until: now).map { $0 < .seconds(60) } ?? false }
 }

@@ -34,6 +34,7 @@ extension Client {
         var json: JSON.Object = [
             "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
         ]
+        if provider.isDiscovered { json["isDiscovered"] = true }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         return .object(json)
@@ -41,6 +42,8 @@ extension Client {
 
     init(stored json: StoredObject) throws {
         let authentication = try json.object("authentication")
+        var provider = try ProviderMetadata(document: json.value("provider"))
+        provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
         self.init(
             id: try json.string("id"),
             authentication: try ClientAuthentication(
@@ -48,7 +51,7 @@ extension Client {
                 secret: authentication.optional("secret") { try $0.secret($1) },
                 key: authentication.optional("key") { try $0.string($1) },
                 audience: ClientAuthentication.Audience(stored: authentication)),
-            provider: try ProviderMetadata(document: json.value("provider")),
+            provider: provider,
             dpop: try json.optional("dpop") {
                 guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
                 return algorithm

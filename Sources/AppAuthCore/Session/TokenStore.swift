@@ -9,7 +9,7 @@ public protocol TokenStore: Sendable {
 
     /// Reads the session; nil if there is none. Takes no lock, so that it works where nothing can be written, and sees
     /// the session before a change or after it, never in between. Something else at the place, or a damaged record, is
-    /// an error.
+    /// an error. Takes milliseconds, and not for ever: it is called while the lock is waited for, too.
     func load() async throws -> AuthStateRecord?
 
     /// Reads the session, lets `change` alter it, and writes it, in one step: no other change by anybody comes between.

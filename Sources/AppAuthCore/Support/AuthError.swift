@@ -34,7 +34,7 @@ public struct AuthError: Error, Sendable, Hashable {
     public var isHeldBack = false
     /// The refresh token of a token response that is refused otherwise: it may be the only one that is still good.
     package var rotatedRefreshToken: Secret?
-    /// Whether an ID token is refused since it is another provider's, for another client or about another person.
+    /// Whether an ID token is refused since it is another issuer's, another client's or another person's.
     package var isForeign = false
 
     /// Makes an error.

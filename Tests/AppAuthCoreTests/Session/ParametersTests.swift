@@ -76,6 +76,7 @@ struct ParametersTests {
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let before = await state.record
+            world.clock.advance(by: 60)
             let refusal = Fault.status(
                 .badRequest, json: ["error": "invalid_grant", "error_description": "no consent"])
             world.provider.fault(refusal, at: .token)
@@ -87,6 +88,10 @@ struct ParametersTests {
             #expect(after.accessToken != before.accessToken && after.refreshToken != before.refreshToken)
             #expect(await store.record == after)
             #expect(world.provider.log(.token).map { $0.form["scope"] == "openid" } == [false, true, false])
+            // What is known already is not asked for again.
+            world.provider.fault(refusal, at: .token)
+            #expect(await authError { try await state.freshAccessToken(parameters: narrow) }?.code == .invalidGrant)
+            #expect(world.provider.count(.token) == 4)
             #expect(try await state.freshAccessToken() == after.accessToken)
         }
     }
@@ -97,6 +102,7 @@ struct ParametersTests {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
+            world.clock.advance(by: 60)
             let refusal = Fault.status(.badRequest, json: ["error": "invalid_grant"])
             world.provider.fault(refusal, at: .token)
             world.provider.fault(refusal, at: .token)
@@ -115,11 +121,12 @@ struct ParametersTests {
     {
         try await World.run { world in
             let state = try await world.signIn()
+            world.clock.advance(by: 60)
             world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
             world.provider.fault(.status(.internalServerError), at: .token)
             let narrow = TokenParameters(scope: [.openID])
             let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
-            #expect(error.code == .invalidGrant)
+            #expect(error.code == .invalidResponse && error.httpStatus == 500)
             #expect(await state.record.end == nil)
             // The session goes on.
             _ = try await state.freshAccessToken(forceRefresh: true)

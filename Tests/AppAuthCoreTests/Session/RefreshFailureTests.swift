@@ -105,7 +105,7 @@ struct RefreshFailureTests {
         }
     }
 
-    @Test(arguments: ["invalid_scope", "invalid_target"])
+    @Test(arguments: ["invalid_scope", "invalid_target", "consent_required", "access_denied", "unauthorized_client"])
     func `an error about one caller's parameters neither holds back the others nor is told to them`(
         code: String
     ) async throws {

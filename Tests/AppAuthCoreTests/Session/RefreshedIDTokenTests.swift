@@ -10,14 +10,12 @@ struct RefreshedIDTokenTests {
     @Test(
         arguments: [
             ("'iss'", .editIDToken { $0.claims["iss"] = "https://evil.example" }),
-            ("'iss'", .editIDToken { $0.claims["iss"] = nil }),
             ("'sub'", .editIDToken { $0.claims["sub"] = "somebody-else" }),
             ("'aud'", .editIDToken { $0.claims["aud"] = "other" }),
-            ("audience", .editIDToken { $0.claims["aud"] = ["demo", "other"] }),
-            ("'azp'", .editIDToken { $0.claims["azp"] = "other" }),
-            ("'azp'", .editIDToken { $0.claims["azp"] = "demo" }),
-            ("'nonce'", .editIDToken { $0.claims["nonce"] = "other" }),
-            ("'nonce'", .editIDToken { $0.claims["nonce"] = 1 }),
+            (
+                "'sub'",
+                .editIDToken { ($0.claims["sub"], $0.signature) = ("somebody-else", .unpublishedKey(.rs256)) }
+            ),
         ] as [(String, Fault)])
     func `a token that is not this session's ends it, and nothing of the answer is kept`(
         what: String, fault: Fault
@@ -51,6 +49,12 @@ struct RefreshedIDTokenTests {
 
     @Test(
         arguments: [
+            ("'iss'", .editIDToken { $0.claims["iss"] = nil }),
+            ("audience", .editIDToken { $0.claims["aud"] = ["demo", "other"] }),
+            ("'azp'", .editIDToken { $0.claims["azp"] = "other" }),
+            ("'azp'", .editIDToken { $0.claims["azp"] = "demo" }),
+            ("'nonce'", .editIDToken { $0.claims["nonce"] = "other" }),
+            ("'nonce'", .editIDToken { $0.claims["nonce"] = 1 }),
             ("'sub'", .editIDToken { $0.claims["sub"] = nil }),
             ("'at_hash'", .editIDToken { $0.claims["at_hash"] = "AA" }),
             ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
@@ -84,12 +88,10 @@ struct RefreshedIDTokenTests {
         async throws
     {
         try await World.run { world in
-            var record = try await world.signIn().record
+            let record = try await world.signIn().record
             let provider = record.client.provider
-            var document = provider.document
-            document[name] = value == "old" ? .string(world.provider.issuer + "/old") : value
-            record.client.provider = try ProviderMetadata(document: .object(document))
-            let store = TestStore(try AuthStateRecord(decoding: record.withoutKeys, from: "test"))
+            let old = value == "old" ? .string(world.provider.issuer + "/old") : value
+            let store = TestStore(try AuthStateRecord(decoding: record.outdated(name, old), from: "test"))
             let state = try #require(await AuthState(restoring: store, environment: world.environment))
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(await state.record.client.provider == provider)
@@ -97,6 +99,22 @@ struct RefreshedIDTokenTests {
             let discoveries = world.provider.count(.openIDConfiguration)
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(world.provider.count(.openIDConfiguration) == discoveries)
+        }
+    }
+
+    @Test func `metadata that an app has put together is not changed`() async throws {
+        try await World.run { world in
+            var record = try await world.signIn().record
+            var document = record.client.provider.document
+            document["id_token_signing_alg_values_supported"] = ["ES256"]
+            record.client.provider = try ProviderMetadata(document: .object(document))
+            let store = TestStore(record)
+            let state = try #require(await AuthState(restoring: store, environment: world.environment))
+            let discoveries = world.provider.count(.openIDConfiguration)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .invalidIDToken && error?.message.contains("ES256") == true)
+            #expect(world.provider.count(.openIDConfiguration) == discoveries)
+            #expect(await store.record?.client.provider == record.client.provider)
         }
     }
 
@@ -134,14 +152,14 @@ struct RefreshedIDTokenTests {
             let state = try await world.signIn()
             let nonce = try #require(await state.record.nonce).reveal()
             let edits: [@Sendable (inout JWTDraft) -> Void] = [
-                { $0.claims["nonce"] = nil }, { $0.claims["nonce"] = .string(nonce) }, { $0.claims["nonce"] = nil },
+                { $0.claims["nonce"] = nil }, { $0.claims["nonce"] = .string(nonce) }, { $0.claims["nonce"] = .null },
             ]
             for edit in edits {
                 world.provider.fault(.editIDToken(edit), at: .token)
                 _ = try await state.freshAccessToken(forceRefresh: true)
             }
             world.provider.fault(.editIDToken { $0.claims["nonce"] = .string(nonce + "x") }, at: .token)
-            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .invalidIDToken)
         }
     }
 
@@ -230,13 +248,15 @@ struct RefreshedIDTokenTests {
 }
 
 extension AuthStateRecord {
-    /// As a process has it that fetches the keys anew.
-    fileprivate var withoutKeys: [UInt8] {
-        get throws {
-            var json = try #require(JSON(parsing: encoded()).object)
-            json["keys"] = nil
-            return Array(JSON.object(json).serialized().utf8)
-        }
+    /// With other metadata, and without keys.
+    fileprivate func outdated(_ name: String, _ value: JSON) throws -> [UInt8] {
+        var json = try #require(JSON(parsing: encoded()).object)
+        var client = try #require(json["client"]?.object)
+        var provider = try #require(client["provider"]?.object)
+        provider[name] = value
+        client["provider"] = .object(provider)
+        (json["client"], json["keys"]) = (.object(client), nil)
+        return Array(JSON.object(json).serialized().utf8)
     }
 }
 

@@ -288,6 +288,25 @@ struct SessionMoveTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func `it does not wait for ever, and nothing is moved then`() async throws {
+        for busy in [source, target] {
+            let record = try record()
+            await source.put(record)
+            let lock = try await busy.refreshLock()
+            let nothing = Interruption(after: 0) {}
+            let error = await authError { [source, target] in
+                try await InterruptedStore(base: source, place: "source", interruption: nothing).moveSession(
+                    to: InterruptedStore(base: target, place: "target", interruption: nothing),
+                    waitingAtMost: .milliseconds(20))
+            }
+            #expect(error?.code == .store && error?.isTemporary == true)
+            #expect(await source.load() == record)
+            #expect(await target.load() == nil)
+            lock.release()
+            for store in [source, target] { try await store.refreshLock().release() }
+        }
+    }
+
     @Test func `a session on its way is neither refreshed nor read, but can be signed out`() async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))

@@ -107,6 +107,9 @@ struct SharedSessionTests {
             // Not to whom it is no use.
             let wanting = Task { try await state.freshAccessToken(forceRefresh: true) }
             while state.waitingCount < 1 { await Task.yield() }
+            // Nor does that one keep it from those behind it.
+            let next = try await state.freshAccessToken()
+            #expect(next == before)
             for _ in 0..<1000 { await Task.yield() }
             #expect(state.waitingCount == 1)
             wanting.cancel()

@@ -119,6 +119,23 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `a sign-out that revokes has them revoked too`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            for _ in 0..<2 { world.provider.fault(.unavailable(retryAfter: 1), at: .revocation) }
+            #expect(await state.revokeTokens().compactMap(\.error).count == 2)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            let tokens = await [state.record.refreshToken, state.record.accessToken?.value]
+            await store.refuse(with: nil)
+            try await state.forget()
+            let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
+            #expect(sent.suffix(2) == tokens.compactMap { $0?.reveal() }[...] && sent.count == 4)
+            #expect(await store.record == nil)
+        }
+    }
+
     @Test func `they are told to nobody and revoked where a sign-out comes while they are being stored`() async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
             let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)

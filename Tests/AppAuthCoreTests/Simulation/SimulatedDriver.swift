@@ -67,8 +67,8 @@ extension Simulation {
         switch task.point {
         case .saving: task.awaited.map { $0.result != nil } ?? true
         case .joined(let flight): flight.result != nil
-        case .turn: memory.turn == nil
-        case .lock(let since, let nextLook): isLockFree || clock.time >= nextLook || clock.time >= since + Self.limit
+        case .turn: memory.turn == nil || clock.time >= task.wait.nextLook
+        case .lock: isLockFree || clock.time >= task.wait.nextLook
         case .wire(_, let request): clock.time >= request.endsAt
         case .begin, .loaded, .looked, .join, .commit, .committed, .send, .verify: true
         }
@@ -84,11 +84,11 @@ extension Simulation {
             let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
             if case .waitForLock = decision.action {
-                task.point = .turn
+                (task.point, task.wait) = (.turn, (clock.time, clock.time + Self.pause))
             } else {
                 finish(task, decision, process, memory)
             }
-        case .turn:
+        case .turn where memory.turn == nil:
             memory.turn = task
             task.point = .saving
         case .saving: storeUnsaved(task, process, memory)
@@ -105,24 +105,19 @@ extension Simulation {
         case .lock where isLockFree:
             task.lock = store.lock(for: process.number)
             step(.wanted(task.need), task, memory)
-        case .lock(let since, _):
-            guard clock.time < since + Self.limit else {
+        case .turn, .lock:
+            guard clock.time < task.wait.since + Self.limit else {
                 return putUp(with: Self.lockIsHeld, task, process, memory)
             }
-            task.point = .lock(since: since, nextLook: clock.time + Self.pause)
-            if let stored = try? store.read(at: clock.time) {
-                task.point = .looked(stored, looks: memory.looks, since: since)
-            }
-        case .looked(_, let looks, let since) where looks != memory.looks:
-            task.point = .lock(since: since, nextLook: clock.time)
-        case .looked(var stored, _, let since):
+            task.wait.nextLook = clock.time + Self.pause
+            if let stored = try? store.read(at: clock.time) { task.point = .looked(stored, looks: memory.looks) }
+        case .looked(_, let looks) where looks != memory.looks || memory.unsaved != nil:
+            waitOn(task, memory)
+        case .looked(var stored, _):
             let decision = decide(.waited(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
-            if case .waitForLock = decision.action {
-                task.point = .lock(since: since, nextLook: clock.time + Self.pause)
-            } else {
-                finish(task, decision, process, memory)
-            }
+            if case .waitForLock = decision.action { return waitOn(task, memory) }
+            finish(task, decision, process, memory)
         case .commit(let update): task.point = .committed(update, commit(update, task, memory))
         case .committed(let update, let result): committed(update, result, task, process, memory)
         case .send(let attempt): send(attempt, task, process, memory)
@@ -139,6 +134,8 @@ extension Simulation {
 
     private static let lockIsHeld = AuthError(
         .store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
+
+    private func waitOn(_ task: Task, _ memory: Memory) { task.point = memory.turn === task ? .lock : .turn }
 
     private var isLockFree: Bool { store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread }
 
@@ -260,9 +257,7 @@ extension Simulation {
             return
         }
         switch task.role {
-        case .flight:
-            task.point =
-                memory.turn === task ? .lock(since: clock.time, nextLook: clock.time + Self.pause) : .begin
+        case .flight: task.point = memory.turn === task ? .lock : .begin
         case .call, .signOut, .storing: end(task, .success(nil), in: process, memory)
         }
     }

@@ -55,7 +55,9 @@ extension Simulation {
     ) {
         var error = error
         if flaw == .endsOnAnyError { (error.code, error.isTemporary) = (.invalidGrant, false) }
-        if flaw == .blamesEverybody, error.code == "invalid_scope" { error.code = .invalidResponse }
+        if flaw == .blamesEverybody, error.code == "invalid_scope" {
+            (error.code, error.server) = (.invalidResponse, nil)
+        }
         note("no token: \(error.code.rawValue)\(error.httpStatus.map { ", status \($0)" } ?? "")")
         task.point = .commit(
             .init(

@@ -58,10 +58,8 @@ final class SimulatedProcess {
             case saving
             case join
             case joined(Task)
-            case turn
-            /// In milliseconds.
-            case lock(since: Int, nextLook: Int)
-            case looked(AuthStateRecord?, looks: Int, since: Int)
+            case turn, lock
+            case looked(AuthStateRecord?, looks: Int)
             case commit(Update)
             case committed(Update, Result<(SessionRules.Decision, AuthStateRecord?), AuthError>)
             case send(SessionRules.Attempt)
@@ -74,6 +72,8 @@ final class SimulatedProcess {
         let need: SessionRules.Need
         var point = Point.begin
         var lock: SimulatedStore.Lock?
+        /// When it began to wait for its turn and the lock, and when it looks at the store again, in milliseconds.
+        var wait = (since: 0, nextLook: 0)
         /// Another task whose end is waited for.
         var awaited: Task?
         /// What ``awaited`` stores.

@@ -120,8 +120,10 @@ final class Simulation {
     /// When those who wait for the lock look at the store again.
     private var looks: [Int] {
         processes.compactMap(\.memory).flatMap(\.tasks).compactMap { task in
-            guard case .lock(_, let nextLook) = task.point else { return nil }
-            return nextLook
+            switch task.point {
+            case .turn, .lock: task.wait.nextLook
+            default: nil
+            }
         }
     }
 

@@ -127,6 +127,9 @@ final class Witness {
         switch (event, action) {
         case (_, .fail(let told)) where told.code == .signInRequired: break
         case (.failed, .lookAgain): break
+        // Whether that was one caller's wish alone, the next refresh of the session's own shows.
+        case (.failed(let attempt, let error, _), _)
+        where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store took it late.
         case (.answered(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
