@@ -1,5 +1,6 @@
 package import AppAuthCore
 internal import FoundationEssentials
+internal import Glibc
 
 /// The certificates that a server's chain has to end in, in the terms of libcurl's options.
 package enum TrustRoots: Sendable, Hashable {
@@ -80,7 +81,7 @@ package enum TrustRoots: Sendable, Hashable {
             throw refused("the file of trusted certificates \(path) (\(source)): \(error.description)")
         }
         let begins = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
-        guard begins.contains(where: { begin in bytes.withUnsafeBytes { $0.firstRange(of: begin.utf8) != nil } }) else {
+        guard begins.contains(where: { bytes.contains($0.utf8) }) else {
             throw refused("expected PEM certificates in \(path) (\(source)), found none")
         }
         return bytes
@@ -99,5 +100,24 @@ package enum TrustRoots: Sendable, Hashable {
 
     private static func refused(_ message: String) -> AuthError {
         AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+    }
+}
+
+extension [UInt8] {
+    /// Whether they hold these bytes, of which there is one at least. The generic search of the standard library takes milliseconds
+    /// for a bundle of certificates, and the first request of a process waits for it.
+    fileprivate func contains(_ text: String.UTF8View) -> Bool {
+        let pattern = Array(text)
+        return withUnsafeBytes { bytes in
+            var start = 0
+            while let base = bytes.baseAddress, let found = memchr(base + start, Int32(pattern[0]), bytes.count - start)
+            {
+                start = found - UnsafeMutableRawPointer(mutating: base)
+                guard bytes.count - start >= pattern.count else { return false }
+                if memcmp(found, pattern, pattern.count) == 0 { return true }
+                start += 1
+            }
+            return false
+        }
     }
 }

@@ -188,7 +188,7 @@ extension ProviderMetadata {
 }
 
 extension ProviderMetadata: Codable {
-    /// Reads and checks a document.
+    /// Reads and checks a document, as one that an app has put together.
     public init(from decoder: any Decoder) throws { try self.init(document: JSON(from: decoder)) }
 
     /// Writes the document.

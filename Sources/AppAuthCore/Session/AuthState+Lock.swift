@@ -45,9 +45,10 @@ extension AuthState {
         meanwhile look: @Sendable () async throws -> SessionRules.Decision
     ) async throws -> SessionRules.Decision {
         let patience = environment.lockPatience
-        let end = ContinuousClock.now + patience.limit
-        while ContinuousClock.now < end {
-            try await Task.sleep(for: patience.pause)
+        // A machine that sleeps lets nobody go on.
+        let end = SuspendingClock.now + patience.limit
+        while SuspendingClock.now < end {
+            try await Task.sleep(for: patience.pause, clock: .suspending)
             // What cannot be read now may be read the next time. Nobody is asked to unlock anything every few seconds.
             let decision = try? await TokenStoreCall.$isUnattended.withValue(true) { try await look() }
             guard let decision else { continue }
@@ -61,13 +62,16 @@ extension AuthState {
 extension TokenStore {
     /// Waits for the refresh lock, but not for ever.
     ///
+    /// - Parameters:
+    ///   - end: Until when.
+    ///   - limit: How long that was from the beginning.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
-    func refreshLock(within limit: Duration) async throws -> RefreshLock {
+    func refreshLock(until end: SuspendingClock.Instant, _ limit: Duration) async throws -> RefreshLock {
         try await withThrowingTaskGroup(of: RefreshLock.self) { group in
             defer { group.cancelAll() }
             group.addTask { try await attempt { try await refreshLock() } }
             group.addTask {
-                try await Task.sleep(for: limit)
+                try await Task.sleep(until: end, clock: .suspending)
                 throw lockIsHeld(for: limit)
             }
             while let lock = try await group.next() { return lock }

@@ -57,7 +57,8 @@ extension AuthState {
         guard stored.id == record.id, stored.move == nil, record.end == nil else { return }
         let client = record.client.unless(registeredLater: stored.client)
         record = stored
-        (record.client, verification.client) = (client, client)
+        record.change(client)
+        verification.client = client
         (wasStored, isGone, hasToldEnd, looks) = (true, false, false, looks + 1)
     }
 
@@ -111,8 +112,8 @@ extension AuthState {
         if unsaved === pending { unsaved = nil }
         pending.lock?.release()
         await tell(decision)
-        // With it, what only memory had.
-        if case .signedOut = pending.event { await revokeRest(of: pending.known.record) }
+        // With it, what only memory had; see ``SessionRules`` for why nothing of a session that was replaced.
+        if case .signedOut = pending.event, !decision.isReplaced { await revokeRest(of: pending.known.record) }
     }
 
     /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the

@@ -160,7 +160,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Has another client, or the same one with something changed, from now on.
     mutating func change(_ client: Client) {
         // Keys from elsewhere are not the provider's any more.
-        if client.provider[.keys] != self.client.provider[.keys] { keys = nil }
+        let name = ProviderMetadata.Endpoint.keys.rawValue
+        if client.provider.document[name] != self.client.provider.document[name] { keys = nil }
         self.client = client
     }
 

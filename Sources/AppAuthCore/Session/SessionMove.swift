@@ -44,7 +44,8 @@ extension TokenStore {
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
         defer { for lock in locks { lock.release() } }
-        for store in stores { locks.append(try await store.refreshLock(within: limit)) }
+        let end = SuspendingClock.now + limit
+        for store in stores { locks.append(try await store.refreshLock(until: end, limit)) }
         while true {
             switch try await nextStep(to: target) {
             case .again: continue

@@ -137,6 +137,8 @@ package enum SessionRules {
         package var orphan: TokenResponse?
         /// The session that a sign-out has taken out of the store.
         package var removed: AuthStateRecord?
+        /// Whether a sign-out has found a newer sign-in in its place, which stays.
+        package var isReplaced = false
 
         init(_ action: Action, _ change: AuthState.Change? = nil) { (self.action, self.change) = (action, change) }
 
@@ -159,7 +161,8 @@ extension SessionRules {
     ) -> Decision {
         if case .signedOut = event {
             var decision = Decision(.done)
-            if stored?.id == known.record.id { (decision.removed, stored) = (stored, nil) }
+            decision.isReplaced = stored.map { $0.id != known.record.id } ?? false
+            if !decision.isReplaced { (decision.removed, stored) = (stored, nil) }
             return decision
         }
         var record: AuthStateRecord
@@ -200,7 +203,7 @@ extension SessionRules {
         }
         guard record.id == known.record.id else { return .failure(Gone(reason: "another sign-in has taken its place")) }
         // The app's own configuration counts: it may have a new client secret.
-        record.client = known.record.client.unless(registeredLater: record.client)
+        record.change(known.record.client.unless(registeredLater: record.client))
         return record.end.map { .failure(Gone(reason: $0.reason)) } ?? .success(record)
     }
 
@@ -290,8 +293,10 @@ extension SessionRules {
             guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
             guard attempt.need.parameters == .session else {
                 record.presented = attempt.earlier
-                // A refresh token that the provider took a moment ago is good.
-                if record.accessToken?.isYoung(at: now) == true { return Decision(.fail(error)) }
+                // A refresh token that came a moment ago, and has not been presented without an answer since, is good.
+                if attempt.earlier == nil, record.accessToken?.isYoung(at: now) == true {
+                    return Decision(.fail(error))
+                }
                 return Decision(.lookAgain(attempt.need.doubting(error, record)))
             }
             let said = error.server?.summary ?? "invalid_grant"
