@@ -1,6 +1,5 @@
 package import AppAuthCore
 internal import FoundationEssentials
-internal import Glibc
 
 /// The certificates that a server's chain has to end in, in the terms of libcurl's options.
 package enum TrustRoots: Sendable, Hashable {
@@ -104,20 +103,15 @@ package enum TrustRoots: Sendable, Hashable {
 }
 
 extension [UInt8] {
-    /// Whether they hold these bytes, of which there is one at least. The generic search of the standard library takes milliseconds
-    /// for a bundle of certificates, and the first request of a process waits for it.
+    /// Whether they hold a text. The generic search of the standard library takes milliseconds for a bundle of certificates,
+    /// and the first request of a process waits for it.
     fileprivate func contains(_ text: String.UTF8View) -> Bool {
-        let pattern = Array(text)
-        return withUnsafeBytes { bytes in
-            var start = 0
-            while let base = bytes.baseAddress, let found = memchr(base + start, Int32(pattern[0]), bytes.count - start)
-            {
-                start = found - UnsafeMutableRawPointer(mutating: base)
-                guard bytes.count - start >= pattern.count else { return false }
-                if memcmp(found, pattern, pattern.count) == 0 { return true }
-                start += 1
-            }
-            return false
+        var rest = self[...]
+        while let start = rest.firstIndex(where: { $0 == text.first }) {
+            rest = rest[start...]
+            if rest.starts(with: text) { return true }
+            rest = rest.dropFirst()
         }
+        return false
     }
 }
