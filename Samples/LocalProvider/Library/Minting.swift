@@ -43,12 +43,23 @@ extension LocalProvider {
     /// Whether an access token or a refresh token is good for anything now.
     package func isAlive(_ token: String) -> Bool {
         let now = context.now
+        return context.store.withLock { $0.isAlive(token, now) }
+    }
+
+    /// All access tokens and refresh tokens that are good for anything now.
+    package var livingTokens: [String] {
+        let now = context.now
         return context.store.withLock { records in
-            if records.access(token, now) != nil { return true }
-            guard let refresh = records.refreshTokens[token], records.grants[refresh.grantID] != nil else {
-                return false
-            }
-            return refresh.rotatedAt == nil && refresh.expiresAt > now
+            let tokens = Array(records.accessTokens.keys) + records.refreshTokens.keys
+            return tokens.filter { records.isAlive($0, now) }
         }
+    }
+}
+
+extension Records {
+    fileprivate mutating func isAlive(_ token: String, _ now: Date) -> Bool {
+        if access(token, now) != nil { return true }
+        guard let refresh = refreshTokens[token], grants[refresh.grantID] != nil else { return false }
+        return refresh.rotatedAt == nil && refresh.expiresAt > now
     }
 }

@@ -85,9 +85,10 @@ final class Desk: Sendable {
         }
     }
 
-    /// The one stored session, byte by byte.
+    /// The one stored session, byte by byte; what a crash has left of another is none.
     func session() throws -> Data {
-        guard let name = stored.first, stored.count == 1 else {
+        let names = stored.filter { !$0.hasSuffix(".new") }
+        guard let name = names.first, names.count == 1 else {
             throw CocoaError(.fileReadUnknown, userInfo: [NSFilePathErrorKey: "\(sessions): \(stored)"])
         }
         return try Data(contentsOf: URL(fileURLWithPath: "\(sessions)/\(name)"))

@@ -8,7 +8,7 @@ import Testing
 enum Accident: CaseIterable {
     /// Nothing but a crowd.
     case herd
-    /// A process is killed at any moment.
+    /// All processes but one are killed, each at any point of its refresh.
     case killed
     /// A process is killed before the provider acts on its request.
     case killedBeforeItIsSeen
@@ -32,6 +32,8 @@ enum Accident: CaseIterable {
     case fewDescriptors
     /// There is no room on the disk.
     case fullDisk
+    /// There is none from any point of a refresh on, for the one process that makes it.
+    case fillingDisk
     /// The wall clock is a year off (by Debian's program faketime).
     case clock
 }
@@ -47,24 +49,26 @@ extension Torture {
         case .killed: return try await killAnytime(crowd)
         case .killedBeforeItIsSeen: return try await killWhileHeld(.request, crowd)
         case .killedBeforeTheAnswer: return try await killWhileHeld(.answer, crowd)
-        case .lost: return try await fail(crowd, .lostAnswer)
-        case .cut: return try await fail(crowd, .cutOff(after: int(in: 1...600)))
+        case .lost: return try await fail(crowd, .lostAnswer, "transport")
+        // In the middle of its head it is no HTTP.
+        case .cut: return try await fail(crowd, .cutOff(after: int(in: 1...600)), "transport", "invalid_response")
         case .late: return try await succeed(crowd, .delay(.milliseconds(int(in: 1...200))))
         case .duplicated: return try await succeed(crowd, .duplicatedAnswer)
         case .refused:
             let status = any([HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable])
-            return try await fail(crowd, .status(status))
-        case .busy: return try await fail(crowd, .tooManyRequests(retryAfter: 1))
+            return try await fail(crowd, .status(status), "invalid_response")
+        case .busy: return try await fail(crowd, .tooManyRequests(retryAfter: 1), "invalid_response")
         case .storm: return try await storm(crowd)
         case .fewDescriptors:
             let outcome = try await outcome(of: limited("-n \(int(in: 8...12))"))
-            #expect(outcome.status == 0 || outcome.status == 1, "\(outcome)")
+            if outcome.status != 0 { try expectFailure(outcome, ["store", "transport"]) }
             #expect(newRefreshes <= 1)
             return newRefreshes
         case .fullDisk:
             try await limited("-f 0").outcome().failure(1, "store")
             #expect(newRefreshes == 0)
             return 0
+        case .fillingDisk: return try await fillDisk(crowd)
         case .clock: return try await setClock(any(["+365d", "-365d", "+2h", "-2h"]))
         }
     }
@@ -80,16 +84,26 @@ extension Torture {
     }
 
     /// One of the processes gets the fault; the others get a token, or the same error.
-    private func fail(_ crowd: Int, _ fault: Fault) async throws -> Int {
+    private func fail(_ crowd: Int, _ fault: Fault, _ codes: String...) async throws -> Int {
         desk.provider.fault(fault, at: .token)
+        var failures = 0
         for process in try start(crowd) {
             let outcome = try await outcome(of: process)
-            #expect(outcome.status == 0 || outcome.status == 1, "\(outcome)")
+            guard outcome.status != 0 else { continue }
+            failures += 1
+            try expectFailure(outcome, codes)
         }
+        #expect(failures >= 1)
         desk.provider.clearFaults()
         // Whoever comes when the first has failed tries it again, once for all.
         #expect(newRefreshes <= 2)
         return 1
+    }
+
+    private func expectFailure(_ outcome: Outcome, _ codes: [String]) throws {
+        let code = try #require(try outcome.json()["error"]?["code"]?.string, "\(outcome)")
+        #expect(codes.contains(code), "\(outcome)")
+        try outcome.failure(1, code)
     }
 
     /// The pauses between the requests are those of one client, however many processes there are.
@@ -106,8 +120,8 @@ extension Torture {
                 most += 1
             }
             for process in try start(min(crowd, 3), ["--timeout", "1"]) {
-                let outcome = try await outcome(of: process)
-                #expect(outcome.status == 1, "\(outcome)")
+                // Or the pause is longer than it waits.
+                try expectFailure(await outcome(of: process), ["invalid_response", "timeout"])
             }
         }
         // The shortest pause is of a second, where the server asks for none.

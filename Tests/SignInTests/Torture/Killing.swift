@@ -3,22 +3,38 @@ import LocalProvider
 import Testing
 
 extension Torture {
-    /// Kills a process at any moment.
+    /// Each process but one dies at any point of a refresh, if it comes to make one.
     ///
     /// - Returns: How many requests may have come to nothing.
     func killAnytime(_ crowd: Int) async throws -> Int {
-        let processes = try start(crowd)
-        let delay = UInt32(int(in: 0...40_000))
-        await elsewhere { usleep(delay) }
-        processes[int(in: 0...(crowd - 1))].send(SIGKILL)
-        for process in processes {
-            let outcome = try await process.outcome()
-            guard outcome.status != 128 + SIGKILL else { continue }
-            _ = try await printed(process)
+        var deaths = 0
+        for process in try (1..<crowd).map({ _ in try start(.kill) }) + start(1) {
+            let outcome = try await outcome(of: process)
+            if outcome.status == 128 + SIGKILL {
+                deaths += 1
+                countDeath(try #require(outcome.points.last))
+            } else {
+                _ = try outcome.result()
+            }
         }
-        // The one that was killed may have sent its request, or been about to.
-        #expect(newRefreshes <= 2)
+        return deaths
+    }
+
+    /// For one process there is no room on the disk, from any point of its refresh on, and the others have to wait for it.
+    ///
+    /// - Returns: How many requests may have come to nothing.
+    func fillDisk(_ crowd: Int) async throws -> Int {
+        let first = try start(.full)
+        for process in try start(crowd - 1) { _ = try await printed(process) }
+        let outcome = try await outcome(of: first)
+        if outcome.status != 0 { try outcome.failure(1, "store") }
         return 1
+    }
+
+    /// Starts a process to which something happens at any point of a refresh.
+    private func start(_ accident: PointAccident) throws -> ChildProcess {
+        // A few more than a refresh has: sometimes nothing happens.
+        try accidents.start(["token", "--json", "--timeout", "1"], accident, at: int(in: 1...36))
     }
 
     /// Kills the process whose request is under way; the others get a token by another one.
@@ -52,14 +68,5 @@ extension Torture {
                     .hasPrefix("socket:") == true
         }
         return !sockets.isEmpty
-    }
-
-    private func elsewhere(_ wait: @escaping @Sendable () -> Void) async {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                wait()
-                continuation.resume()
-            }
-        }
     }
 }

@@ -29,14 +29,23 @@ extension Torture {
             let code = try outcome.json()["error"]?["code"]?.string
             #expect(outcome.status == 1 && ["transport", "sign_in_required"].contains(code), "\(name): \(outcome)")
         }
+        try await findLoss(of: refreshToken, by: accident, name)
+        // Once in vain, once to be refused, and never again.
+        #expect(newRefreshes == 2, "\(name)")
+        try await signInAgain(name)
+    }
+
+    /// Whoever wants a token afterwards is told why there is none, and nothing of it is left but the reason.
+    func findLoss(of refreshToken: String, by accident: Accident, _ name: String) async throws {
         #expect(!desk.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
         let message = try await token().outcome().failure(1, "sign_in_required")
         #expect(message.contains("the answer to an earlier refresh") && message.contains("never came"), "\(message)")
         let record = try desk.record()
         #expect(record.end != nil && record.refreshToken == nil && record.accessToken == nil, "\(name)")
-        // Once in vain, once to be refused, and never again.
-        #expect(newRefreshes == 2, "\(name)")
         countLoss(accident)
+    }
+
+    func signInAgain(_ name: String) async throws {
         _ = try await desk.login().result()
         try check(name)
     }

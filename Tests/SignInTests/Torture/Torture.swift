@@ -7,17 +7,19 @@ import Testing
 /// One session, and what is done to it.
 final class Torture: Sendable {
     let desk: Desk
+    let accidents: Accidents
     let seed: UInt64
 
     private struct State {
         var random: SplitMix64
         /// How many token requests there were when the round began.
         var before = 0
-        var issued: [String] = []
         /// The access tokens whose time is over.
         var expired: Set<String> = []
         var counts: [Accident: Int] = [:]
         var losses: [Accident: Int] = [:]
+        /// Where processes were killed.
+        var deaths: [String: Int] = [:]
         var isFine = true
     }
 
@@ -26,9 +28,9 @@ final class Torture: Sendable {
     /// Signs in.
     init(_ desk: Desk, seed: UInt64) async throws {
         (self.desk, self.seed) = (desk, seed)
+        accidents = try await Accidents(desk)
         state = Guarded(State(random: SplitMix64(state: seed)))
         _ = try await desk.login().result()
-        try note()
     }
 
     func int(in range: ClosedRange<Int>) -> Int { state.withLock { Int.random(in: range, using: &$0.random) } }
@@ -58,8 +60,6 @@ final class Torture: Sendable {
     /// How many requests the token endpoint has had since the token expired.
     var newRefreshes: Int { desk.provider.count(.token) - state.withLock { $0.before } }
 
-    /// Every token that was in the store after a round.
-    var issued: [String] { state.withLock { $0.issued } }
     var isFine: Bool { state.withLock { $0.isFine } }
 
     /// Lets the token expire and something happen; somebody who comes afterwards finds everything in order.
@@ -96,28 +96,24 @@ final class Torture: Sendable {
         let names = try FileManager.default.contentsOfDirectory(atPath: desk.sessions)
         #expect(names.count == 2 && names.contains { $0.hasSuffix(".json.lock") }, "\(round): \(names)")
         state.withLock { $0.isFine = record.end == nil && names.count == 2 }
-        try note()
     }
 
     /// Counts a session that was lost where no client could have kept it.
     func countLoss(_ accident: Accident) { state.withLock { $0.losses[accident, default: 0] += 1 } }
 
+    func countDeath(_ point: String) { state.withLock { $0.deaths[point, default: 0] += 1 } }
+
     func report() {
-        let (counts, losses) = state.withLock { ($0.counts, $0.losses) }
-        func list(_ counts: [Accident: Int]) -> String {
+        let (counts, losses, deaths) = state.withLock { ($0.counts, $0.losses, $0.deaths) }
+        func list(_ counts: [some Hashable: Int]) -> String {
             counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ")
         }
         if !counts.isEmpty {
             print("torture: \(list(counts)); \(desk.provider.count(.token)) token requests, no session lost")
         }
+        if !deaths.isEmpty { print("torture: killed at \(list(deaths))") }
         let count = losses.values.reduce(0, +)
         if count > 0 { print("torture: \(count) sessions that no client can keep: \(list(losses))") }
-    }
-
-    private func note() throws {
-        let record = try desk.record()
-        let tokens = [record.accessToken?.value, record.refreshToken].compactMap { $0?.reveal() }
-        state.withLock { $0.issued += tokens }
     }
 }
 

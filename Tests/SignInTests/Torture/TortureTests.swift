@@ -28,8 +28,7 @@ struct TortureTests {
     /// So the rounds are played where the old token is good for a while, and no round may cost the session.
     @Test func `whatever happens to a process or a server, the session is there afterwards`() async throws {
         try await withDesk(.torture(grace: 3600)) { desk in
-            let seed = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init)
-            let torture = try await Torture(desk, seed: seed ?? .random(in: 0...9999))
+            let torture = try await Torture(desk, seed: .torture)
             let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 200
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")
             for round in 1...rounds {
@@ -83,7 +82,7 @@ struct TortureTests {
 
     @Test func `a sign-out during a refresh is a sign-out`() async throws {
         try await withDesk(.torture()) { desk in
-            for _ in 0..<5 {
+            for _ in 0..<2 {
                 let torture = try await Torture(desk, seed: 3)
                 try torture.expire()
                 let hold = desk.provider.hold(.token)
@@ -93,14 +92,21 @@ struct TortureTests {
                 hold.release()
                 try await refreshing.outcome().failure(1, "sign_in_required")
                 #expect(desk.stored.isEmpty)
-                for token in torture.issued { #expect(!desk.provider.isAlive(token)) }
+                #expect(desk.provider.livingTokens.isEmpty)
             }
         }
     }
 }
 
+extension UInt64 {
+    /// The seed of a run: that of the environment, or another one each time.
+    static var torture: UInt64 {
+        ProcessInfo.processInfo.environment["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init) ?? .random(in: 0...9999)
+    }
+}
+
 extension LocalProvider.Configuration {
-    fileprivate static func torture(grace: Int = 0) -> Self {
+    static func torture(grace: Int = 0) -> Self {
         var configuration = demo
         configuration.refreshTokenGracePeriod = grace
         return configuration

@@ -12,9 +12,8 @@ struct TwoStoresTests {
     @Test func `a session that is moved while it is used, and by processes that die, is never in two places`()
         async throws
     {
-        let environment = ProcessInfo.processInfo.environment
-        let seed = environment["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init) ?? .random(in: 0...9999)
-        let rounds = environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 12
+        let seed = UInt64.torture
+        let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 20
         print("torture: \(rounds) rounds with two stores, APPAUTH_TORTURE_SEED=\(seed)")
         var random = SplitMix64(state: seed)
         try await withDesk { desk in

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+/// What can happen to a process at a certain point of its life (`Tests/Support/Accidents/accidents.c`).
+enum PointAccident: String {
+    case kill, pause, full
+}
+
+/// Starts `sign-in` so that something happens to it at a certain point: a call on a file of the session or on a connection.
+struct Accidents {
+    let desk: Desk
+    private let library: String
+
+    /// Builds what is loaded into the process, into the person's home.
+    init(_ desk: Desk) async throws {
+        self.desk = desk
+        library = desk.home + "/accidents.so"
+        guard !FileManager.default.fileExists(atPath: library) else { return }
+        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Support/Accidents/accidents.c").path
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        let compiler = try ChildProcess(
+            ["clang", "-shared", "-fPIC", "-O1", "-o", library, source], environment: ["PATH": path])
+        let outcome = try await compiler.outcome()
+        try #require(outcome.status == 0, "\(outcome)")
+    }
+
+    /// - Parameter point: The first is 1; nil for a process to which nothing happens, and that tells its points.
+    func start(_ arguments: [String], _ accident: PointAccident = .kill, at point: Int? = nil) throws -> ChildProcess {
+        var changes = ["LD_PRELOAD": library, "ACCIDENT_FOLDER": desk.sessions]
+        if let point { changes.merge(["ACCIDENT": accident.rawValue, "ACCIDENT_AT": String(point)]) { $1 } }
+        return try desk.start(arguments, changes)
+    }
+}
+
+extension Outcome {
+    /// The points that a process has come to; at the last of them it may have died, which is before the call was made, except
+    /// for what was received.
+    var points: [String] {
+        errorLines.filter(Self.isPoint).compactMap { line in
+            line.split(separator: " ", maxSplits: 2).last.map(String.init)
+        }
+    }
+
+    static func isPoint(_ line: String) -> Bool { line.hasPrefix("accident: ") }
+}

@@ -1,0 +1,120 @@
+import AppAuthCore
+import Foundation
+import LocalProvider
+import Testing
+
+/// A refresh of one process that is cut off at every point at which others could tell: a call on a file of the session, or on
+/// the connection.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct PointsTests {
+    /// Killed before the request is out and after the save, a process costs nothing, however strict the server is. In
+    /// between the answer is gone with it: a server with a grace period gives another, of a strict one the loss is counted.
+    @Test(arguments: [0, 3600])
+    func `a process can be killed at every point of a refresh`(grace: Int) async throws {
+        try await withDesk(.torture(grace: grace)) { desk in
+            let torture = try await Torture(desk, seed: 0)
+            let accidents = torture.accidents
+            try torture.expire()
+            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            try #require(whole.sent < whole.received && whole.received < whole.saved, "\(whole.points)")
+
+            for point in 1...whole.points.count {
+                let name = "killed at \(point), \(whole.points[point - 1])"
+                try torture.expire()
+                let refreshToken = try #require(try desk.record().refreshToken).reveal()
+                let seen = desk.provider.hold(.token, before: .answer)
+                seen.release()
+                let outcome = try await accidents.start(["token", "--json"], .kill, at: point).outcome()
+                #expect(
+                    outcome.status == 128 + SIGKILL && outcome.points == Array(whole.points[..<point]), "\(outcome)")
+                if point >= whole.sent { try await seen.arrived() }
+                // Readable, whatever was being done to it.
+                let isMarked = try desk.record().presented != nil
+                #expect(isMarked == (point > whole.marked && point <= whole.saved), "\(name)")
+
+                switch point {
+                case ...whole.saved where point >= whole.sent && grace == 0:
+                    try await torture.findLoss(of: refreshToken, by: .killed, name)
+                    try await torture.signInAgain(name)
+                default:
+                    _ = try await torture.printed(torture.token())
+                    let isInVain = point >= whole.sent && point <= whole.saved
+                    #expect(torture.newRefreshes == (isInVain ? 2 : 1), "\(name)")
+                    try torture.check(name)
+                }
+            }
+            print("torture: killed at each of \(whole.points.count) points, grace period \(grace) s")
+            torture.report()
+        }
+    }
+
+    /// From every point on there is no room on the disk, for this process, to its end. What it could not store is lost with
+    /// it, so the server has a grace period.
+    @Test func `a disk can be full from every point of a refresh on`() async throws {
+        try await withDesk(.torture(grace: 3600)) { desk in
+            let torture = try await Torture(desk, seed: 0)
+            let accidents = torture.accidents
+            try torture.expire()
+            let token = ["token", "--json", "--timeout", "1"]
+            let whole = Refresh(try await accidents.start(token).outcome().points)
+            for point in 1...whole.points.count {
+                let name = "full from \(point), \(whole.points[point - 1])"
+                try torture.expire()
+                let outcome = try await torture.outcome(of: accidents.start(token, .full, at: point))
+                if point > whole.written {
+                    #expect(outcome.status == 0, "\(name): \(outcome)")
+                } else {
+                    try outcome.failure(1, "store")
+                }
+                #expect(torture.newRefreshes == (point > whole.markWritten ? 1 : 0), "\(name)")
+                _ = try await torture.printed(torture.token())
+                #expect(torture.newRefreshes <= 2, "\(name)")
+                try torture.check(name)
+            }
+        }
+    }
+
+    /// At each third point, from a random one on, a refresh stands still for a tenth of a second while somebody signs out.
+    @Test func `a sign-out at any point of a refresh is a sign-out`() async throws {
+        try await withDesk(.torture()) { desk in
+            var torture = try await Torture(desk, seed: .torture)
+            let accidents = torture.accidents
+            try torture.expire()
+            let points = try await accidents.start(["token", "--json"]).outcome().points
+            for point in stride(from: torture.int(in: 1...3), through: points.count, by: 3) {
+                let name = "signed out at \(point), \(points[point - 1]), seed \(torture.seed)"
+                try torture.expire()
+                let refreshing = try accidents.start(["token", "--json"], .pause, at: point)
+                _ = try await refreshing.line { $0.hasPrefix("accident: \(point) ") }
+                _ = try await desk.run("logout", "--json", "--revoke-only").result()
+                let outcome = try await refreshing.outcome()
+                // It may have had its token before.
+                if outcome.status != 0 { try outcome.failure(1, "sign_in_required") }
+                #expect(desk.stored.isEmpty, "\(name)")
+                #expect(desk.provider.livingTokens.isEmpty, "\(name): \(outcome)")
+                try await desk.run("token", "--json").failure(1, "sign_in_required")
+                torture = try await Torture(desk, seed: torture.seed)
+            }
+        }
+    }
+}
+
+/// Where what happens in a refresh: the numbers of points.
+private struct Refresh {
+    let points: [String]
+
+    init(_ points: [String]) { self.points = points }
+
+    private func first(_ point: String) -> Int { (points.firstIndex(of: point) ?? -1) + 1 }
+    private func last(_ point: String) -> Int { (points.lastIndex(of: point) ?? -1) + 1 }
+
+    /// The mark is written; then it is in the place of the session.
+    var markWritten: Int { first("write the rest of session.new") }
+    var marked: Int { first("rename session.new") }
+    /// The whole request is out.
+    var sent: Int { first("sent") }
+    var received: Int { first("received") }
+    /// The new tokens are written; then they are in the place of the session.
+    var written: Int { last("write the rest of session.new") }
+    var saved: Int { last("rename session.new") }
+}

@@ -1,0 +1,154 @@
+// Lets something happen at a certain point of a program's life: loaded into it by LD_PRELOAD.
+//
+// A point is a call whose effect outlives the program: on a file in ACCIDENT_FOLDER (opened, locked, written, synchronised,
+// renamed, removed) and on a connection (made, sent to, received from). Each is told on standard error before the call is
+// made; when half has been written or sent there is one more, and one after what was sent and what was received:
+//
+//     accident: 7 write session.new
+//
+// ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
+// a tenth of a second, or `full`: from then on there is no room on the disk.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+// The function of the same name that would have been called.
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+static bool is_full;
+
+// Tells of a point, and lets happen what is due.
+//
+// Returns: Whether there is no room on the disk.
+static bool point(const char *call, const char *name) {
+    pthread_mutex_lock(&lock);
+    char line[128];
+    int length = snprintf(line, sizeof line, "accident: %d %s%s%s\n", ++count, call, *name ? " " : "", name);
+    (void)!NEXT(write)(STDERR_FILENO, line, (size_t)length);
+    const char *at = getenv("ACCIDENT_AT"), *accident = getenv("ACCIDENT");
+    bool is_due = at && accident && atoi(at) == count;
+    if (is_due && strcmp(accident, "kill") == 0) kill(getpid(), SIGKILL);
+    if (is_due && strcmp(accident, "full") == 0) is_full = true;
+    bool answer = is_full;
+    pthread_mutex_unlock(&lock);
+    if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return answer;
+}
+
+// What a file is for a session; NULL for one that lies elsewhere.
+static const char *name(const char *path) {
+    const char *folder = getenv("ACCIDENT_FOLDER");
+    size_t length = folder ? strlen(folder) : 0, whole = strlen(path);
+    if (length == 0 || strncmp(path, folder, length) != 0) return NULL;
+    if (whole == length) return "folder";
+    if (path[length] != '/') return NULL;
+    if (whole > 5 && strcmp(path + whole - 5, ".lock") == 0) return "lock";
+    if (whole > 4 && strcmp(path + whole - 4, ".new") == 0) return "session.new";
+    return "session";
+}
+
+static const char *name_of(int descriptor) {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0) return NULL;
+    path[length] = 0;
+    return name(path);
+}
+
+static bool is_connection(int descriptor) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    return getpeername(descriptor, (struct sockaddr *)&address, &length) == 0 &&
+           (address.ss_family == AF_INET || address.ss_family == AF_INET6);
+}
+
+static int no_room(void) {
+    errno = ENOSPC;
+    return -1;
+}
+
+int open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    const char *file = name(path);
+    bool makes = flags & O_CREAT && access(path, F_OK) != 0;
+    if (file && point(makes ? "make" : "open", file) && makes) return no_room();
+    return NEXT(open)(path, flags, mode);
+}
+
+int fcntl(int descriptor, int command, ...) {
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    const char *file = command == F_OFD_SETLK || command == F_OFD_SETLKW ? name_of(descriptor) : NULL;
+    if (file) point("take", file);
+    return NEXT(fcntl)(descriptor, command, argument);
+}
+
+ssize_t write(int descriptor, const void *bytes, size_t length) {
+    const char *file = name_of(descriptor);
+    if (!file) return NEXT(write)(descriptor, bytes, length);
+    if (point("write", file)) return no_room();
+    ssize_t half = NEXT(write)(descriptor, bytes, length / 2);
+    if (half <= 0 || point("write the rest of", file)) return half;
+    ssize_t rest = NEXT(write)(descriptor, (const char *)bytes + half, length - (size_t)half);
+    return rest < 0 ? half : half + rest;
+}
+
+int fsync(int descriptor) {
+    const char *file = name_of(descriptor);
+    if (file) point("synchronise", file);
+    return NEXT(fsync)(descriptor);
+}
+
+int rename(const char *from, const char *to) {
+    const char *file = name(from);
+    if (file) point("rename", file);
+    return NEXT(rename)(from, to);
+}
+
+int unlink(const char *path) {
+    const char *file = name(path);
+    if (file && access(path, F_OK) == 0) point("remove", file);
+    return NEXT(unlink)(path);
+}
+
+int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
+    if (address->sa_family == AF_INET || address->sa_family == AF_INET6) point("connect", "");
+    return NEXT(connect)(descriptor, address, length);
+}
+
+ssize_t send(int descriptor, const void *bytes, size_t length, int flags) {
+    if (!is_connection(descriptor)) return NEXT(send)(descriptor, bytes, length, flags);
+    point("send", "");
+    ssize_t half = NEXT(send)(descriptor, bytes, length / 2, flags);
+    if (half <= 0) return half;
+    point("send the rest", "");
+    ssize_t rest = NEXT(send)(descriptor, (const char *)bytes + half, length - (size_t)half, flags);
+    point("sent", "");
+    return rest < 0 ? half : half + rest;
+}
+
+ssize_t recv(int descriptor, void *bytes, size_t length, int flags) {
+    ssize_t received = NEXT(recv)(descriptor, bytes, length, flags);
+    if (received > 0 && !(flags & MSG_PEEK) && is_connection(descriptor)) point("received", "");
+    return received;
+}
