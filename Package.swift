@@ -220,7 +220,13 @@ if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
         "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "listening-app", "AppAuthTests",
         "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program",
     ]
-    let others = sanitizer == "address" ? ["JOSETests"] : ["ScriptedBrowser", "LocalProvider", "AppAuthCoreTests"]
+    let others =
+        sanitizer == "address"
+        ? ["JOSETests"]
+        : [
+            "ScriptedBrowser", "LocalProvider", "AppAuthCoreTests", "AppAuthFoundation", "AppAuthFoundationTests",
+            "AppAuthLegacy", "TerminalShims", "SampleSupport", "sign-in", "scripted-browser", "SignInTests",
+        ]
     package.targets.removeAll { !(libraries + others).contains($0.name) }
     package.products = []
 }

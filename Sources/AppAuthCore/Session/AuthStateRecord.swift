@@ -45,6 +45,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     package enum Move: Sendable, Hashable {
         case leaving(to: String)
         case arriving(from: String)
+        /// It was signed out here while it was leaving: what may have arrived there is over, too.
+        case signedOut(at: String)
     }
 
     /// The end of a session.
@@ -179,6 +181,19 @@ public struct AuthStateRecord: Sendable, Hashable {
         (otherTokens, proofKey, additional) = ([:], nil, nil)
         end = End(reason: reason, date: date)
     }
+
+    /// What a sign-out leaves in a store: nothing, but for a session that was on its way to another store. What has arrived
+    /// there is used by now if whoever moved it died, so the next call that moves it has to find that it is over.
+    static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
+        guard var record else { return nil }
+        switch record.move {
+        case .leaving(let place): record.move = .signedOut(at: place)
+        case .signedOut: break
+        case .arriving, nil: return nil
+        }
+        record.end("signed out", at: date)
+        return record
+    }
 }
 
 extension AuthStateRecord {
@@ -210,6 +225,7 @@ extension AuthStateRecord {
         switch move {
         case .leaving(let place): json["move"] = ["to": .string(place)]
         case .arriving(let place): json["move"] = ["from": .string(place)]
+        case .signedOut(let place): json["move"] = ["over": .string(place)]
         case nil: break
         }
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
@@ -263,6 +279,7 @@ extension AuthStateRecord {
         move = try json.optional("move") {
             let move = try $0.object($1)
             if let place = try move.optional("to", { try $0.string($1) }) { return .leaving(to: place) }
+            if let place = try move.optional("over", { try $0.string($1) }) { return .signedOut(at: place) }
             return .arriving(from: try move.string("from"))
         }
         end = try json.optional("end") {

@@ -16,7 +16,9 @@
 /// Whoever dies in between leaves one of these lines behind, and the next call goes on from it: after step 1 the session
 /// may have been refreshed in the source, so it is copied again. A sign-out takes no lock and may come anywhere; the
 /// session is over with it, and nothing is brought back: without a session in the source, "arriving" is removed, and
-/// where the target has none, "leaving" is. Step 2 fails if the source has changed since step 1, and begins again.
+/// where the target has none, "leaving" is. One that was leaving is not removed by a sign-out, since its copy may be in
+/// use if the mover died after step 3: what is left says "signed out", and the next call removes both. Step 2 fails if the
+/// source has changed since step 1, and begins again.
 extension TokenStore {
     /// Moves the session into another store, and waits for refreshes that are under way, two minutes at most. An app that wants its session
     /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
@@ -38,7 +40,7 @@ extension TokenStore {
         guard place != target.place else { return false }
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
-        if here == nil, there?.move != .arriving(from: place) { return false }
+        if here == nil, there?.move != .arriving(from: place), there?.move != .signedOut(at: place) { return false }
         if let here, here.isTwin(of: there) { try await refuseTwin(of: here, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
@@ -46,6 +48,7 @@ extension TokenStore {
         defer { for lock in locks { lock.release() } }
         let end = SuspendingClock.now + limit
         for store in stores { locks.append(try await store.refreshLock(until: end, limit)) }
+        if let over = try await target.attempt({ try await target.load() }) { try await target.bury(over, with: self) }
         while true {
             switch try await nextStep(to: target) {
             case .again: continue
@@ -94,9 +97,19 @@ extension TokenStore {
             // Signed out since step 3, or replaced by a new sign-in, which is to be moved then: so it is over there, too.
             try await target.change { if $0?.id == record.id { $0 = nil } }
             return .again
-        case .leaving(let place), .arriving(let place):
+        case .signedOut(at: target.place):
+            try await bury(record, with: target)
+            return .again
+        case .leaving(let place), .arriving(let place), .signedOut(let place):
             throw AuthStateRecord.moving(at: source, place)
         }
+    }
+
+    /// Removes what a sign-out has left of a session that was leaving, and before that what has arrived of it.
+    private func bury(_ record: AuthStateRecord, with other: some TokenStore) async throws {
+        guard record.move == .signedOut(at: other.place) else { return }
+        try await other.change { if $0?.id == record.id { $0 = nil } }
+        try await change { if $0 == record { $0 = nil } }
     }
 
     /// Step 1.
@@ -132,7 +145,7 @@ extension AuthStateRecord {
     /// Refuses to be used while it is on its way.
     package func refuseToMove(at place: String) throws {
         switch move {
-        case .leaving(let other), .arriving(let other): throw Self.moving(at: place, other)
+        case .leaving(let other), .arriving(let other), .signedOut(let other): throw Self.moving(at: place, other)
         case nil: break
         }
     }

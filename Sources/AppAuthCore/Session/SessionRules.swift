@@ -162,7 +162,9 @@ extension SessionRules {
         if case .signedOut = event {
             var decision = Decision(.done)
             decision.isReplaced = stored.map { $0.id != known.record.id } ?? false
-            if !decision.isReplaced { (decision.removed, stored) = (stored, nil) }
+            if !decision.isReplaced {
+                (decision.removed, stored) = (stored, AuthStateRecord.signedOut(stored, at: now.wall))
+            }
             return decision
         }
         var record: AuthStateRecord

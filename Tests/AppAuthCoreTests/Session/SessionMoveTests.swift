@@ -196,6 +196,23 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
+    /// It is used from the target by then.
+    @Test(arguments: [false, true])
+    func `a sign-out in the source after a move that died before its last step ends what has arrived`(isBack: Bool)
+        async throws
+    {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 3) { throw Failure() }) }
+        #expect(try await usable() == ["target"])
+        try await state.forget()
+        #expect(await source.load()?.refreshToken == nil)
+        await #expect(throws: AuthError.self) { _ = try await AuthState(restoring: source, environment: .live) }
+        #expect(try await !move(isBack: isBack))
+        #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
+    }
+
     @Test(arguments: [2, 3])
     func `a new sign-in in the source on the way is what arrives`(step: Int) async throws {
         let new = try record("new")
@@ -314,11 +331,17 @@ struct SessionMoveTests {
         let error = await authError { try await state.freshAccessToken() }
         #expect(error?.storeProblem == .moving)
         try await state.forget()
+        let left = await source.load()
+        #expect(left?.refreshToken == nil && left?.accessToken == nil && left?.end != nil)
+        #expect(try await !move())
         #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
     }
 
     @Test func `the mark is stored with the session`() async throws {
-        for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
+        for mark in [
+            AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), .signedOut(at: "file:/a"), nil,
+        ] {
             var record = try record()
             record.move = mark
             #expect(try AuthStateRecord(decoding: record.encoded(), from: "test") == record)

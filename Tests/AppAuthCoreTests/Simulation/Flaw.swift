@@ -5,7 +5,7 @@ import Foundation
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
-    case blamesEverybody, storesFractions, keepsTheLock
+    case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark
 
     /// What it breaks.
     var breaks: Invariant {
@@ -22,6 +22,7 @@ enum Flaw: String, CaseIterable {
         case .blamesEverybody: .ownErrors
         case .storesFractions: .readable
         case .keepsTheLock: .healthyAgain
+        case .movesWithoutMark: .onePlace
         }
     }
 }

@@ -42,6 +42,12 @@ enum Step {
     case shutStore(Int)
     /// An administrator ends the session at the server.
     case revoke
+    /// The next request comes to the server twice.
+    case duplicate
+    /// One of the callers who wait in a process is cancelled.
+    case cancel(Int, Int)
+    /// A process moves the session to the other store; or from there, where it is not.
+    case move(Int, isBack: Bool)
 }
 
 /// What a run begins with.
@@ -70,11 +76,13 @@ struct Seeded: RandomNumberGenerator {
 /// Makes up a run: long quiet times, and between them a minute in which much happens at once.
 struct ScheduleGenerator {
     private var random: Seeded
+    /// Of what comes on top of the rest.
+    private var extra: Seeded
     private(set) var setting = Setting()
     private let calamity: Int
 
     init(seed: UInt64) {
-        random = Seeded(seed)
+        (random, extra) = (Seeded(seed), Seeded(~seed))
         setting.manner.rotates = Int.random(in: 0..<6, using: &random) > 0
         setting.manner.grace = [nil, nil, nil, 10_000, 60_000, .max].randomElement(using: &random) ?? nil
         setting.manner.lifetime = [1, 5, 60, 300, 3600, 3600, 86_400].randomElement(using: &random) ?? 3600
@@ -104,6 +112,27 @@ struct ScheduleGenerator {
             }
         }
         if Int.random(in: 0..<5, using: &random) > 0 { steps.append(.settle) }
+        return addExtras(to: steps)
+    }
+
+    private mutating func addExtras(to steps: [Step]) -> [Step] {
+        var steps = steps
+        for _ in 0..<Int.random(in: 0...2, using: &extra) {
+            let process = Int.random(in: 0..<setting.processes, using: &extra)
+            let step: Step =
+                switch Int.random(in: 0..<8, using: &extra) {
+                case 0: .duplicate
+                case 1..<4: .cancel(process, Int.random(in: 0..<4, using: &extra))
+                case 4: .move(process, isBack: true)
+                default: .move(process, isBack: false)
+                }
+            let place = Int.random(in: 2...steps.count, using: &extra)
+            steps.insert(step, at: place)
+            // Now and then a mover dies on its way.
+            guard case .move = step, Bool.random(using: &extra) else { continue }
+            steps.insert(.go(process, task: 0, count: Int.random(in: 1...12, using: &extra)), at: place + 1)
+            steps.insert(.kill(process), at: Int.random(in: (place + 2)...steps.count, using: &extra))
+        }
         return steps
     }
 

@@ -9,6 +9,12 @@ extension Simulation {
     /// `AuthState.freshAccessToken`, up to its first suspension.
     @discardableResult
     func call(_ kind: CallKind, in process: SimulatedProcess) -> Task? {
+        if let memory = process.memory, memory.hasToldEnd, memory.tasks.isEmpty, memory.unsaved == nil,
+            memory.store !== home
+        {
+            // An `AuthState` does not move with its session.
+            process.memory = nil
+        }
         restore(process)
         guard let memory = process.memory else { return nil }
         let task = Task(.call, kind, need(kind, memory))
@@ -29,10 +35,26 @@ extension Simulation {
 
     /// `AuthState.init(restoring:)`
     private func restore(_ process: SimulatedProcess) {
-        if process.memory == nil, let record = read() { process.memory = Memory(record: record) }
+        let home = home
+        guard process.memory == nil, let record = read(home), record.move == nil else { return }
+        // An app that has moved its session, or tried to, calls that each time before it uses the other store.
+        let left = stores[1 - home.number].record?.move
+        guard left != .leaving(to: home.place), left != .signedOut(at: home.place) else {
+            return move(in: process, isBack: true)
+        }
+        process.memory = Memory(record: record, store: home)
     }
 
-    private func read() -> AuthStateRecord? { (try? store.read(at: clock.time)) ?? nil }
+    private func read(_ store: SimulatedStore) -> AuthStateRecord? { (try? store.read(at: clock.time)) ?? nil }
+
+    /// Whoever waits for a token leaves; the refresh goes on.
+    func cancel(in process: SimulatedProcess, _ choice: Int) {
+        guard let memory = process.memory else { return }
+        let callers = memory.tasks.filter { $0.role == .call }
+        guard !callers.isEmpty else { return }
+        note("a caller in process \(process.number) is cancelled")
+        end(callers[choice % callers.count], .success(nil), in: process, memory)
+    }
 
     private func need(_ kind: CallKind, _ memory: Memory) -> SessionRules.Need {
         var need = SessionRules.Need(began: now)
@@ -49,14 +71,14 @@ extension Simulation {
         guard let memory = process.memory else { return }
         note("process \(process.number) signs out")
         if revoking {
-            if memory.unsaved == nil, let stored = read() { adopt(stored, memory) }
+            if memory.unsaved == nil, let stored = read(memory.store) { adopt(stored, memory) }
             if let token = memory.record.refreshToken { server.revoke(token.reveal()) }
             memory.hasRevoked = true
         }
         let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
         witness.signedOut.insert(memory.record.id)
         memory.record = Self.signedOut(memory.record)
-        store.release(memory.unsaved?.lock)
+        memory.store.release(memory.unsaved?.lock)
         memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, now, nil)
         let task = Task(.signOut, .usual, need(.usual, memory))
         task.point = .saving
@@ -68,7 +90,7 @@ extension Simulation {
         case .saving: task.awaited.map { $0.result != nil } ?? true
         case .joined(let flight): flight.result != nil
         case .turn: memory.turn == nil || clock.time >= task.wait.nextLook
-        case .lock: isLockFree || clock.time >= task.wait.nextLook
+        case .lock: isLockFree(memory) || clock.time >= task.wait.nextLook
         case .wire(_, let request): clock.time >= request.endsAt
         case .begin, .loaded, .looked, .join, .commit, .committed, .send, .verify: true
         }
@@ -80,6 +102,8 @@ extension Simulation {
         case .begin: begin(task, process, memory)
         case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
         case .loaded where memory.unsaved != nil: task.point = .saving
+        case .loaded(let stored?, _) where stored.move != nil:
+            putUp(with: Self.isOnItsWay, task, process, memory)
         case .loaded(var stored, _):
             let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
@@ -102,17 +126,18 @@ extension Simulation {
             task.point = .joined(running)
         case .joined(let flight):
             if let result = flight.result { end(task, result, in: process, memory) }
-        case .lock where isLockFree:
-            task.lock = store.lock(for: process.number)
+        case .lock where isLockFree(memory):
+            task.lock = memory.store.lock(for: process.number)
             step(.wanted(task.need), task, memory)
         case .turn, .lock:
             guard clock.time < task.wait.since + Self.limit else {
                 return putUp(with: Self.lockIsHeld, task, process, memory)
             }
             task.wait.nextLook = clock.time + Self.pause
-            if let stored = try? store.read(at: clock.time) { task.point = .looked(stored, looks: memory.looks) }
+            if let stored = try? memory.store.read(at: clock.time) { task.point = .looked(stored, looks: memory.looks) }
         case .looked(_, let looks) where looks != memory.looks || memory.unsaved != nil:
             waitOn(task, memory)
+        case .looked(let stored?, _) where stored.move != nil: waitOn(task, memory)
         case .looked(var stored, _):
             let decision = decide(.waited(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
@@ -135,13 +160,18 @@ extension Simulation {
     private static let lockIsHeld = AuthError(
         .store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
 
+    private static let isOnItsWay = AuthError(
+        .store, .store, "the session is on its way", outcome: .notSent, isTemporary: true)
+
     private func waitOn(_ task: Task, _ memory: Memory) { task.point = memory.turn === task ? .lock : .turn }
 
-    private var isLockFree: Bool { store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread }
+    private func isLockFree(_ memory: Memory) -> Bool {
+        memory.store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread
+    }
 
     private func begin(_ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
         guard task.role == .storing else {
-            do { task.point = .loaded(try store.read(at: clock.time), looks: memory.looks) } catch {
+            do { task.point = .loaded(try memory.store.read(at: clock.time), looks: memory.looks) } catch {
                 putUp(with: error, task, process, memory)
             }
             return
@@ -157,7 +187,7 @@ extension Simulation {
         _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
         if case .success((_, let stored)) = result {
-            let latest = update.looks == memory.looks ? stored : read()
+            let latest = update.looks == memory.looks ? stored : read(memory.store)
             if let latest { adopt(latest, memory) }
         }
         if task.role == .storing { return stored(result, task, memory) }
@@ -274,7 +304,7 @@ extension Simulation {
             }
             noteEnd(decision, memory)
             if memory.unsaved === task.mine { memory.unsaved = nil }
-            store.release(task.mine?.lock)
+            memory.store.release(task.mine?.lock)
             if let orphan = decision.orphan { revoke(orphan) }
             if memory.hasRevoked, let token = decision.removed?.refreshToken { server.revoke(token.reveal()) }
             finishStoring(task, .success(nil), memory)
@@ -301,13 +331,14 @@ extension Simulation {
         _ update: SimulatedProcess.Update, _ task: Task, _ memory: Memory
     ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
         let (old, now): (AuthStateRecord?, Moment)
-        do { (old, now) = (try store.read(at: clock.time), self.now) } catch { return .failure(error) }
+        do { (old, now) = (try memory.store.read(at: clock.time), self.now) } catch { return .failure(error) }
+        if case .signedOut = update.event {} else if old?.move != nil { return .failure(Self.isOnItsWay) }
         var changed = old
         let need = task.role == .flight ? task.need : nil
         let decision = decide(update.event, &changed, update.known, at: now, then: update.then, need)
         var refusal: AuthError?
-        do { try store.write(changed, at: clock.time) } catch { refusal = error }
-        if old != changed, store.record == changed {
+        do { try memory.store.write(changed, at: clock.time) } catch { refusal = error }
+        if old != changed, memory.store.record == changed {
             witness.stores(old, changed, by: update.event, server)
             if changed?.id == update.known.record.id {
                 witness.counts(update.event, decision.action, update.known.record.id, at: update.then ?? now)
@@ -318,9 +349,11 @@ extension Simulation {
     }
 
     private func adopt(_ stored: AuthStateRecord, _ memory: Memory) {
-        guard stored.id == memory.record.id, memory.record.end == nil else { return }
+        guard stored.id == memory.record.id, stored.move == nil, memory.record.end == nil else { return }
         memory.record = stored
         (memory.wasStored, memory.isGone, memory.looks) = (true, false, memory.looks + 1)
+        // It was moved away, and back.
+        memory.hasToldEnd = memory.hasToldEnd && stored.end != nil
     }
 
     /// A task has ended, with the `defer`s of `AuthState.refresh`.
@@ -333,7 +366,7 @@ extension Simulation {
             if memory.flights[task.need.kind] === task { memory.flights[task.need.kind] = nil }
             if memory.turn === task { memory.turn = nil }
             let isKept = memory.unsaved.map { $0.lock === task.lock } ?? false
-            if !isKept, flaw != .keepsTheLock { store.release(task.lock) }
+            if !isKept, flaw != .keepsTheLock { memory.store.release(task.lock) }
         }
         if task.role == .call {
             switch result {
@@ -346,6 +379,6 @@ extension Simulation {
                 if error.code == .signInRequired { memory.hasToldEnd = true }
             }
         }
-        if !process.isDaemon, memory.tasks.isEmpty { kill(process) }
+        if !process.isDaemon, memory.tasks.isEmpty, process.move == nil { kill(process) }
     }
 }

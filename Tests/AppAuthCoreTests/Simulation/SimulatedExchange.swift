@@ -13,7 +13,7 @@ extension Simulation {
         }
         let need = attempt.need.doubt == nil ? task.need : attempt.need
         witness.sends(
-            attempt, for: need, of: memory.record.id, beside: others.count, store.record, at: clock.moment)
+            attempt, for: need, of: memory.record.id, beside: others.count, memory.store.record, at: clock.moment)
         let fault = wire.fault.map { ", \($0)" } ?? ""
         note("process \(process.number) sends \(token)\(fault)")
         // What a refresh of the session's own has to find out is nothing that the caller asks for.
@@ -76,7 +76,7 @@ extension Simulation {
 
     func revoke(_ orphan: TokenResponse) {
         let grant = server.grant(of: orphan.accessToken.reveal())
-        let current = store.record.flatMap {
+        let current = home.record.flatMap {
             witness.signedOut.contains($0.id) || witness.endedInMemory.contains($0.id) ? nil : $0.refreshToken
         }
         let isInUse = current.map { server.grant(of: $0.reveal()) === grant } ?? false
@@ -115,6 +115,7 @@ extension SimulatedRequest {
 extension AuthStateRecord {
     /// For a trace.
     var outline: String {
+        if let move { return "\(refreshToken?.reveal() ?? "none"), \(move)" }
         if let end { return "ended, \(end.reason)" }
         let trouble = trouble.map { ", failure \($0.count)" } ?? ""
         let mark = presented == nil ? "" : " (presented)"

@@ -5,11 +5,13 @@ final class SimulatedProcess {
     let number: Int
     let isDaemon: Bool
     var memory: Memory?
+    var move: SimulatedMove?
 
     init(number: Int, isDaemon: Bool) { (self.number, self.isDaemon) = (number, isDaemon) }
 
     /// What an `AuthState` holds.
     final class Memory {
+        let store: SimulatedStore
         var record: AuthStateRecord
         var wasStored = true
         var unsaved: Unsaved?
@@ -24,7 +26,7 @@ final class SimulatedProcess {
         /// Whether a caller was told that the session is over.
         var hasToldEnd = false
 
-        init(record: AuthStateRecord) { self.record = record }
+        init(record: AuthStateRecord, store: SimulatedStore) { (self.record, self.store) = (record, store) }
     }
 
     final class Unsaved {

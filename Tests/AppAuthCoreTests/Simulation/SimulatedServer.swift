@@ -89,7 +89,8 @@ final class SimulatedServer {
         let use = grant.used[request.refreshToken]
         if let use {
             guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
-                grant.end = .reuse(excused: request.isAbandoned || fates[use.successor] == .lost)
+                grant.end = .reuse(
+                    excused: request.isAbandoned || request.isDuplicated || fates[use.successor] == .lost)
                 return .error("invalid_grant")
             }
         }

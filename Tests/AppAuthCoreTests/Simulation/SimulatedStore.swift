@@ -1,12 +1,13 @@
 import AppAuthCore
 
-/// A place for one session that all processes share: changed in one step, with one lock, and at times full or shut.
+/// One of two places for a session that all processes share: changed in one step, with one lock, and at times full or shut.
 final class SimulatedStore {
     final class Lock {
         let process: Int
         init(process: Int) { self.process = process }
     }
 
+    let number: Int
     private(set) var record: AuthStateRecord?
     private(set) var holder: Lock?
     var isFullUntil = 0
@@ -16,6 +17,10 @@ final class SimulatedStore {
     var isShutUntil = 0
 
     var troubledUntil: Int { max(isFullUntil, isMuteUntil, isShutUntil) }
+
+    init(number: Int) { self.number = number }
+
+    var place: String { "store \(number)" }
 
     func beWell() { (isFullUntil, isMuteUntil, isShutUntil) = (0, 0, 0) }
 

@@ -13,6 +13,8 @@ final class SimulatedRequest {
     fileprivate(set) var answeredAt: Int?
     fileprivate(set) var answer: SimulatedServer.Answer?
     fileprivate var isProcessed = false
+    /// Whether a proxy sends it twice.
+    fileprivate(set) var isDuplicated = false
     /// What the client knows if no answer comes: the connection broke, or could not be made.
     fileprivate(set) var breaksAt: Int
     fileprivate(set) var isUnsent = false
@@ -57,6 +59,8 @@ final class SimulatedWire {
     private(set) var requests: [SimulatedRequest] = []
     /// What happens to the next request.
     var fault: Fault?
+    /// Whether a proxy sends the next request twice; the client has the first answer.
+    var isDuplicating = false
     private var count = 0
 
     func send(_ refreshToken: String, _ kind: CallKind, from process: Int, at now: Int) -> SimulatedRequest {
@@ -76,6 +80,7 @@ final class SimulatedWire {
         case .slowAnswer: request.answeredAt = now + 12_000
         case .slowAnswerPastTimeout: request.answeredAt = now + 41_000
         }
+        (request.isDuplicated, isDuplicating) = (isDuplicating, false)
         fault = nil
         requests.append(request)
         return request
@@ -90,6 +95,7 @@ final class SimulatedWire {
             if let at = request.processedAt, at > request.breaksAt { abandon(request, server) }
             request.isProcessed = true
             request.answer = server.answer(request, at: request.processedAt ?? now)
+            if request.isDuplicated { _ = server.answer(request, at: (request.processedAt ?? now) + 20) }
             if request.isAbandoned || !request.isAnswered { lose(request, server) }
         }
         requests.removeAll { ($0.isProcessed || $0.processedAt == nil) && ($0.isAbandoned || $0.isOver) }

@@ -8,7 +8,7 @@ final class Simulation {
     var clock = SimulatedClock()
     let server = SimulatedServer()
     let wire = SimulatedWire()
-    let store = SimulatedStore()
+    let stores = [SimulatedStore(number: 0), SimulatedStore(number: 1)]
     let processes: [SimulatedProcess]
     let witness: Witness
     /// What happened, for a person.
@@ -21,6 +21,13 @@ final class Simulation {
         processes = (0..<setting.processes).map { SimulatedProcess(number: $0, isDaemon: $0 < setting.daemons) }
         witness = Witness(watching: watching)
         server.manner = setting.manner
+    }
+
+    /// The store that the session is used from, or on its way from; where there is none, one without a copy of an earlier.
+    var home: SimulatedStore {
+        func first(_ isHome: (AuthStateRecord?) -> Bool) -> SimulatedStore? { stores.first { isHome($0.record) } }
+        return first { $0.map { $0.move == nil } ?? false }
+            ?? first { if case .leaving? = $0?.move { true } else { false } } ?? first { $0 == nil } ?? stores[0]
     }
 
     var isOver: Bool { witness.violation != nil }
@@ -54,7 +61,7 @@ final class Simulation {
         case .kill(let number): kill(processes[number % processes.count])
         case .signOut(let number, let revoking): signOut(processes[number % processes.count], revoking)
         case .signIn(let number, let always):
-            if always || store.record.map({ $0.end != nil }) ?? true { signIn(processes[number % processes.count]) }
+            if always || home.record.map({ $0.end != nil }) ?? true { signIn(processes[number % processes.count]) }
         case .clock(let error):
             note("the wall clock is set wrong by \(error / 1000) s")
             clock.setWall(error: error)
@@ -63,7 +70,7 @@ final class Simulation {
             wire.breakAll(server, at: clock.time)
             pass(time)
         case .restart(let time, let wallError):
-            for process in processes where process.memory != nil { kill(process) }
+            for process in processes { kill(process) }
             pass(time)
             clock.restart(wallError: wallError)
             note("the machine starts anew, its wall clock wrong by \(wallError / 1000) s")
@@ -76,18 +83,24 @@ final class Simulation {
             server.idTokens = (idTokens, clock.time + time)
         case .fullDisk(let time):
             note("the disk is full for \(time / 1000) s")
-            store.isFullUntil = clock.time + time
+            for store in hit(by: time) { store.isFullUntil = clock.time + time }
         case .muteStore(let time):
             note("the store's word is lost for \(time / 1000) s")
-            store.isMuteUntil = clock.time + time
+            for store in hit(by: time) { store.isMuteUntil = clock.time + time }
         case .shutStore(let time):
             note("the store is shut for \(time / 1000) s")
-            store.isShutUntil = clock.time + time
+            for store in hit(by: time) { store.isShutUntil = clock.time + time }
         case .revoke:
             note("an administrator revokes the grant")
-            if let token = store.record?.refreshToken { server.revoke(token.reveal()) }
+            if let token = home.record?.refreshToken { server.revoke(token.reveal()) }
+        case .duplicate: wire.isDuplicating = true
+        case .cancel(let number, let choice): cancel(in: processes[number % processes.count], choice)
+        case .move(let number, let isBack): move(in: processes[number % processes.count], isBack: isBack)
         }
     }
+
+    /// Which stores a trouble strikes: now and then both.
+    private func hit(by time: Int) -> [SimulatedStore] { time % 3 == 0 ? stores : [home] }
 
     func pass(_ time: Int) {
         clock.advance(to: clock.time + time)
@@ -95,9 +108,15 @@ final class Simulation {
     }
 
     private func go(_ process: SimulatedProcess, _ choice: Int) {
-        guard let memory = process.memory else { return }
-        let ready = memory.tasks.filter { canGo($0, memory) }
-        if !ready.isEmpty { go(ready[choice % ready.count], in: process, memory) }
+        guard process.memory != nil || process.move != nil else { return }
+        var steps: [() -> Void] = []
+        if let memory = process.memory {
+            steps = memory.tasks.filter { canGo($0, memory) }.map { task in
+                { self.go(task, in: process, memory) }
+            }
+        }
+        if let move = process.move, canGo(move) { steps.append { self.go(move, in: process) } }
+        if !steps.isEmpty { steps[choice % steps.count]() }
         // As long as a step takes.
         pass(1)
     }
@@ -106,28 +125,30 @@ final class Simulation {
     private func settle() {
         for _ in 0..<2000 where !isOver {
             let ready = processes.filter { process in
-                process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
+                process.move.map { canGo($0) } ?? false
+                    || process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
             }
             if ready.isEmpty {
                 let answers = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
                 guard let next = (answers + looks).min() else { return }
                 pass(max(1, next - clock.time))
             }
-            for process in ready { go(process, 0) }
+            for process in ready { go(process, process.move == nil ? 0 : clock.time) }
         }
     }
 
-    /// When those who wait for the lock look at the store again.
+    /// When those who wait for the lock look at the store again, or give up.
     private var looks: [Int] {
         processes.compactMap(\.memory).flatMap(\.tasks).compactMap { task in
             switch task.point {
             case .turn, .lock: task.wait.nextLook
             default: nil
             }
-        }
+        } + processes.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
     }
 
     private func signIn(_ process: SimulatedProcess) {
+        let store = home
         guard clock.time >= store.troubledUntil else { return }
         let (grant, access) = server.signIn()
         let token = AccessToken(
@@ -140,7 +161,7 @@ final class Simulation {
         guard (try? store.write(record, at: clock.time)) != nil else { return }
         note("process \(process.number) signs in: \(grant.current)")
         kill(process)
-        process.memory = SimulatedProcess.Memory(record: record)
+        process.memory = SimulatedProcess.Memory(record: record, store: store)
         witness.receives(token.value, at: clock.moment)
         witness.stores(old, record, by: nil, server)
         if !process.isDaemon { kill(process) }
@@ -148,10 +169,10 @@ final class Simulation {
 
     /// Whatever it had in memory is gone; what is in the store stays.
     func kill(_ process: SimulatedProcess) {
-        guard process.memory != nil else { return }
+        guard process.memory != nil || process.move != nil else { return }
         note("process \(process.number) ends")
-        process.memory = nil
-        store.processDied(process.number)
+        (process.memory, process.move) = (nil, nil)
+        for store in stores { store.processDied(process.number) }
         wire.breakAll(of: process.number, server, at: clock.time)
         for (token, fate) in server.fates where fate == .received(process: process.number) {
             server.fates[token] = .lost
@@ -160,9 +181,15 @@ final class Simulation {
 
     // MARK: - Judging
 
+    /// It is used from one store; a copy in the other is marked.
+    func checkPlace() {
+        let used = stores.compactMap(\.record).filter { $0.move == nil }
+        witness.require(Set(used.map(\.id)).count == used.count, .onePlace, "both copies of it can be used")
+    }
+
     /// The store has the newest refresh token, or somebody has it who will store it, or nobody can have it.
     private func checkNewestToken() {
-        guard let record = store.record, record.end == nil else { return }
+        guard let record = home.record, record.end == nil else { return }
         let token = record.refreshToken?.reveal() ?? ""
         guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
             witness.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")
@@ -182,15 +209,23 @@ final class Simulation {
     /// The faults end, and a day passes: whoever calls then gets a token, unless the session is over.
     private func recover() {
         note("all is well again")
-        (server.trouble, server.idTokens, wire.fault) = (nil, (.fine, 0), nil)
-        store.beWell()
+        (server.trouble, server.idTokens, wire.fault, wire.isDuplicating) = (nil, (.fine, 0), nil, false)
+        for store in stores { store.beWell() }
         settle()
         pass(2 * 86_400_000)
         let fresh = processes[processes.count - 1]
         kill(fresh)
+        // What is on its way is brought to its end by whoever wants it there.
+        for isBack in [false, true] where stores.contains(where: { $0.record?.move != nil }) {
+            move(in: fresh, isBack: isBack)
+            settle()
+        }
+        witness.require(
+            stores.allSatisfy { $0.record?.move == nil }, .onePlace, "it is on its way, and nobody can bring it there")
+        witness.ends()
         let first = call(.usual, in: fresh)
         settle()
-        if case .failure? = first?.result, store.holder.map({ $0.process != fresh.number }) ?? false {
+        if case .failure? = first?.result, home.holder.map({ $0.process != fresh.number }) ?? false {
             witness.tally.stalls += 1
         }
         // Each process that is running calls once more, and stores what it may have.

@@ -79,10 +79,12 @@ struct SimulationTests {
             \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
             sessions ended by the provider's side or a person: \(total.revoked), by a foreign ID token: \
             \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
-            stalls: \(total.stalls), \
+            stalls: \(total.stalls), moves: \(total.moves), \
             tokens that their caller had refused: \(total.refusedAgain)
             """)
-        #expect(total.refreshes > seeds.count)
+        #expect(total.refreshes > seeds.count && total.moves > seeds.count)
+        // A run has about sixteen of them.
+        #expect(months > 10 * Double(seeds.count))
     }
 
     @Test func `where a used refresh token stays good, or none is rotated, no fault loses a session`() async throws {
@@ -154,5 +156,6 @@ extension Witness.Tally {
         sum.foreign += other.foreign
         sum.stalls += other.stalls
         sum.refusedAgain += other.refusedAgain
+        sum.moves += other.moves
     }
 }

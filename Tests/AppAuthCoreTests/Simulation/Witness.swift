@@ -16,9 +16,9 @@ final class Witness {
         var foreign = 0
         /// Times at which a process that had nothing to do kept the others from refreshing when all was well again.
         var stalls = 0
-        /// Tokens of memory that were handed out after a caller had been told that the session is over.
         /// Callers who said that their token is no good, and got it again from a refresh that others had begun.
         var refusedAgain = 0
+        var moves = 0
     }
 
     private struct Failure {
@@ -44,6 +44,8 @@ final class Witness {
     /// Sessions that are over, though the disk was full when that came out.
     var endedInMemory: Set<String> = []
     private var gone: Set<String> = []
+    /// Sessions that a mover has brought to the other store while they were signed out, and has not yet taken back.
+    private var revived: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
@@ -62,27 +64,54 @@ final class Witness {
     func stores(
         _ old: AuthStateRecord?, _ new: AuthStateRecord?, by event: SessionRules.Event?, _ server: SimulatedServer
     ) {
-        writes += 1
-        // Not each, since it takes as long as all else.
-        if let new, writes % 4 == 1 {
-            let read = try? AuthStateRecord(decoding: new.encoded(), from: "the store")
-            require(read == new, .readable, "what is read differs from what was written")
-        }
+        checkReadable(new)
         if let event {
             require(
                 old == nil || new == nil || old?.id == new?.id, .noOverwrite,
                 "a session of an earlier sign-in took the place of the newer one")
             require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
             require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session goes on")
-            require(new.map { !gone.contains($0.id) } ?? true, .noReturn, "a removed session is there again")
-            if let old, let new, old.end == nil, new.end != nil { judgeEnd(of: old, by: event, server) }
+            let isGone = new.map { gone.contains($0.id) && !revived.contains($0.id) } ?? false
+            require(!isGone, .noReturn, "a removed session is there again")
+            if let old, let new, old.end == nil, new.end != nil, new.move == nil {
+                judgeEnd(of: old, by: event, server)
+            }
         }
-        if let old, old.id != new?.id { gone.insert(old.id) }
+        if let old, old.id != new?.id || new?.move != nil { removes(old, by: event) }
         if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
         if let used = old?.refreshToken?.reveal(), old?.id == new?.id, used != new?.refreshToken?.reveal() {
             superseded.insert(used)
         }
         for kind in CallKind.allCases { (new?.token(for: kind.parameters)?.value).map { _ = storedTokens.insert($0) } }
+    }
+
+    private func removes(_ record: AuthStateRecord, by event: SessionRules.Event?) {
+        // One that a new sign-in replaces on its way to the other store arrives there, and is another session.
+        if case .leaving? = record.move, event == nil { return }
+        gone.insert(record.id)
+    }
+
+    /// All is over: no mover is on its way, and none has to be asked to go on.
+    func ends() {
+        require(revived.isEmpty, .noReturn, "a session that was signed out has arrived in the other store")
+    }
+
+    /// A store has changed, since the session is moved.
+    func moves(_ old: AuthStateRecord?, _ new: AuthStateRecord?, _ server: SimulatedServer) {
+        checkReadable(new)
+        // A copy that is marked is not used. Whether it was signed out in this moment, the mover looks at once, or whoever
+        // goes on where it died.
+        if let new, new.move == nil, gone.contains(new.id) { revived.insert(new.id) }
+        if new == nil, let old { revived.remove(old.id) }
+        require(old == nil || new == nil || old?.id == new?.id || old?.move != nil, .noOverwrite, "a move took a place")
+    }
+
+    private func checkReadable(_ new: AuthStateRecord?) {
+        writes += 1
+        // Not each, since it takes as long as all else.
+        guard let new, writes % 4 == 1 else { return }
+        let read = try? AuthStateRecord(decoding: new.encoded(), from: "the store")
+        require(read == new, .readable, "what is read differs from what was written")
     }
 
     private func judgeEnd(of record: AuthStateRecord, by event: SessionRules.Event, _ server: SimulatedServer) {
