@@ -2,10 +2,19 @@
 
 import PackageDescription
 
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
 // A package of its own, so that nobody who depends on the library resolves or builds it.
 let package = Package(
     name: "benchmarks",
-    products: [.executable(name: "appauth-bench", targets: ["appauth-bench"])],
+    products: [
+        .executable(name: "appauth-bench", targets: ["appauth-bench"]),
+        .executable(name: "listener-bench", targets: ["listener-bench"]),
+    ],
     dependencies: [
         .package(name: "swift-appauth", path: "../.."),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -15,18 +24,22 @@ let package = Package(
         .executableTarget(
             name: "appauth-bench",
             dependencies: [
+                "BenchReport",
                 .product(name: "AppAuth", package: "swift-appauth"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Sources", swiftSettings: swift),
+        .executableTarget(
+            name: "listener-bench",
+            dependencies: [
+                "BenchReport",
+                .product(name: "AppAuth", package: "swift-appauth"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
-            path: "Sources",
-            swiftSettings: [
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-            ])
+            path: "Listener", swiftSettings: swift),
+        .target(name: "BenchReport", path: "Report", swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import BenchReport
 internal import FoundationEssentials
 internal import HTTPTypes
 

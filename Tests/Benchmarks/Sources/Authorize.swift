@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import BenchReport
 
 /// `authz SECONDS`
 func authorize(for duration: Duration) throws -> Report {

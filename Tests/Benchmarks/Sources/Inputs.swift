@@ -1,12 +1,6 @@
 internal import AppAuth
-internal import FoundationEssentials
+internal import BenchReport
 internal import Glibc
-
-/// The file's bytes.
-func contents(of path: String) throws -> [UInt8] {
-    guard let data = FileManager.default.contents(atPath: path) else { throw Failure("\(path) cannot be read") }
-    return Array(data)
-}
 
 /// A variable of the environment that has to be there.
 func variable(_ name: String) throws -> String {

@@ -25,13 +25,10 @@
 //     with the token `bench-token` (`auth_n`, `auth_cpu`, `auth_wall`), by turns in slices of 100 ms.
 //
 // listener SERVER SECONDS
-//     How soon a listener is bound, and how many redirects with a wrong state it answers, each on a connection of its own;
-//     another process brings them, two at a time. SERVER is `appauth`, or for comparison `poll`, a bare loop that sends as
-//     many bytes and looks at nothing, or `nio`, swift-nio's HTTP server. `bound_us` is the first call to its return, with
-//     libcrypto at work before, `rebound_us` the median of later ones; `rss_kb` the resident memory before, `bound_rss_kb`
-//     then and `load_rss_kb` at the end, which is why a process serves one of them; `threads` is the number of all threads
-//     of the process under load, `cpu_s` its CPU without the clients'.
+//     What listener-bench measures, the program beside this one: swift-nio, which it is compared with, is in no program that
+//     has only the library, and would count in its memory.
 
+internal import BenchReport
 internal import Glibc
 
 @main
@@ -39,13 +36,7 @@ enum Main {
     // On the main thread, so that what needs one thread has no other.
     @MainActor static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        do {
-            print(try await run(arguments).line)
-        } catch let error as Failure {
-            fail(error.message, status: error.isUsage ? 2 : 1)
-        } catch {
-            fail("\(error)", status: 1)
-        }
+        await report(as: "appauth-bench") { try await run(arguments) }
     }
 
     @MainActor private static func run(_ arguments: [String]) async throws -> Report {
@@ -55,9 +46,7 @@ enum Main {
         case ("authz", 2): return try authorize(for: duration(arguments[1]))
         case ("herd", 2): return try await herd(of: count(arguments[1]))
         case ("api", 3): return try await api(width: count(arguments[1]), for: duration(arguments[2]))
-        case ("listener", 3): return try await listener(named: arguments[1], for: duration(arguments[2]))
-        // The other process of `listener`.
-        case ("listener-load", 3): return try await listenerLoad(port: count(arguments[1]), for: duration(arguments[2]))
+        case ("listener", 3): throw becomeListener(arguments)
         default:
             throw Failure(
                 usage: "expected verify DIR ALG SECONDS, authz SECONDS, herd N, api WIDTH SECONDS, "
@@ -65,24 +54,16 @@ enum Main {
         }
     }
 
-    private static func duration(_ text: String) throws -> Duration {
-        guard let seconds = Double(text), seconds > 0, seconds < 86_400 else {
-            throw Failure(usage: "expected a number of seconds, found '\(text)'")
-        }
-        return .milliseconds(Int64(seconds * 1000))
-    }
-
-    private static func count(_ text: String) throws -> Int {
-        guard let count = Int(text), count > 0, count <= 10_000_000 else {
-            throw Failure(usage: "expected a number from 1, found '\(text)'")
-        }
-        return count
-    }
-
-    private static func fail(_ message: String, status: Int32) -> Never {
-        fflush(nil)
-        let line = Array("appauth-bench: \(message)\n".utf8)
-        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-        exit(status)
+    /// - Returns: Why it could not.
+    private static func becomeListener(_ arguments: [String]) -> Failure {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard readlink("/proc/self/exe", &path, path.count - 1) > 0, let name = strrchr(path, CInt(UInt8(ascii: "/")))
+        else { return Failure("this program's folder is not known") }
+        let folder = String(decoding: path.prefix(while: { $0 != 0 }).map(UInt8.init(bitPattern:)), as: UTF8.self)
+            .dropLast(strlen(name))
+        let program = "\(folder)/listener-bench"
+        var words = ([program] + arguments.dropFirst()).map { strdup($0) } + [nil]
+        execv(program, &words)
+        return Failure("expected the program \(program), found none that can be started")
     }
 }

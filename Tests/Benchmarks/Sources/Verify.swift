@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import BenchReport
 internal import FoundationEssentials
 
 /// `verify DIR ALG SECONDS`

@@ -100,7 +100,7 @@ extension Torture {
         return 1
     }
 
-    private func expectFailure(_ outcome: Outcome, _ codes: [String]) throws {
+    func expectFailure(_ outcome: Outcome, _ codes: [String]) throws {
         let code = try #require(try outcome.json()["error"]?["code"]?.string, "\(outcome)")
         #expect(codes.contains(code), "\(outcome)")
         try outcome.failure(1, code)

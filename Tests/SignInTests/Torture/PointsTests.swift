@@ -64,7 +64,7 @@ struct PointsTests {
                 if point > whole.written {
                     #expect(outcome.status == 0, "\(name): \(outcome)")
                 } else {
-                    try outcome.failure(1, "store")
+                    try torture.expectFailure(outcome, Torture.noRoom)
                 }
                 #expect(torture.newRefreshes == (point > whole.markWritten ? 1 : 0), "\(name)")
                 _ = try await torture.printed(torture.token())

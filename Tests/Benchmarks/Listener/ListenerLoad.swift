@@ -1,3 +1,4 @@
+internal import BenchReport
 internal import Glibc
 
 /// What the clients send.
@@ -18,7 +19,7 @@ struct Load {
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         defer { posix_spawn_file_actions_destroy(&actions) }
 
-        let words = ["appauth-bench", "listener-load", "\(port)", "\(duration / .seconds(1))"]
+        let words = ["listener-bench", "load", "\(port)", "\(duration / .seconds(1))"]
         var arguments = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
         var process: pid_t = 0
@@ -53,7 +54,7 @@ struct Load {
     }
 }
 
-/// `listener-load PORT SECONDS`: two clients, each with one connection after the other.
+/// `load PORT SECONDS`: two clients, each with one connection after the other.
 func listenerLoad(port: Int, for duration: Duration) async throws -> Report {
     let start = Spent.now
     let end = ContinuousClock.now + duration

@@ -1,3 +1,4 @@
+internal import BenchReport
 internal import Glibc
 
 /// The least that a listener can do: poll, accept, read up to an empty line, send, see off.

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import BenchReport
 internal import Glibc
 
 /// A server that answers on loopback.
@@ -8,7 +9,7 @@ protocol BenchedServer: Sendable {
     func stop() async throws
 }
 
-/// `listener SERVER SECONDS`
+/// `SERVER SECONDS`
 @MainActor func listener(named name: String, for duration: Duration) async throws -> Report {
     let start: () async throws -> any BenchedServer
     switch name {
