@@ -13,13 +13,13 @@ struct SessionFile: Sendable {
     /// Whether there is a change that a power cut could still undo, since the folder was not synchronised after it.
     let isUnsafe: Guarded<Bool>
 
-    /// What is being written. A process that dies leaves it behind; the next to hold the lock removes it.
+    /// What is being written. A process that dies leaves it behind; the next to hold the lock removes it, or puts it in its
+    /// place if it holds new tokens.
     private var new: String { path + ".new" }
 
     /// Reads, changes and writes the session. The lock has to be held.
     func update<Result>(_ change: (inout AuthStateRecord?) throws -> Result) throws -> Result {
-        unlink(new)
-        let old = try read()  // refuses what is no session
+        let old = try recovered(read())  // refuses what is no session
         var record = old
         let result = try change(&record)
         guard record != old else {
@@ -36,6 +36,21 @@ struct SessionFile: Sendable {
         return result
     }
 
+    /// Ends the work of a process that has died after it had written new tokens and before they were in the place of the
+    /// session: the provider honours these alone by then, since the one in the session was presented for them.
+    private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
+        guard let old, let token = old.refreshToken, old.presented?.fingerprint == token.fingerprint,
+            let left = try? read(at: new, synchronising: true), left.id == old.id, left.end == nil,
+            let rotated = left.refreshToken, rotated != token
+        else {
+            unlink(new)
+            return old
+        }
+        guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
+        try secure()
+        return left
+    }
+
     /// A name that is new or gone is safe when the folder is.
     private func secure() throws {
         isUnsafe.withLock { $0 = true }
@@ -44,7 +59,9 @@ struct SessionFile: Sendable {
     }
 
     /// The session; nil if there is no file.
-    func read() throws -> AuthStateRecord? {
+    func read() throws -> AuthStateRecord? { try read(at: path) }
+
+    private func read(at path: String, synchronising: Bool = false) throws -> AuthStateRecord? {
         // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
@@ -57,6 +74,7 @@ struct SessionFile: Sendable {
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: place)
+        if synchronising, fsync(descriptor) != 0 { throw failure("cannot be synchronised") }
         // Whoever opened the file to others since: tokens are nobody else's.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return record

@@ -45,7 +45,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     package enum Move: Sendable, Hashable {
         case leaving(to: String)
         case arriving(from: String)
-        /// It was signed out here while it was leaving: what may have arrived there is over, too.
+        /// It was signed out here while it was on its way: what there may be of it in the other place is over, too.
         case signedOut(at: String)
     }
 
@@ -182,16 +182,20 @@ public struct AuthStateRecord: Sendable, Hashable {
         end = End(reason: reason, date: date)
     }
 
-    /// What a sign-out leaves in a store: nothing, but for a session that was on its way to another store. What has arrived
-    /// there is used by now if whoever moved it died, so the next call that moves it has to find that it is over.
+    /// What a sign-out leaves in a store: nothing, but for a session that was on its way to or from another store. What is
+    /// there may be used by now if whoever moved it died, so the next call that moves it has to find that it is over.
     static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
         guard var record else { return nil }
         switch record.move {
-        case .leaving(let place): record.move = .signedOut(at: place)
+        case .leaving(let place), .arriving(let place): record.move = .signedOut(at: place)
         case .signedOut: break
-        case .arriving, nil: return nil
+        case nil: return nil
         }
         record.end("signed out", at: date)
+        // It says that it is over, and nothing else.
+        (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
+        record.authorizationDetails = []
+        record.client = Client(id: record.client.id, provider: record.client.provider)
         return record
     }
 }

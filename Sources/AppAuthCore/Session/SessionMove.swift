@@ -16,9 +16,10 @@
 /// Whoever dies in between leaves one of these lines behind, and the next call goes on from it: after step 1 the session
 /// may have been refreshed in the source, so it is copied again. A sign-out takes no lock and may come anywhere; the
 /// session is over with it, and nothing is brought back: without a session in the source, "arriving" is removed, and
-/// where the target has none, "leaving" is. One that was leaving is not removed by a sign-out, since its copy may be in
-/// use if the mover died after step 3: what is left says "signed out", and the next call removes both. Step 2 fails if the
-/// source has changed since step 1, and begins again.
+/// where the target has none, "leaving" is. One that was on its way is not removed by a sign-out, since its copy may be in
+/// use if the mover died after step 3: what is left says "signed out", and the next call removes both. (A new sign-in here
+/// before that call takes its place, and then the copy lasts.) Step 2 fails if the source has changed since step 1, and
+/// begins again.
 extension TokenStore {
     /// Moves the session into another store, and waits for refreshes that are under way, two minutes at most. An app that wants its session
     /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
@@ -142,11 +143,11 @@ extension AuthStateRecord {
     /// Whether it is the same session in the same state: while one is moved, the marks differ. Others may refresh it meanwhile.
     fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
-    /// Refuses to be used while it is on its way.
+    /// Refuses to be used while it is on its way. What a sign-out has left of it is a session that has ended.
     package func refuseToMove(at place: String) throws {
         switch move {
-        case .leaving(let other), .arriving(let other), .signedOut(let other): throw Self.moving(at: place, other)
-        case nil: break
+        case .leaving(let other), .arriving(let other): throw Self.moving(at: place, other)
+        case .signedOut, nil: break
         }
     }
 

@@ -87,9 +87,10 @@ struct SessionMoveTests {
     private func usable() async throws -> [String] {
         var found: [String] = []
         for (name, store) in [("source", source), ("target", target)] {
-            do { if try await AuthState(restoring: store, environment: .live) != nil { found.append(name) } } catch let
-                error as AuthError
-            {
+            do {
+                let state = try await AuthState(restoring: store, environment: .live)
+                if let state, await state.record.end == nil { found.append(name) }
+            } catch let error as AuthError {
                 #expect(error.code == .store && error.storeProblem == .moving && error.isTemporary)
             }
         }
@@ -207,7 +208,12 @@ struct SessionMoveTests {
         #expect(try await usable() == ["target"])
         try await state.forget()
         #expect(await source.load()?.refreshToken == nil)
-        await #expect(throws: AuthError.self) { _ = try await AuthState(restoring: source, environment: .live) }
+        let error = await authError { try await state.freshAccessToken() }
+        #expect(error?.code == .signInRequired)
+        let again = try await AuthState(restoring: source, environment: .live)
+        #expect(await again?.record.end != nil)
+        let late = await authError { try await again?.freshAccessToken() }
+        #expect(late?.code == .signInRequired)
         #expect(try await !move(isBack: isBack))
         #expect(await source.load() == nil)
         #expect(await target.load() == nil)

@@ -68,6 +68,23 @@ struct SharedSessionTests {
         }
     }
 
+    /// It would look at the store again in an hour.
+    @Test(.timeLimit(.minutes(1)))
+    func `who waits for the lock wakes when it is let go of`() async throws {
+        try await twoStates { world, store, _, _ in
+            var environment = world.environment
+            environment.lockPatience = LockPatience(pause: .seconds(3600), limit: .seconds(7200))
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            world.clock.advance(by: 3600)
+            let lock = try await store.refreshLock()
+            let waiting = Task { try await state.freshAccessToken() }
+            while state.waitingCount < 1 { await Task.yield() }
+            lock.release()
+            _ = try await waiting.value
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
     /// Has the lock while a state wants it, as a process does that is stopped or cannot store what it has.
     private func withLockHeld(
         since age: Double, patience: LockPatience, _ test: (World, FileTokenStore, AuthState) async throws -> Void

@@ -102,8 +102,8 @@ extension Simulation {
         case .begin: begin(task, process, memory)
         case .loaded(_, let looks) where looks != memory.looks: task.point = .begin
         case .loaded where memory.unsaved != nil: task.point = .saving
-        case .loaded(let stored?, _) where stored.move != nil:
-            putUp(with: Self.isOnItsWay, task, process, memory)
+        case .loaded(let stored?, _) where stored.isOnItsWay:
+            end(task, .failure(Self.isOnItsWay), in: process, memory)
         case .loaded(var stored, _):
             let decision = decide(.asked(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
@@ -137,7 +137,7 @@ extension Simulation {
             if let stored = try? memory.store.read(at: clock.time) { task.point = .looked(stored, looks: memory.looks) }
         case .looked(_, let looks) where looks != memory.looks || memory.unsaved != nil:
             waitOn(task, memory)
-        case .looked(let stored?, _) where stored.move != nil: waitOn(task, memory)
+        case .looked(let stored?, _) where stored.isOnItsWay: waitOn(task, memory)
         case .looked(var stored, _):
             let decision = decide(.waited(task.need), &stored, knowledge(memory), at: now, task.need)
             if let stored { adopt(stored, memory) }
@@ -160,8 +160,11 @@ extension Simulation {
     private static let lockIsHeld = AuthError(
         .store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
 
-    private static let isOnItsWay = AuthError(
-        .store, .store, "the session is on its way", outcome: .notSent, isTemporary: true)
+    private static let isOnItsWay = {
+        var error = AuthError(.store, .store, "the session is on its way", outcome: .notSent, isTemporary: true)
+        error.storeProblem = .moving
+        return error
+    }()
 
     private func waitOn(_ task: Task, _ memory: Memory) { task.point = memory.turn === task ? .lock : .turn }
 
@@ -210,8 +213,8 @@ extension Simulation {
 
     /// The end of `AuthState.refresh` where the store has refused before anything was sent.
     private func putUp(with error: AuthError, _ task: Task, _ process: SimulatedProcess, _ memory: Memory) {
-        guard memory.unsaved == nil, !memory.isGone, let token = memory.record.token(for: task.need.parameters),
-            task.need.putsUpWith(token, at: now)
+        guard error.storeProblem != .moving, memory.unsaved == nil, !memory.isGone,
+            let token = memory.record.token(for: task.need.parameters), task.need.putsUpWith(token, at: now)
         else { return end(task, .failure(error), in: process, memory) }
         end(task, .success(token), in: process, memory)
     }
@@ -332,7 +335,7 @@ extension Simulation {
     ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
         let (old, now): (AuthStateRecord?, Moment)
         do { (old, now) = (try memory.store.read(at: clock.time), self.now) } catch { return .failure(error) }
-        if case .signedOut = update.event {} else if old?.move != nil { return .failure(Self.isOnItsWay) }
+        if case .signedOut = update.event {} else if old?.isOnItsWay ?? false { return .failure(Self.isOnItsWay) }
         var changed = old
         let need = task.role == .flight ? task.need : nil
         let decision = decide(update.event, &changed, update.known, at: now, then: update.then, need)

@@ -37,6 +37,11 @@ final class SimulatedMove {
     }
 }
 
+extension AuthStateRecord {
+    /// `AuthStateRecord.refuseToMove`
+    var isOnItsWay: Bool { (try? refuseToMove(at: "")) == nil }
+}
+
 extension Simulation {
     /// - Parameter isBack: Whether it asks for a session that is not where it looks for it.
     func move(in process: SimulatedProcess, isBack: Bool = false) {

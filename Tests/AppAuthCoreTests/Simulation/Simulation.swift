@@ -217,12 +217,15 @@ final class Simulation {
         kill(fresh)
         // What is on its way is brought to its end by whoever wants it there.
         for isBack in [false, true] where stores.contains(where: { $0.record?.move != nil }) {
+            // Who keeps what a store refused tries that again by itself, and lets go of the lock.
+            for process in processes where process.memory?.unsaved != nil { call(.usual, in: process) }
+            settle()
             move(in: fresh, isBack: isBack)
             settle()
         }
         witness.require(
             stores.allSatisfy { $0.record?.move == nil }, .onePlace, "it is on its way, and nobody can bring it there")
-        witness.ends()
+        witness.ends(stores)
         let first = call(.usual, in: fresh)
         settle()
         if case .failure? = first?.result, home.holder.map({ $0.process != fresh.number }) ?? false {

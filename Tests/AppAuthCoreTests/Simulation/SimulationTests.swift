@@ -82,9 +82,9 @@ struct SimulationTests {
             stalls: \(total.stalls), moves: \(total.moves), \
             tokens that their caller had refused: \(total.refusedAgain)
             """)
-        #expect(total.refreshes > seeds.count && total.moves > seeds.count)
-        // A run has about sixteen of them.
-        #expect(months > 10 * Double(seeds.count))
+        #expect(found != nil || total.refreshes > seeds.count && total.moves > seeds.count)
+        // A run has about sixteen of them; fewer than some dozens of runs may have few.
+        #expect(found != nil || seeds.count < 50 || months > 10 * Double(seeds.count))
     }
 
     @Test func `where a used refresh token stays good, or none is rotated, no fault loses a session`() async throws {

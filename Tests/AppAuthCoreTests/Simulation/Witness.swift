@@ -46,6 +46,8 @@ final class Witness {
     private var gone: Set<String> = []
     /// Sessions that a mover has brought to the other store while they were signed out, and has not yet taken back.
     private var revived: Set<String> = []
+    /// Sessions that were signed out while they were on their way.
+    private var entombed: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
@@ -77,7 +79,7 @@ final class Witness {
                 judgeEnd(of: old, by: event, server)
             }
         }
-        if let old, old.id != new?.id || new?.move != nil { removes(old, by: event) }
+        if let old, old.id != new?.id || new?.move != nil { removes(old, new, by: event) }
         if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
         if let used = old?.refreshToken?.reveal(), old?.id == new?.id, used != new?.refreshToken?.reveal() {
             superseded.insert(used)
@@ -85,15 +87,20 @@ final class Witness {
         for kind in CallKind.allCases { (new?.token(for: kind.parameters)?.value).map { _ = storedTokens.insert($0) } }
     }
 
-    private func removes(_ record: AuthStateRecord, by event: SessionRules.Event?) {
-        // One that a new sign-in replaces on its way to the other store arrives there, and is another session.
-        if case .leaving? = record.move, event == nil { return }
+    private func removes(_ record: AuthStateRecord, _ new: AuthStateRecord?, by event: SessionRules.Event?) {
+        // What is in the other store may be used until whoever moves it next finds that it is over.
+        if new?.id == record.id { return _ = entombed.insert(record.id) }
+        // One that a new sign-in replaces on its way to the other store may arrive there, and is another session.
+        if record.move != nil, event == nil { return _ = entombed.remove(record.id) }
         gone.insert(record.id)
     }
 
     /// All is over: no mover is on its way, and none has to be asked to go on.
-    func ends() {
-        require(revived.isEmpty, .noReturn, "a session that was signed out has arrived in the other store")
+    func ends(_ stores: [SimulatedStore]) {
+        let used = Set(stores.compactMap(\.record).filter { $0.move == nil }.map(\.id))
+        require(
+            revived.isEmpty && entombed.isDisjoint(with: used), .noReturn,
+            "a session that was signed out on its way is used in the other store")
     }
 
     /// A store has changed, since the session is moved.

@@ -61,6 +61,22 @@ struct TokenTests {
         }
     }
 
+    @Test func `who waits for the refresh of another process waits no longer than its timeout, and sends nothing`()
+        async throws
+    {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            try desk.expire()
+            let hold = desk.provider.hold(.token)
+            let first = try desk.start(["token", "--json"])
+            try await hold.arrived()
+            try await desk.run("token", "--json", "--timeout", "1").failure(1, "timeout")
+            hold.release()
+            _ = try await first.outcome().result()
+            #expect(desk.provider.count(.token) == 2)
+        }
+    }
+
     @Test func `a token without an end has none`() async throws {
         try await withDesk { desk in
             desk.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)

@@ -22,11 +22,12 @@ final class Desk: Sendable {
     var sessions: String { stateHome + "/sign-in" }
 
     var environment: [String: String] {
-        [
+        let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "SWIFT_BACKTRACE"]
+        return ProcessInfo.processInfo.environment.filter { sanitizers.contains($0.key) }.merging([
             "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
             "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
             "SCRIPTED_BROWSER_REPORT": browser.path,
-        ]
+        ]) { $1 }
     }
 
     /// Starts `sign-in`. In the environment, nil takes a variable away.

@@ -27,7 +27,9 @@ extension Torture {
             let outcome = try await outcome(of: process)
             // It waited for the answer that did not come, or presented the token again, or came after that.
             let code = try outcome.json()["error"]?["code"]?.string
-            #expect(outcome.status == 1 && ["transport", "sign_in_required"].contains(code), "\(name): \(outcome)")
+            #expect(
+                outcome.status == 1 && ["transport", "invalid_response", "sign_in_required"].contains(code),
+                "\(name): \(outcome)")
         }
         try await findLoss(of: refreshToken, by: accident, name)
         // Once in vain, once to be refused, and never again.

@@ -7,7 +7,7 @@
 //     accident: 7 write session.new
 //
 // ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
-// a tenth of a second, or `full`: from then on there is no room on the disk.
+// a third of a second, or `full`: from then on there is no room on the disk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool point(const char *call, const char *name) {
     if (is_due && strcmp(accident, "full") == 0) is_full = true;
     bool answer = is_full;
     pthread_mutex_unlock(&lock);
-    if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 333000000}, NULL);
     return answer;
 }
 
@@ -105,7 +105,7 @@ int fcntl(int descriptor, int command, ...) {
 
 ssize_t write(int descriptor, const void *bytes, size_t length) {
     const char *file = name_of(descriptor);
-    if (!file) return NEXT(write)(descriptor, bytes, length);
+    if (!file || length < 2) return NEXT(write)(descriptor, bytes, length);
     if (point("write", file)) return no_room();
     ssize_t half = NEXT(write)(descriptor, bytes, length / 2);
     if (half <= 0 || point("write the rest of", file)) return half;
@@ -137,7 +137,7 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
 }
 
 ssize_t send(int descriptor, const void *bytes, size_t length, int flags) {
-    if (!is_connection(descriptor)) return NEXT(send)(descriptor, bytes, length, flags);
+    if (!is_connection(descriptor) || length < 2) return NEXT(send)(descriptor, bytes, length, flags);
     point("send", "");
     ssize_t half = NEXT(send)(descriptor, bytes, length / 2, flags);
     if (half <= 0) return half;
