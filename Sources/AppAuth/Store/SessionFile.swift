@@ -40,7 +40,7 @@ struct SessionFile: Sendable {
     /// session: the provider honours these alone by then, since the one in the session was presented for them.
     private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
         guard let old, let token = old.refreshToken, old.presented?.fingerprint == token.fingerprint,
-            let left = try? read(at: new, synchronising: true), left.id == old.id, left.end == nil,
+            let left = try remains(), left.id == old.id, left.end == nil,
             let rotated = left.refreshToken, rotated != token
         else {
             unlink(new)
@@ -49,6 +49,13 @@ struct SessionFile: Sendable {
         guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
         try secure()
         return left
+    }
+
+    /// What a dead process has left, if it is whole. What only cannot be read now (too many open files) is kept.
+    private func remains() throws -> AuthStateRecord? {
+        do { return try read(at: new, synchronising: true) } catch let error as AuthError where error.isTemporary {
+            throw error
+        } catch { return nil }
     }
 
     /// A name that is new or gone is safe when the folder is.

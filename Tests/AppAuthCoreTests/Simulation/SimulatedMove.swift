@@ -63,9 +63,7 @@ extension Simulation {
         let isGoing: Bool
         do throws(AuthError) { isGoing = try goOn(move, process) } catch { isGoing = false }
         guard !isGoing else { return }
-        for (store, lock) in [move.source, move.target].flatMap({ store in move.locks.map { (store, $0) } }) {
-            store.release(lock)
-        }
+        for store in [move.source, move.target] { for lock in move.locks { store.release(lock) } }
         process.move = nil
     }
 
