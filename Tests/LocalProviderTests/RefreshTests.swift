@@ -38,6 +38,19 @@ import Testing
         }
     }
 
+    @Test func `grace periods can be ended at once`() async throws {
+        try await withProvider(.demo { $0.refreshTokenGracePeriod = 3600 }) { provider in
+            let flow = Flow(provider: provider)
+            let first = try #require(try provider.mintSession().refreshToken)
+            let second = try #require(try await flow.refresh(first).json?["refresh_token"]?.string)
+            provider.endGracePeriods()
+            let third = try #require(try await flow.refresh(second).json?["refresh_token"]?.string)
+            #expect(try await flow.refresh(second).status == 200)
+            #expect(try await flow.refresh(first).json?["error"]?.string == "invalid_grant")
+            #expect(!provider.isAlive(third))
+        }
+    }
+
     @Test func `without rotation the refresh token stays`() async throws {
         try await withProvider(.demo { $0.rotatesRefreshTokens = false }) { provider in
             let flow = Flow(provider: provider)

@@ -40,6 +40,15 @@ extension LocalProvider {
         }
     }
 
+    /// From now on whoever presents a refresh token that was used is taken for a thief, however short ago that was.
+    package func endGracePeriods() {
+        context.store.withLock { records in
+            for (value, token) in records.refreshTokens where token.rotatedAt != nil {
+                records.refreshTokens[value]?.rotatedAt = .distantPast
+            }
+        }
+    }
+
     /// Whether an access token or a refresh token is good for anything now.
     package func isAlive(_ token: String) -> Bool {
         let now = context.now

@@ -51,6 +51,6 @@ extension AuthError {
     static func store(_ place: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
             .store, .store, "\(place) \(what): \(SystemError.text(code))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(code))
+            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM].contains(code))
     }
 }

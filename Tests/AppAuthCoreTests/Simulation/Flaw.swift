@@ -5,12 +5,12 @@ import Foundation
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
-    case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark
+    case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark, movesNothing, leavesWhatIsNew
 
     /// What it breaks.
     var breaks: Invariant {
         switch self {
-        case .endsOnAnyError, .forgetsToReread: .sessionKept
+        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew: .sessionKept
         case .presentsFromMemory: .noReuse
         case .presentsWithoutLock: .oneRequest
         case .refreshesAnyway: .oneRefresh

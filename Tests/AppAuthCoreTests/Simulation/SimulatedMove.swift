@@ -9,6 +9,8 @@ final class SimulatedMove {
     enum Point {
         case look
         case lookThere(Record?)
+        /// Both had the same: whether the source still has it.
+        case lookAgain(Record?)
         /// How many locks it has.
         case lock(Int)
         case next
@@ -40,6 +42,9 @@ final class SimulatedMove {
 extension AuthStateRecord {
     /// `AuthStateRecord.refuseToMove`
     var isOnItsWay: Bool { (try? refuseToMove(at: "")) == nil }
+
+    /// The same in SessionMove.swift.
+    fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 }
 
 extension Simulation {
@@ -76,8 +81,13 @@ extension Simulation {
         case .lookThere(let here):
             let there = try target.read(at: clock.time)
             if here == nil, there?.move != arriving, there?.move != .signedOut(at: source.place) { return false }
-            if let here, here.id == there?.id, here.move == there?.move { return false }
-            move.point = .lock(0)
+            move.point = here?.isTwin(of: there) ?? false ? .lookAgain(there) : .lock(0)
+        case .lookAgain(let there):
+            guard let here = try source.read(at: clock.time), here.isTwin(of: there) else {
+                move.point = .lock(0)
+                break
+            }
+            return false
         case .lock(let count):
             guard let store = move.awaited, store.holder == nil else { return false }
             move.locks.append(store.lock(for: process.number))
@@ -99,6 +109,8 @@ extension Simulation {
         case .copy(let record):
             var copy = record
             copy.move = flaw == .movesWithoutMark ? nil : arriving
+            move.point = .leave(record)
+            guard flaw != .movesNothing else { break }
             try change(target) { stored throws(AuthError) in
                 let isBack = AuthStateRecord.Move.leaving(to: source.place)
                 let isOurs = stored?.move == arriving || stored?.move == isBack && stored?.id == copy.id
@@ -107,9 +119,10 @@ extension Simulation {
                 }
                 stored = copy
             }
-            move.point = .leave(record)
         case .leave(let record):
-            try change(source) { stored in if stored == record { stored?.move = .leaving(to: target.place) } }
+            try change(source) { stored in
+                if stored == record || flaw == .leavesWhatIsNew { stored?.move = .leaving(to: target.place) }
+            }
             move.point = .next
         case .arrive(let record):
             try change(target) { stored in
@@ -154,7 +167,7 @@ extension Simulation {
         try change(&changed)
         defer {
             if old != changed, store.record == changed {
-                witness.moves(old, changed, server)
+                witness.moves(old, changed, among: stores)
                 note("\(store.place): \(changed?.outline ?? "nothing")")
                 checkPlace()
             }

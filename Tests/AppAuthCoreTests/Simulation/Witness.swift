@@ -48,6 +48,8 @@ final class Witness {
     private var revived: Set<String> = []
     /// Sessions that were signed out while they were on their way.
     private var entombed: Set<String> = []
+    /// Sessions on their way of which a new sign-in has taken the place.
+    private var replaced: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
@@ -91,7 +93,10 @@ final class Witness {
         // What is in the other store may be used until whoever moves it next finds that it is over.
         if new?.id == record.id { return _ = entombed.insert(record.id) }
         // One that a new sign-in replaces on its way to the other store may arrive there, and is another session.
-        if record.move != nil, event == nil { return _ = entombed.remove(record.id) }
+        if record.move != nil, event == nil {
+            entombed.remove(record.id)
+            return _ = replaced.insert(record.id)
+        }
         gone.insert(record.id)
     }
 
@@ -104,13 +109,16 @@ final class Witness {
     }
 
     /// A store has changed, since the session is moved.
-    func moves(_ old: AuthStateRecord?, _ new: AuthStateRecord?, _ server: SimulatedServer) {
+    func moves(_ old: AuthStateRecord?, _ new: AuthStateRecord?, among stores: [SimulatedStore]) {
         checkReadable(new)
         // A copy that is marked is not used. Whether it was signed out in this moment, the mover looks at once, or whoever
         // goes on where it died.
         if let new, new.move == nil, gone.contains(new.id) { revived.insert(new.id) }
         if new == nil, let old { revived.remove(old.id) }
         require(old == nil || new == nil || old?.id == new?.id || old?.move != nil, .noOverwrite, "a move took a place")
+        guard let old, old.id != new?.id, old.end == nil else { return }
+        let isOver = [gone, entombed, replaced].contains { $0.contains(old.id) }
+        require(isOver || stores.contains { $0.record?.id == old.id }, .sessionKept, "a move has removed it everywhere")
     }
 
     private func checkReadable(_ new: AuthStateRecord?) {

@@ -3,7 +3,7 @@ import Testing
 
 /// What can happen to a process at a certain point of its life (`Tests/Support/Accidents/accidents.c`).
 enum PointAccident: String {
-    case kill, pause, full
+    case kill, pause, fail, full
 }
 
 /// Starts `sign-in` so that something happens to it at a certain point: a call on a file of the session or on a connection.

@@ -20,6 +20,8 @@ enum Accident: CaseIterable {
     case cut
     /// The answer takes a while.
     case late
+    /// The answer takes longer than anybody waits.
+    case tooLate
     /// The answer comes twice.
     case duplicated
     /// The server fails.
@@ -53,6 +55,7 @@ extension Torture {
         // In the middle of its head it is no HTTP.
         case .cut: return try await fail(crowd, .cutOff(after: int(in: 1...600)), "transport", "invalid_response")
         case .late: return try await succeed(crowd, .delay(.milliseconds(int(in: 1...200))))
+        case .tooLate: return try await giveUp(min(crowd, 3))
         case .duplicated: return try await succeed(crowd, .duplicatedAnswer)
         case .refused:
             let status = any([HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable])

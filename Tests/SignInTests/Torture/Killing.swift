@@ -12,8 +12,10 @@ extension Torture {
             let outcome = try await outcome(of: process)
             if outcome.status == 128 + SIGKILL {
                 // What it asked for is gone with it only if the request was out and the answer not yet stored.
-                let points = outcome.points.dropLast()
-                if points.contains("sent"), points.count(where: { $0 == "rename session.new" }) < 2 { inVain += 1 }
+                // (That it was sent is told afterwards, that the file is renamed before.)
+                let points = outcome.points
+                let renamed = points.dropLast().count { $0 == "rename session.new" }
+                if points.contains("sent"), renamed < 2 { inVain += 1 }
                 countDeath(try #require(outcome.points.last))
             } else {
                 _ = try outcome.result()
@@ -29,7 +31,8 @@ extension Torture {
         let first = try start(.full, ["--timeout", "1"])
         for process in try start(crowd - 1) { _ = try await printed(process) }
         let outcome = try await outcome(of: first)
-        if outcome.status != 0 { try expectFailure(outcome, Self.noRoom) }
+        guard outcome.status != 0 else { return 0 }
+        try expectFailure(outcome, Self.noRoom)
         return 1
     }
 
@@ -47,6 +50,24 @@ extension Torture {
         for process in try await survivors(of: moment, crowd) { _ = try await printed(process) }
         #expect(newRefreshes <= 2)
         return 1
+    }
+
+    /// The answer comes when nobody waits for it any more, or the request is acted on only then.
+    ///
+    /// - Returns: How many requests came to nothing.
+    func giveUp(_ crowd: Int) async throws -> Int {
+        let hold = desk.provider.hold(.token, before: any([.request, .answer]))
+        let acted = desk.provider.hold(.token)
+        acted.release()
+        for process in try start(crowd, ["--timeout", "1"]) {
+            try expectFailure(await outcome(of: process), ["transport", "timeout"])
+        }
+        let count = newRefreshes
+        // Whoever comes when the first has given up tries it again, once for all; then there is a pause.
+        #expect(count >= 1 && count <= 2)
+        hold.release()
+        try await acted.arrived(count)
+        return count
     }
 
     /// Kills the process whose request is under way.

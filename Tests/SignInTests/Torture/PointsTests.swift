@@ -78,6 +78,62 @@ struct PointsTests {
         }
     }
 
+    /// Once, with the error of a bad day: too many open files, a disk or a connection that fails. However strict the server
+    /// is, nothing is lost: the process tries it again while it has the tokens, or says so before it has any.
+    @Test func `every call of a refresh can fail`() async throws {
+        try await withDesk(.torture()) { desk in
+            let torture = try await Torture(desk, seed: 0)
+            let accidents = torture.accidents
+            try torture.expire()
+            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            try whole.checkPoints()
+            var told: [String] = []
+            for point in 1...whole.points.count {
+                let name = "failed at \(point), \(whole.points[point - 1])"
+                try torture.expire()
+                let outcome = try await torture.outcome(of: accidents.start(["token", "--json"], .fail, at: point))
+                if outcome.status != 0 {
+                    #expect(point < whole.sent, "\(name): \(outcome)")
+                    try torture.expectFailure(outcome, ["store", "transport"])
+                    told.append(whole.points[point - 1])
+                }
+                _ = try await torture.printed(torture.token())
+                #expect(torture.newRefreshes == 1, "\(name)")
+                try torture.check(name)
+            }
+            // What comes after that is made good in silence.
+            #expect(told.contains("rename session.new") && told.contains("connect"))
+            print("torture: failed at each of \(whole.points.count) points, told at: \(told.joined(separator: ", "))")
+        }
+    }
+
+    /// It has died after it had written them, and whoever comes next has no descriptor left to read them.
+    @Test func `new tokens that cannot be read for now are not cleared away`() async throws {
+        try await withDesk(.torture()) { desk in
+            let torture = try await Torture(desk, seed: 0)
+            let accidents = torture.accidents
+            let token = ["token", "--json"]
+            try torture.expire()
+            let whole = Refresh(try await accidents.start(token).outcome().points)
+
+            func dieBeforeTheRename() async throws {
+                try torture.expire()
+                _ = try await accidents.start(token, .kill, at: whole.saved).outcome()
+            }
+            try await dieBeforeTheRename()
+            let points = try await accidents.start(token).outcome().points
+            let reads = try #require(points.firstIndex(of: "open session.new")) + 1
+            try torture.check()
+
+            try await dieBeforeTheRename()
+            let outcome = try await accidents.start(token, .fail, at: reads).outcome()
+            if outcome.status != 0 { try outcome.failure(1, "store") }
+            _ = try await torture.printed(torture.token())
+            #expect(torture.newRefreshes == 1)
+            try torture.check()
+        }
+    }
+
     /// At each third point, from a random one on, a refresh stands still for a moment while somebody signs out.
     @Test func `a sign-out at any point of a refresh is a sign-out`() async throws {
         try await withDesk(.torture()) { desk in

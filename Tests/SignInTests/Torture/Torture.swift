@@ -72,6 +72,8 @@ final class Torture: Sendable {
         // One refresh for each expiry, and one more for each that came to nothing.
         #expect(newRefreshes <= inVain + 1, "\(name)")
         try check(name)
+        // What comes later and still has an older refresh token would end the session.
+        desk.provider.endGracePeriods()
     }
 
     /// Takes the rest of its life from the stored access token.

@@ -7,7 +7,8 @@
 //     accident: 7 write session.new
 //
 // ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
-// a third of a second, or `full`: from then on there is no room on the disk.
+// a third of a second, `fail` the call (not one that is told of afterwards), or `full`: from then on there is no room on the
+// disk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,8 +34,8 @@ static bool is_full;
 
 // Tells of a point, and lets happen what is due.
 //
-// Returns: Whether there is no room on the disk.
-static bool point(const char *call, const char *name) {
+// Returns: Whether the call has to fail; errno is the error then.
+static bool point(const char *call, const char *name, int error) {
     pthread_mutex_lock(&lock);
     char line[128];
     int length = snprintf(line, sizeof line, "accident: %d %s%s%s\n", ++count, call, *name ? " " : "", name);
@@ -43,10 +44,21 @@ static bool point(const char *call, const char *name) {
     bool is_due = at && accident && atoi(at) == count;
     if (is_due && strcmp(accident, "kill") == 0) kill(getpid(), SIGKILL);
     if (is_due && strcmp(accident, "full") == 0) is_full = true;
-    bool answer = is_full;
     pthread_mutex_unlock(&lock);
     if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 333000000}, NULL);
-    return answer;
+    bool fails = is_due && strcmp(accident, "fail") == 0;
+    if (fails) errno = error;
+    return fails;
+}
+
+// As point(), for a call that takes room on the disk.
+static bool point_on_disk(const char *call, const char *name, int error) {
+    if (point(call, name, error)) return true;
+    pthread_mutex_lock(&lock);
+    bool fails = is_full;
+    pthread_mutex_unlock(&lock);
+    if (fails) errno = ENOSPC;
+    return fails;
 }
 
 // What a file is for a session; NULL for one that lies elsewhere.
@@ -77,11 +89,6 @@ static bool is_connection(int descriptor) {
            (address.ss_family == AF_INET || address.ss_family == AF_INET6);
 }
 
-static int no_room(void) {
-    errno = ENOSPC;
-    return -1;
-}
-
 int open(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
@@ -89,7 +96,7 @@ int open(const char *path, int flags, ...) {
     va_end(arguments);
     const char *file = name(path);
     bool makes = flags & O_CREAT && access(path, F_OK) != 0;
-    if (file && point(makes ? "make" : "open", file) && makes) return no_room();
+    if (file && (makes ? point_on_disk("make", file, EMFILE) : point("open", file, EMFILE))) return -1;
     return NEXT(open)(path, flags, mode);
 }
 
@@ -99,56 +106,58 @@ int fcntl(int descriptor, int command, ...) {
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
     const char *file = command == F_OFD_SETLK || command == F_OFD_SETLKW ? name_of(descriptor) : NULL;
-    if (file) point("take", file);
+    if (file && point("take", file, ENOLCK)) return -1;
     return NEXT(fcntl)(descriptor, command, argument);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t length) {
     const char *file = name_of(descriptor);
     if (!file || length < 2) return NEXT(write)(descriptor, bytes, length);
-    if (point("write", file)) return no_room();
+    if (point_on_disk("write", file, EIO)) return -1;
     ssize_t half = NEXT(write)(descriptor, bytes, length / 2);
-    if (half <= 0 || point("write the rest of", file)) return half;
+    if (half <= 0) return half;
+    if (point_on_disk("write the rest of", file, EIO)) return errno == ENOSPC ? half : -1;
     ssize_t rest = NEXT(write)(descriptor, (const char *)bytes + half, length - (size_t)half);
     return rest < 0 ? half : half + rest;
 }
 
 int fsync(int descriptor) {
     const char *file = name_of(descriptor);
-    if (file) point("synchronise", file);
+    if (file && point("synchronise", file, EIO)) return -1;
     return NEXT(fsync)(descriptor);
 }
 
 int rename(const char *from, const char *to) {
     const char *file = name(from);
-    if (file) point("rename", file);
+    if (file && point("rename", file, EIO)) return -1;
     return NEXT(rename)(from, to);
 }
 
 int unlink(const char *path) {
     const char *file = name(path);
-    if (file && access(path, F_OK) == 0) point("remove", file);
+    if (file && access(path, F_OK) == 0 && point("remove", file, EIO)) return -1;
     return NEXT(unlink)(path);
 }
 
 int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
-    if (address->sa_family == AF_INET || address->sa_family == AF_INET6) point("connect", "");
+    bool is_network = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+    if (is_network && point("connect", "", ECONNREFUSED)) return -1;
     return NEXT(connect)(descriptor, address, length);
 }
 
 ssize_t send(int descriptor, const void *bytes, size_t length, int flags) {
     if (!is_connection(descriptor) || length < 2) return NEXT(send)(descriptor, bytes, length, flags);
-    point("send", "");
+    if (point("send", "", ECONNRESET)) return -1;
     ssize_t half = NEXT(send)(descriptor, bytes, length / 2, flags);
     if (half <= 0) return half;
-    point("send the rest", "");
+    if (point("send the rest", "", ECONNRESET)) return -1;
     ssize_t rest = NEXT(send)(descriptor, (const char *)bytes + half, length - (size_t)half, flags);
-    point("sent", "");
+    point("sent", "", 0);
     return rest < 0 ? half : half + rest;
 }
 
 ssize_t recv(int descriptor, void *bytes, size_t length, int flags) {
     ssize_t received = NEXT(recv)(descriptor, bytes, length, flags);
-    if (received > 0 && !(flags & MSG_PEEK) && is_connection(descriptor)) point("received", "");
+    if (received > 0 && !(flags & MSG_PEEK) && is_connection(descriptor)) point("received", "", 0);
     return received;
 }
