@@ -104,6 +104,8 @@ extension AuthState {
         let decision: SessionRules.Decision
         do { decision = try await step(pending.event, known: pending.known, then: pending.then) } catch {
             if let error = error as? AuthError { publish(.storeFailed(error)) }
+            // A sign-out has left it to this write.
+            if unsaved !== pending { pending.lock?.release() }
             throw error
         }
         // Before these tokens count as stored: another process may have ended the session meanwhile.
@@ -172,8 +174,9 @@ extension AuthState {
         let hadEnded = record.end != nil
         record.end(reason, at: environment.now().wall)
         if !hadEnded, let end = record.end { publish(.ended(end)) }
+        // What is being written keeps its lock until the store has answered: the token before it may not be presented.
+        if storing.running == nil || lastTried !== unsaved { unsaved?.lock?.release() }
         // In a task of its own: who is cancelled while signing out has to be signed out all the same.
-        unsaved?.lock?.release()
         unsaved = Unsaved(.signedOut, known: known, lock: nil)
         try await Task { try await storeUnsaved() }.value
     }

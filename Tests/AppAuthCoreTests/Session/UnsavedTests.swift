@@ -201,6 +201,32 @@ struct UnsavedTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a sign-out while they are being stored lets nobody present the token before them`(
+        isRefused: Bool
+    ) async throws {
+        try await withRefusedTokens { _, store, state, before, ticks in
+            await store.hold()
+            if isRefused { await store.failHeld() }
+            let saves = await store.saves
+            ticks.tick()
+            await store.begun(saves + 1)
+            let other = Task {
+                let lock = try await store.refreshLock()
+                defer { lock.release() }
+                return await store.record?.refreshToken
+            }
+            let leaving = Task { try await state.forget() }
+            while await state.record.end == nil { await Task.yield() }
+            for _ in 0..<1000 { await Task.yield() }
+            await store.release()
+            try await leaving.value
+            let found = try await other.value
+            #expect(isRefused || found != before.refreshToken)
+            #expect(await store.record == nil)
+        }
+    }
+
     @Test func `who leaves brings them to the store once more`() async throws {
         try await withRefusedTokens { _, store, state, before, _ in
             await state.settle(atMost: .seconds(60))

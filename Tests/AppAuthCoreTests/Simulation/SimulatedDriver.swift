@@ -78,7 +78,7 @@ extension Simulation {
         let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
         witness.signedOut.insert(memory.record.id)
         memory.record = Self.signedOut(memory.record)
-        memory.store.release(memory.unsaved?.lock)
+        if memory.storing == nil || memory.lastTried !== memory.unsaved { memory.store.release(memory.unsaved?.lock) }
         memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, now, nil)
         let task = Task(.signOut, .usual, need(.usual, memory))
         task.point = .saving
@@ -300,7 +300,9 @@ extension Simulation {
         _ result: Result<(SessionRules.Decision, AuthStateRecord?), AuthError>, _ task: Task, _ memory: Memory
     ) {
         switch result {
-        case .failure(let error): finishStoring(task, .failure(error), memory)
+        case .failure(let error):
+            if memory.unsaved !== task.mine { memory.store.release(task.mine?.lock) }
+            finishStoring(task, .failure(error), memory)
         case .success((var decision, _)):
             if Self.isVoid(decision, memory), case .answered(_, let response, _, _)? = task.mine?.event {
                 decision.orphan = response

@@ -190,6 +190,8 @@ final class Simulation {
     /// The store has the newest refresh token, or somebody has it who will store it, or nobody can have it.
     private func checkNewestToken() {
         guard let record = home.record, record.end == nil else { return }
+        // Signed out where it had arrived: the next move removes what is left.
+        guard record.move == nil || !witness.isGone(record.id) else { return }
         let token = record.refreshToken?.reveal() ?? ""
         guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
             witness.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")

@@ -75,15 +75,20 @@ final class Witness {
                 "a session of an earlier sign-in took the place of the newer one")
             require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
             require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session goes on")
+            // What a sign-out leaves of a copy is no session.
+            let isThere = new.map { ($0.refreshToken ?? $0.accessToken?.value) != nil } ?? false
             let isGone = new.map { gone.contains($0.id) && !revived.contains($0.id) } ?? false
-            require(!isGone, .noReturn, "a removed session is there again")
+            require(!isThere || !isGone, .noReturn, "a removed session is there again")
             if let old, let new, old.end == nil, new.end != nil, new.move == nil {
                 judgeEnd(of: old, by: event, server)
             }
         }
         if let old, old.id != new?.id || new?.move != nil { removes(old, new, by: event) }
         if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
-        if let used = old?.refreshToken?.reveal(), old?.id == new?.id, used != new?.refreshToken?.reveal() {
+        // Where it was signed out on its way, the copy in the other store may be used until that is found.
+        if let used = old?.refreshToken?.reveal(), let new, old?.id == new.id, used != new.refreshToken?.reveal(),
+            new.move == nil
+        {
             superseded.insert(used)
         }
         for kind in CallKind.allCases { (new?.token(for: kind.parameters)?.value).map { _ = storedTokens.insert($0) } }
@@ -99,6 +104,9 @@ final class Witness {
         }
         gone.insert(record.id)
     }
+
+    /// Whether a session was removed from a store from which it was used.
+    func isGone(_ id: String) -> Bool { gone.contains(id) }
 
     /// All is over: no mover is on its way, and none has to be asked to go on.
     func ends(_ stores: [SimulatedStore]) {
