@@ -44,6 +44,7 @@ extension Torture {
         #expect(message.contains("the answer to an earlier refresh") && message.contains("never came"), "\(message)")
         let record = try desk.record()
         #expect(record.end != nil && record.refreshToken == nil && record.accessToken == nil, "\(name)")
+        #expect(desk.provider.livingTokens.isEmpty, "\(name)")
         countLoss(accident)
     }
 
