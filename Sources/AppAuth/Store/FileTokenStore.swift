@@ -6,7 +6,8 @@ internal import JOSE
 ///
 /// A write goes to a file beside it (`NAME.new`), which is synchronised and then renamed, and the folder after it: after a
 /// crash, a full disk or a power cut the file holds the old session or the new one, whole. The file has mode 0600;
-/// folders that are missing are made with 0700, others stay as they are. A symbolic link, a file of another user and
+/// folders that are missing are made with 0700, others stay as they are. Before a refresh token is presented, the room for
+/// what comes is taken there: a disk that is filled meanwhile costs nothing. A symbolic link, a file of another user and
 /// whatever is no session are refused with an error that names the file, and are neither overwritten nor removed.
 ///
 /// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call

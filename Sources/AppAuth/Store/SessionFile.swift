@@ -13,9 +13,11 @@ struct SessionFile: Sendable {
     /// Whether there is a change that a power cut could still undo, since the folder was not synchronised after it.
     let isUnsafe: Guarded<Bool>
 
-    /// What is being written. A process that dies leaves it behind; the next to hold the lock removes it, or puts it in its
-    /// place if it holds new tokens.
+    /// What is being written, or the room for it. A process that dies leaves it behind; the next to hold the lock writes
+    /// there or removes it, or puts it in its place if it holds new tokens.
     private var new: String { path + ".new" }
+    /// By how many bytes the tokens that come may be longer than those that there are.
+    private static let growth = 16 << 10
 
     /// Reads, changes and writes the session. The lock has to be held.
     func update<Result>(_ change: (inout AuthStateRecord?) throws -> Result) throws -> Result {
@@ -28,22 +30,46 @@ struct SessionFile: Sendable {
             return result
         }
         if let record {
-            try write(record.encoded())
+            let bytes = try record.encoded()
+            try write(bytes)
+            if let old, old.id == record.id, record.presented != nil, record.presented != old.presented {
+                do { try reserve(bytes.count + Self.growth) } catch {
+                    // Nothing is presented then.
+                    try? write(old.encoded())
+                    throw error
+                }
+            }
         } else {
             guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
+            unlink(new)
             try secure()
         }
         return result
     }
 
+    /// Takes the room for the tokens that come. Once a refresh token has been presented, a disk that others have filled
+    /// would cost the session.
+    private func reserve(_ size: Int) throws {
+        let descriptor = try openNew().descriptor
+        defer { close(descriptor) }
+        let error = posix_fallocate(descriptor, 0, off_t(size))
+        // A file system that cannot do it at all is tried when they come.
+        guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return }
+        unlink(new)
+        throw failure("has no room for new tokens", error)
+    }
+
     /// Ends the work of a process that has died after it had written new tokens and before they were in the place of the
     /// session: the provider honours these alone by then, since the one in the session was presented for them.
     private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
-        guard let old, let token = old.refreshToken, old.presented?.fingerprint == token.fingerprint,
-            let left = try remains(), left.id == old.id, left.end == nil,
-            let rotated = left.refreshToken, rotated != token
-        else {
+        guard let old, let token = old.refreshToken, old.presented?.fingerprint == token.fingerprint else {
             unlink(new)
+            return old
+        }
+        guard let left = try remains(), left.id == old.id, left.end == nil, let rotated = left.refreshToken,
+            rotated != token
+        else {
+            if !isRoom { unlink(new) }
             return old
         }
         guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
@@ -56,6 +82,15 @@ struct SessionFile: Sendable {
         do { return try read(at: new, synchronising: true) } catch let error as AuthError where error.isTemporary {
             throw error
         } catch { return nil }
+    }
+
+    /// Whether it is the room that was taken, as it was taken.
+    private var isRoom: Bool {
+        let descriptor = open(new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        guard let bytes = try? contents(of: descriptor), !bytes.isEmpty else { return false }
+        return bytes.allSatisfy { $0 == 0 }
     }
 
     /// A name that is new or gone is safe when the folder is.
@@ -109,9 +144,12 @@ struct SessionFile: Sendable {
     }
 
     private func writeNew(_ bytes: [UInt8]) throws {
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("cannot be written") }
+        let (descriptor, size) = try openNew()
         defer { close(descriptor) }
+        // First, and not to nothing: so it keeps its room, and with its last byte it is whole.
+        guard size <= bytes.count || ftruncate(descriptor, off_t(bytes.count)) == 0 else {
+            throw failure("cannot be written")
+        }
         var rest = bytes[...]
         while !rest.isEmpty {
             let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -120,6 +158,28 @@ struct SessionFile: Sendable {
             rest = rest.dropFirst(written)
         }
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
+    }
+
+    /// Opens what is to be written: the room that was taken for it, or a new file in place of whatever is there.
+    private func openNew() throws -> (descriptor: Int32, size: Int) {
+        let flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let room = open(new, flags)
+        if room >= 0 {
+            var status = stat()
+            if fstat(room, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+                status.st_nlink == 1, fchmod(room, 0o600) == 0
+            {
+                return (room, status.st_size)
+            }
+            close(room)
+        } else {
+            let error = failure("cannot be written")
+            guard !error.isTemporary else { throw error }
+        }
+        unlink(new)
+        let descriptor = open(new, flags | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else { throw failure("cannot be written") }
+        return (descriptor, 0)
     }
 
     private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(place, what, errno: error) }

@@ -33,6 +33,32 @@ struct SessionFileTests {
     }
 
     @Test(arguments: [true, false])
+    func `where a token is presented the room for the next is taken, and used or given back`(
+        isRemoval: Bool
+    ) async throws {
+        let folder = try StoreFolder()
+        let new = folder.path + ".new"
+        try await folder.store.replace(with: try StoreFolder.record(token: "before"))
+        let mark = Presentation(
+            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
+        try await folder.store.update { $0?.presented = mark }
+        let room = try Data(contentsOf: URL(fileURLWithPath: new))
+        let record = try #require(try await folder.store.load())
+        #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
+
+        // Who only looks leaves it.
+        _ = try await folder.store.update { $0?.id }
+        #expect(FileManager.default.contents(atPath: new) == room)
+        #expect(try await folder.store.load() == record)
+
+        try await folder.store.update { stored in
+            stored?.presented = nil
+            if isRemoval { stored = nil }
+        }
+        #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
+    }
+
+    @Test(arguments: [true, false])
     func `a change whose folder was not synchronised is confirmed once it has been`(isRemoval: Bool) async throws {
         let folder = try StoreFolder()
         let old = try StoreFolder.record()

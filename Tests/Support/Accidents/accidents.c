@@ -1,7 +1,7 @@
 // Lets something happen at a certain point of a program's life: loaded into it by LD_PRELOAD.
 //
-// A point is a call whose effect outlives the program: on a file in ACCIDENT_FOLDER (opened, locked, written, synchronised,
-// renamed, removed) and on a connection (made, sent to, received from). Each is told on standard error before the call is
+// A point is a call whose effect outlives the program: on a file in ACCIDENT_FOLDER (opened, locked, written, given room,
+// synchronised, renamed, removed) and on a connection (made, sent to, received from). Each is told on standard error before the call is
 // made; when half has been written or sent there is one more, and one after what was sent and what was received:
 //
 //     accident: 7 write session.new
@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +60,13 @@ static bool point_on_disk(const char *call, const char *name, int error) {
     pthread_mutex_unlock(&lock);
     if (fails) errno = ENOSPC;
     return fails;
+}
+
+// Whether the file has the room already for what is to be written.
+static bool has_room(int descriptor, size_t length) {
+    struct stat status;
+    off_t at = lseek(descriptor, 0, SEEK_CUR);
+    return at >= 0 && fstat(descriptor, &status) == 0 && at + (off_t)length <= (off_t)status.st_blocks * 512;
 }
 
 // What a file is for a session; NULL for one that lies elsewhere.
@@ -113,12 +121,20 @@ int fcntl(int descriptor, int command, ...) {
 ssize_t write(int descriptor, const void *bytes, size_t length) {
     const char *file = name_of(descriptor);
     if (!file || length < 2) return NEXT(write)(descriptor, bytes, length);
-    if (point_on_disk("write", file, EIO)) return -1;
+    bool has = has_room(descriptor, length);
+    if (has ? point("write", file, EIO) : point_on_disk("write", file, EIO)) return -1;
     ssize_t half = NEXT(write)(descriptor, bytes, length / 2);
     if (half <= 0) return half;
-    if (point_on_disk("write the rest of", file, EIO)) return errno == ENOSPC ? half : -1;
+    if (has ? point("write the rest of", file, EIO) : point_on_disk("write the rest of", file, EIO))
+        return errno == ENOSPC ? half : -1;
     ssize_t rest = NEXT(write)(descriptor, (const char *)bytes + half, length - (size_t)half);
     return rest < 0 ? half : half + rest;
+}
+
+int posix_fallocate(int descriptor, off_t begin, off_t length) {
+    const char *file = name_of(descriptor);
+    if (file && point_on_disk("reserve", file, ENOSPC)) return ENOSPC;
+    return NEXT(posix_fallocate)(descriptor, begin, length);
 }
 
 int fsync(int descriptor) {
