@@ -9,18 +9,19 @@ struct RedirectFlowTests {
     init() throws { listener = try .patient() }
 
     /// Brings the awaited redirect, and returns the path that the browser is sent on to.
-    private func signIn(code: String = "c") async throws -> String {
-        async let query = listener.redirect(state: "s1")
-        let sentOn = try await listener.get("/callback?code=\(code)&state=s1")
-        #expect(try await query == "code=\(code)&state=s1")
+    private func signIn(code: String = "c", state: String = "s1") async throws -> String {
+        async let query = listener.redirect(state: state)
+        let sentOn = try await listener.get("/callback?code=\(code)&state=\(state)")
+        #expect(try await query == "code=\(code)&state=\(state)")
         #expect(sentOn.status == 303)
         return try #require(listener.path(of: sentOn["location"]))
     }
 
     @Test func `the browser gets the outcome at an address without the code`() async throws {
         let sockets = try ListeningSockets(at: listener.port)
-        let done = try await signIn(code: "c-123")
-        #expect(!done.contains("c-123") && !done.contains("s1"))
+        // Longer than what chance puts into an address.
+        let done = try await signIn(code: "code-1234567", state: "state-1234567")
+        #expect(!done.contains("code-1234567") && !done.contains("state-1234567"))
 
         async let page = listener.get(done)
         await listener.finish(with: .signedIn(appName: "Harbour"))
