@@ -132,7 +132,7 @@ let package = Package(
             dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", "listening-app", httpTypes],
             swiftSettings: swift),
         .executableTarget(
-            name: "listening-app", dependencies: ["AppAuth"], path: "Tests/Support/ListeningProgram",
+            name: "listening-app", dependencies: ["AppAuth", httpTypes], path: "Tests/Support/ListeningProgram",
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthCoreTests",

@@ -3,7 +3,6 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,8 +171,8 @@ void shims_curl_multi_perform(const struct shims_curl *curl, CURLM *multi) {
     curl->multi_perform(multi, &running);
 }
 
-void shims_curl_multi_wait(const struct shims_curl *curl, CURLM *multi) {
-    curl->multi_poll(multi, NULL, 0, INT_MAX, NULL);
+void shims_curl_multi_wait(const struct shims_curl *curl, CURLM *multi, int milliseconds) {
+    curl->multi_poll(multi, NULL, 0, milliseconds, NULL);
 }
 
 void shims_curl_multi_wake(const struct shims_curl *curl, CURLM *multi) { curl->multi_wakeup(multi); }

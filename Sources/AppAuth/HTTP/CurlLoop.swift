@@ -30,7 +30,7 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_enter()
         while turn() {
             shims_curl_leave()
-            shims_curl_multi_wait(library.curl, multi)
+            shims_curl_multi_wait(library.curl, multi, millisecondsToWait)
             shims_curl_enter()
         }
         mailbox.close()
@@ -46,7 +46,15 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_multi_perform(library.curl, multi)
         var code = SHIMS_CURLE_OK
         while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
+        for (easy, entry) in running where entry.transfer.isLate { finish(easy, SHIMS_CURLE_OPERATION_TIMEDOUT) }
         return !(mail.isClosing && running.isEmpty)
+    }
+
+    /// Until the first transfer is late.
+    private var millisecondsToWait: Int32 {
+        guard let deadline = running.values.map(\.transfer.deadline).min() else { return .max }
+        let rest = deadline - SuspendingClock.now
+        return rest > .zero ? Int32(clamping: rest.wholeMilliseconds) : 0
     }
 
     private func start(_ transfer: CurlTransfer) {
@@ -55,6 +63,7 @@ final class CurlLoop: @unchecked Sendable {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
         options.apply(to: handle, transfer)
+        transfer.deadline = .now + transfer.exchange.limits.total
         transfer.receive(from: handle)
         if let refused = handle.refused {
             let problem = "libcurl \(library.version) does not take option \(refused.option.rawValue)"

@@ -30,8 +30,9 @@ struct CurlOptions: Sendable {
     }
 
     private func limit(_ handle: CurlHandle, _ exchange: HTTPExchange) {
-        handle.set(SHIMS_CURLOPT_TIMEOUT_MS, exchange.limits.total.wholeMilliseconds)
-        handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, exchange.limits.connect.wholeMilliseconds)
+        // The limit of the whole transfer is kept by ``CurlLoop``.
+        let connect = min(exchange.limits.connect, exchange.limits.total)
+        handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, connect.wholeMilliseconds)
         // An early end by Content-Length, which says of an answer to HEAD what is not sent.
         if exchange.request.method != .head {
             handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: exchange.limits.bodyBytes)

@@ -10,6 +10,10 @@ final class CurlTransfer: @unchecked Sendable {
     let target: HTTPTarget
     var continuation: GuardedContinuation<HTTPAnswer>?
     var isCancelled = false
+    /// When it has to be over. A machine that sleeps gives nobody an answer.
+    var deadline = SuspendingClock.now
+    /// Whether something came since ``isLate`` was last asked.
+    private var hasReceived = false
 
     private var header: HeaderCollector
     private var body: [UInt8] = []
@@ -21,6 +25,16 @@ final class CurlTransfer: @unchecked Sendable {
         self.exchange = exchange
         target = try HTTPTarget(exchange.request)
         header = HeaderCollector(limit: exchange.limits.headerBytes)
+    }
+
+    /// Whether the time is over, and all that has arrived is read. A process that was stopped finds the answer waiting when it
+    /// goes on, and libcurl, which looks at its clock first, would drop it.
+    var isLate: Bool {
+        guard !hasReceived else {
+            hasReceived = false
+            return false
+        }
+        return SuspendingClock.now >= deadline
     }
 
     /// Ends the wait, the first time that it is called.
@@ -62,12 +76,14 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     private func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        hasReceived = true
         guard !header.take(line) else { return true }
         if header.isTooLong { exceeded = .header }
         return false
     }
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        hasReceived = true
         guard bytes.count <= exchange.limits.bodyBytes - body.count else {
             exceeded = .body
             return false

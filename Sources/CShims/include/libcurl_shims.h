@@ -13,7 +13,7 @@
 // compares them with curl.h.
 #define SHIMS_CURL_OPTIONS(X)                                                                               \
     X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(FRESH_CONNECT, 74) X(HTTPGET, 80)  \
-    X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(TIMEOUT_MS, 155) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
+    X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
     X(PROXY_SSLVERSION, 250) X(SUPPRESS_CONNECT_HEADERS, 265) X(WRITEDATA, 10001) X(URL, 10002)            \
     X(PROXY, 10004) X(ERRORBUFFER, 10010) X(HTTPHEADER, 10023) X(HEADERDATA, 10029)                        \
     X(SSLCERT, 10025) X(KEYPASSWD, 10026) X(SSLKEY, 10087) X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \
@@ -116,8 +116,9 @@ void shims_curl_multi_remove(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
 // Does what can be done without waiting.
 void shims_curl_multi_perform(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
-// Waits until there is something to do, or for a wake-up, which any thread may send.
-void shims_curl_multi_wait(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
+// Waits until there is something to do, or for a wake-up, which any thread may send, but no longer than the milliseconds.
+void shims_curl_multi_wait(
+    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, int milliseconds);
 void shims_curl_multi_wake(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
 // The next transfer that has ended and has not been told of yet, or NULL.
 shims_curl_easy *_Nullable shims_curl_multi_next_ended(

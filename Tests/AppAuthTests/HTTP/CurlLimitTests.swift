@@ -32,6 +32,28 @@ struct CurlLimitTests {
         #expect(error?.outcome == .perhapsProcessed)
     }
 
+    @Test(arguments: [true, false])
+    func `a process that was stopped finds the answer that came meanwhile`(isAnswered: Bool) async throws {
+        let (arrived, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            arrived.signal()
+            guard isAnswered else { return connection.waitForEnd() }
+            answered.wait()
+            // More than is read at once.
+            try connection.reply(body: String(repeating: "x", count: 200_000))
+            connection.waitForEnd()
+        }
+        let program = try ListenerProcess(["get", "http://\(server.authority)/", "500"])
+        try await onThread { arrived.wait() }
+        program.send(SIGSTOP)
+        answered.signal()
+        // Nothing but time makes a limit pass.
+        try await Task.sleep(for: .milliseconds(700))
+        program.send(SIGCONT)
+        #expect(try await onThread { try program.line() } == (isAnswered ? "200 200000" : "timeout"))
+    }
+
     @Test func `a TLS handshake that does not come about ends the wait as not sent`() async throws {
         let server = try RawServer { $0.waitForEnd() }
         var exchange = server.post(limits: .with(connect: .milliseconds(300)))

@@ -7,14 +7,16 @@ final class ListenerProcess: Sendable {
     private let lifeline = Pipe()
     let redirectURI: String
 
-    init() throws {
+    /// Starts a listener, or with arguments what they say.
+    init(_ arguments: [String] = []) throws {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         process.executableURL = folder.appending(path: "listening-app")
+        process.arguments = arguments
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()
-        redirectURI = try Self.line(output)
+        redirectURI = arguments.isEmpty ? try Self.line(output) : ""
     }
 
     deinit { process.terminate() }
@@ -23,6 +25,11 @@ final class ListenerProcess: Sendable {
     func result() throws -> (parameters: String, ignored: Int) {
         (try Self.line(output), Int(try Self.line(output)) ?? -1)
     }
+
+    /// The next line that it prints.
+    func line() throws -> String { try Self.line(output) }
+
+    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
     /// Waits for its end.
     func status() -> Int32 {

@@ -1,10 +1,14 @@
 internal import AppAuth
 internal import Glibc
+internal import HTTPTypes
 
 /// A process with a listener and nothing else, whose memory and threads are the listener's.
 ///
 /// Prints the redirect URI; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
+///
+/// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
+/// response, or the code of the error: what a process does that can be stopped.
 @main
 enum Main {
     static func main() async throws {
@@ -14,12 +18,25 @@ enum Main {
             exit(1)
         }
         lifeline.detach()
+        let arguments = CommandLine.arguments
+        if arguments.count == 4, arguments[1] == "get" { return try await get(arguments[2], Int(arguments[3]) ?? 0) }
         let listener = try LoopbackRedirectListener(responseMode: .formPost)
         say(listener.redirectURI)
         let parameters = try await listener.redirect { $0.hasSuffix("state=right") ? $0 : nil }
         say(parameters)
         say("\(listener.ignoredRequests)")
         await listener.finish(with: .signedIn())
+    }
+
+    private static func get(_ url: String, _ milliseconds: Int) async throws {
+        let parts = url.split(separator: "/", omittingEmptySubsequences: false)
+        var limits = HTTPLimits.default
+        limits.total = .milliseconds(milliseconds)
+        let request = HTTPRequest(method: .get, scheme: "http", authority: String(parts[2]), path: "/")
+        do {
+            let answer = try await CurlTransport().send(HTTPExchange(request, limits: limits))
+            say("\(answer.response.status.code) \(answer.body.count)")
+        } catch let error as AuthError { say(error.code.rawValue) }
     }
 
     private static func say(_ line: String) {
