@@ -82,7 +82,7 @@ public struct AccessToken: Sendable, Hashable {
     /// the greater age counts, since a refresh too many harms nobody.
     private func age(at now: Moment) -> Duration? {
         guard let age = received.elapsed(until: now) else { return nil }
-        guard received.boot.isEmpty || received.boot != now.boot, let serverDate else { return age }
+        guard !received.isInSameBoot(as: now), let serverDate else { return age }
         return max(age, Duration(from: serverDate, to: now.wall))
     }
 }

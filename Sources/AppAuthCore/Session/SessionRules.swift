@@ -380,7 +380,7 @@ extension AuthError {
 extension Moment {
     /// Whether it is this moment or a later one of the same boot.
     func isSince(_ earlier: Moment) -> Bool {
-        !boot.isEmpty && boot == earlier.boot && sinceBoot >= earlier.sinceBoot
+        earlier.isInSameBoot(as: self) && sinceBoot >= earlier.sinceBoot
     }
 
     /// Whether it is later, in the same boot.

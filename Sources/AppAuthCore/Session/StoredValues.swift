@@ -99,7 +99,8 @@ extension Moment {
     var stored: JSON {
         get throws {
             var json: JSON.Object = ["wall": try JSON(storing: wall)]
-            if !boot.isEmpty { (json["boot"], json["sinceBoot"]) = (.string(boot), JSON(storing: sinceBoot)) }
+            if !boot.isEmpty { json["boot"] = .string(boot) }
+            if sinceBoot != .zero { json["sinceBoot"] = JSON(storing: sinceBoot) }
             return .object(json)
         }
     }

@@ -38,10 +38,19 @@ public struct Moment: Sendable, Hashable {
     /// Two machines that share a record, or a clock that is being adjusted, may differ by this much.
     private static let tolerance: TimeInterval = 60
 
+    /// Whether the machine has not been started anew in between. Where the kernel does not tell one boot from another (in a
+    /// service without `/proc/sys`), the two clocks do: they agree only if neither was set, nor began anew.
+    func isInSameBoot(as later: Moment) -> Bool {
+        guard boot.isEmpty, later.boot.isEmpty else { return boot == later.boot }
+        guard sinceBoot != .zero, later.sinceBoot >= sinceBoot else { return false }
+        let passed = (later.sinceBoot - sinceBoot).seconds
+        return abs(later.wall.timeIntervalSince(wall) - passed) <= Self.tolerance
+    }
+
     /// How long it is from here to a later moment, never less than zero; nil if nobody can tell, since they are of
     /// different boots and the wall clock was set back in between.
     public func elapsed(until later: Moment) -> Duration? {
-        if !boot.isEmpty, boot == later.boot { return max(.zero, later.sinceBoot - sinceBoot) }
+        if isInSameBoot(as: later) { return max(.zero, later.sinceBoot - sinceBoot) }
         let difference = later.wall.timeIntervalSince(wall)
         return difference >= -Self.tolerance ? Duration(from: wall, to: later.wall) : nil
     }

@@ -63,6 +63,23 @@ struct FreshnessTests {
         #expect(token(3600).isFresh(at: after(100, boot: "second")))
     }
 
+    @Test(arguments: [-3600, 0, 3600] as [Double])
+    func `where no boot has a name, a wrong wall clock makes a token neither older nor younger`(skew: Double) {
+        let start = Moment(wall: start.wall, sinceBoot: start.sinceBoot)
+        let token = AccessToken(
+            value: Secret("a"), type: .bearer, received: start, lifetime: .seconds(600), serverDate: start.wall + skew)
+        func after(_ seconds: Double, step: Double = 0, uptime: Double? = nil) -> Moment {
+            Moment(
+                wall: start.wall + seconds + step,
+                sinceBoot: uptime.map { .seconds($0) } ?? start.sinceBoot + .seconds(seconds))
+        }
+        #expect(token.isFresh(at: after(540)) && !token.isFresh(at: after(541)))
+        #expect(!token.isExpired(at: after(599)) && token.isExpired(at: after(600)))
+        // The clock was set, or the machine was started anew: then the wall clock counts, and the server's date.
+        #expect(token.isExpired(at: after(100, step: 7200)))
+        #expect(token.isExpired(at: after(100, uptime: 20)) == (skew == -3600))
+    }
+
     @Test func `a token is presented with its type, and not printed (RFC 6750 §2.1)`() {
         #expect(token(60).authorization == "Bearer mF_9.B5f-4.1JqM")
         #expect(!"\(token(60)) \(String(reflecting: token(60)))".contains("mF_9"))
