@@ -8,6 +8,7 @@ struct Console: Sendable {
     enum Stream: Int32 { case output = 1, error = 2 }
 
     let json: Bool
+    private let isVerbose: Bool
     /// HTTP, clock and log for the command.
     let environment: Environment
     /// What the person types or a program writes; nil where nothing is read.
@@ -15,7 +16,7 @@ struct Console: Sendable {
     private let isWaitingForBrowser = Guarded(false)
 
     init(options: CommonOptions, input: StandardInput) {
-        (json, self.input) = (options.json, input)
+        (json, isVerbose, self.input) = (options.json, options.verbose, input)
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
@@ -25,7 +26,7 @@ struct Console: Sendable {
     }
 
     init(json: Bool) {
-        (self.json, environment, input) = (json, .live, nil)
+        (self.json, isVerbose, environment, input) = (json, false, .live, nil)
     }
 
     /// Prints a result: JSON for programs, or text for people.
@@ -68,6 +69,10 @@ struct Console: Sendable {
 
     /// Prints a line for the person, on standard error, since standard output is for the result.
     func say(_ line: String) { Self.write(line.onOneLine + "\n", to: .error) }
+
+    /// Says what the command waits for, to a user at a terminal and to one who wants to know each step. Programs that read
+    /// standard error get the error alone.
+    func explain(_ line: String) { if isVerbose || Self.isTerminal(.error) { say(line) } }
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 

@@ -23,7 +23,7 @@ extension AuthState {
                     throw error
                 }
                 guard ContinuousClock.now + wait < deadline else { throw error }
-                if !hasSaid, Console.isTerminal(.error) { console.say("\(error.message); waiting…") }
+                if !hasSaid { console.explain("\(error.message); waiting…") }
                 hasSaid = true
                 try await Task.sleep(for: wait)
             }

@@ -135,10 +135,11 @@ extension SessionOptions {
     /// the server has changed the refresh token by then. And new tokens that the store refuses are brought to it again as
     /// long as there is time, since they end with this process.
     func withState<Value: Sendable>(
-        _ environment: Environment, within limit: Duration, _ work: (AuthState) async throws -> Value
+        _ console: Console, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store = try await find(), let state = try await AuthState(restoring: store, environment: environment)
+        guard let store = try await find(),
+            let state = try await AuthState(restoring: store, environment: console.environment)
         else {
             throw AuthError(
                 .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)
@@ -149,8 +150,18 @@ extension SessionOptions {
                 guard (try? await Task.sleep(for: pause)) != nil else { break }
                 _ = try? await state.freshAccessToken()
             }
-            await state.settle(atMost: .seconds(2))
+            await settle(state, console)
             throw error
         }
+    }
+
+    /// Lets a refresh that was sent end: the provider has changed the refresh token by then. Says so to a user who waits.
+    private func settle(_ state: AuthState, _ console: Console) async {
+        let note = Task {
+            try await Task.sleep(for: .milliseconds(300))
+            console.explain("finishing the refresh, press Ctrl-C again to give up")
+        }
+        await state.settle()
+        note.cancel()
     }
 }

@@ -101,7 +101,7 @@ struct Exchange: Command {
     }
 
     private func ofSession(_ console: Console, _ limit: Duration) async throws -> ExchangedToken {
-        try await session.withState(console.environment, within: limit) { state in
+        try await session.withState(console, within: limit) { state in
             let token = try await state.patientAccessToken(
                 minimumValidity: nil, forceRefresh: false, until: ContinuousClock.now + limit, console)
             guard subjectType?.kind == .idToken else {

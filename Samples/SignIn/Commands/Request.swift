@@ -44,7 +44,7 @@ struct Request: Command {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         }
         let exchange = HTTPExchange(request, body: body)
-        let answer = try await session.withState(console.environment, within: limit) { try await $0.send(exchange) }
+        let answer = try await session.withState(console, within: limit) { try await $0.send(exchange) }
         let status = answer.response.status
         if common.json {
             try console.succeed(Self.json(answer), text: "")

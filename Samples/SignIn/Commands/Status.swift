@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import FoundationEssentials
 
 /// `sign-in status`
 struct Status: Command {
@@ -51,12 +52,15 @@ struct Status: Command {
     }
 
     private static func entry(_ record: AuthStateRecord, _ place: String) -> JSON {
-        [
+        let pause = record.refreshPause(at: .current)
+        return [
             "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
             "sub": record.idToken.map { .string($0.subject) } ?? .null, "store": .string(place),
             "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
             "state": record.end == nil ? "signed_in" : "ended",
             "reason": record.end.map { .string($0.reason) } ?? .null,
+            "refresh_paused_until": pause?.nextAttempt.map { .string($0.ISO8601Format()) } ?? .null,
+            "refresh_error": pause.map { .string($0.message) } ?? .null,
         ]
     }
 
@@ -64,7 +68,7 @@ struct Status: Command {
         guard !sessions.isEmpty else { return "No session is stored." }
         return sessions.map { entry in
             func text(_ name: String) -> String { entry[name]?.string ?? "–" }
-            let end = entry["reason"]?.string.map { ": \($0)" } ?? ""
+            let end = (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { ": \($0)" } ?? ""
             return "\(text("issuer"))  \(text("client_id"))  \(text("sub"))  \(text("state"))\(end)  \(text("store"))"
                 .onOneLine
         }.joined(separator: "\n")

@@ -14,7 +14,7 @@ struct Token: Command {
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let (token, record) = try await session.withState(console.environment, within: limit) { state in
+        let (token, record) = try await session.withState(console, within: limit) { state in
             let token = try await state.patientAccessToken(
                 minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh,
                 until: ContinuousClock.now + limit, console)

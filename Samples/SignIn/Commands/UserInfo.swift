@@ -10,7 +10,7 @@ struct UserInfo: Command {
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let claims = try await session.withState(console.environment, within: limit) { try await $0.userInfo().json }
+        let claims = try await session.withState(console, within: limit) { try await $0.userInfo().json }
         try console.succeed(claims, text: claims.lines.joined(separator: "\n"))
         return 0
     }

@@ -85,9 +85,8 @@ public struct IDTokenVerifier: Sendable {
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
         let claims = idToken.claims
         // Step 1, decryption, is done: see ``Environment/signedToken(in:)``.
-        try checkIssuer(claims)
+        try checkIssuer(claims, expected)
         try checkAudience(claims)
-        try checkPerson(claims, expected)
         let finding: SignatureFinding
         do throws(JOSEError) {
             finding = try checkSignature(jws, keys: keys, listed: client.idTokenAlgorithms)
@@ -96,6 +95,7 @@ public struct IDTokenVerifier: Sendable {
         }
         guard finding == .valid else { return .signature(finding) }
         try checkSubject(claims)
+        try checkPerson(claims, expected)
         // The times come last, so that an error about them means that all else is right.
         try checkNonce(claims, expected)
         try checkAuthenticationContext(claims, expected)
@@ -110,19 +110,14 @@ public struct IDTokenVerifier: Sendable {
         AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
     }
 
-    /// A token that is somebody else's, whoever has signed it.
-    private func foreign(_ message: String) -> AuthError {
-        var error = refusal(message)
-        error.isForeign = true
-        return error
-    }
-
     // Core §3.1.3.7 step 2: the issuer is the provider's, exactly.
-    private func checkIssuer(_ claims: Claims) throws {
+    private func checkIssuer(_ claims: Claims, _ expected: Expectations) throws {
         let issuer = client.provider.issuer.string
         guard claims["iss"] == .string(issuer) else {
-            let message = "expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)"
-            throw claims["iss"]?.string == nil ? refusal(message) : foreign(message)
+            let remedy =
+                expected.previous == nil
+                ? "" : ". If the provider has changed its issuer, sign in again with the new one"
+            throw refusal("expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)\(remedy)")
         }
     }
 
@@ -132,7 +127,7 @@ public struct IDTokenVerifier: Sendable {
             throw refusal("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
         }
         guard audience.contains(where: client.id.isExactly) else {
-            throw foreign(
+            throw refusal(
                 "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
         }
         if let other = audience.first(where: { !client.id.isExactly($0) && !trustedAudiences.contains($0) }) {
@@ -209,14 +204,16 @@ public struct IDTokenVerifier: Sendable {
         return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
     }
 
-    // Core §12.2: sub, aud and azp of a refreshed token are those of the first one; the nonce too, if it has one.
+    // Core §12.2: sub of a refreshed token is that of the first one. Checked after the signature, since another one ends the
+    // session.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
-        guard let previous = expected.previous, let subject = claims.subject else { return }
-        guard subject == previous.subject else {
-            throw foreign("expected the same 'sub' as before the refresh, found another")
-        }
+        guard let previous = expected.previous, claims.subject != previous.subject else { return }
+        var error = refusal("expected the same 'sub' as before the refresh, found another")
+        error.isForeign = true
+        throw error
     }
 
+    // Core §12.2: aud and azp are those of the first one; the nonce too, if it has one.
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {

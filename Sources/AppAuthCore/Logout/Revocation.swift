@@ -17,10 +17,12 @@ extension AuthState {
     /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on whatever the provider
     /// says.
     ///
-    /// - Returns: One entry for each token that there was; none if the provider has no revocation endpoint.
+    /// - Returns: One entry for each token that there was; none if the provider has no revocation endpoint, or if another
+    ///   sign-in has taken the session's place in the store.
     public func revokeTokens() async -> [Revocation] {
-        // Another process may have refreshed since: its tokens are the ones to revoke.
-        await synchronise()
+        // Another process may have refreshed since: its tokens are the ones to revoke. If it has signed in anew, nothing is:
+        // at several providers a revocation ends all grants of the client, the new one among them.
+        guard await !synchronise() else { return [] }
         let record = record
         let tokens = record.revocable
         revoked.formUnion(tokens.map(\.value))

@@ -2,26 +2,54 @@ internal import Logging
 
 /// What goes to the provider in a refresh, and what is made of the answer.
 extension AuthState {
-    /// Sends the refresh token, once (RFC 6749 §6), or the grant, and verifies what comes.
-    func present(_ attempt: SessionRules.Attempt) async -> SessionRules.Event {
+    /// What came of the refresh token that was sent.
+    enum Presented: Sendable {
+        case decided(SessionRules.Decision)
+        /// The rotated refresh token is stored. The ID token has not been verified, and nothing is handed out before.
+        case toVerify(SessionRules.Attempt, TokenResponse)
+    }
+
+    /// Sends the refresh token, once (RFC 6749 §6), or the grant, and stores the refresh token that takes its place.
+    ///
+    /// The verification of the ID token may fetch metadata and keys for minutes. A process that dies meanwhile must not take
+    /// the only good refresh token with it, so that one is stored before.
+    func present(_ need: SessionRules.Need, under lock: RefreshLock) async throws -> Presented {
+        let wanted = try await step(.wanted(need))
+        guard case .present(let attempt) = wanted.action else { return .decided(wanted) }
         environment.logger.info("refresh: the access token is being refreshed")
         let response: TokenResponse
         do {
             response = try await TokenEndpoint(client: record.client, environment: environment, proof: proof)
                 .send(.renew(attempt), stage: .refresh)
         } catch {
-            return .failed(attempt, Self.authError(error), jitter: .random(in: 0...1))
+            let failed = SessionRules.Event.failed(attempt, Self.authError(error), jitter: .random(in: 0...1))
+            return .decided(try await record(failed, under: lock))
         }
-        func answered(_ verdict: SessionRules.Verdict) -> SessionRules.Event {
-            .answered(attempt, response, verdict, jitter: .random(in: 0...1))
+        guard response.idToken != nil, record.idToken != nil else {
+            return .decided(try await verify(response, to: attempt, under: lock))
         }
+        guard response.refreshToken != nil else { return .toVerify(attempt, response) }
+        guard let received = try? await step(.received(attempt, response)) else {
+            // The write after the verification has all of it, and is tried again.
+            return .decided(try await verify(response, to: attempt, under: lock))
+        }
+        guard case .done = received.action else { return .decided(received) }
+        return .toVerify(attempt, response)
+    }
+
+    /// Verifies a response, and stores what it is worth.
+    func verify(
+        _ response: TokenResponse, to attempt: SessionRules.Attempt, under lock: RefreshLock
+    ) async throws -> SessionRules.Decision {
+        let verdict: SessionRules.Verdict
         do {
             let idToken = try await verifiedIDToken(of: response)
-            return answered(.verified(idToken, keys: verification.keys?.entry))
+            verdict = .verified(idToken, keys: verification.keys?.entry)
         } catch {
             let error = Self.authError(error)
-            return answered(error.isForeign ? .refused(error) : .unverifiable(error))
+            verdict = error.isForeign ? .refused(error) : .unverifiable(error)
         }
+        return try await record(.answered(attempt, response, verdict, jitter: .random(in: 0...1)), under: lock)
     }
 
     /// Core §12.2: an ID token that comes with a refresh is verified like the first one, and against it.

@@ -44,13 +44,13 @@ extension AuthState {
         }
         defer { turn.release() }
         defer { if unsaved?.lock !== lock { lock.release() } }
-        isPresenting = true
-        defer { isPresenting = false }
         var need = need
         while true {
-            let wanted = try await step(.wanted(need))
-            guard case .present(let attempt) = wanted.action else { return wanted }
-            let decision = try await record(present(attempt), under: lock)
+            let decision =
+                switch try await presenting.run({ [self, need] in try await present(need, under: lock) }) {
+                case .decided(let decision): decision
+                case .toVerify(let attempt, let response): try await verify(response, to: attempt, under: lock)
+                }
             guard case .lookAgain(let next) = decision.action else { return decision }
             need = next
         }

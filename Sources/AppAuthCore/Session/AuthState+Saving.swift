@@ -39,7 +39,7 @@ extension AuthState {
         }
         var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
         void.orphan = decision.orphan
-        if case .answered(_, let response, _, _) = event { void.orphan = response }
+        if let response = event.response { void.orphan = response }
         return void
     }
 
@@ -52,14 +52,18 @@ extension AuthState {
         }
     }
 
-    /// What the store has is what is known, if it is this session.
+    /// What the store has is what is known, if it is this session, or the same person's later sign-in.
     func adopt(_ stored: AuthStateRecord) {
-        guard stored.id == record.id, stored.move == nil, record.end == nil else { return }
-        let client = record.client.unless(registeredLater: stored.client)
-        record = stored
-        record.change(client)
-        verification.client = client
+        guard stored.id == record.id || stored.succeeds(record), stored.move == nil, record.end == nil else { return }
+        var adopted = stored
+        adopted.change(record.client.unless(registeredLater: stored.client))
+        if adopted.client.provider[.keys] != verification.client.provider[.keys] {
+            verification = IDTokenVerification(client: adopted.client, environment: environment, keys: adopted.keys)
+        }
+        verification.client = adopted.client
+        record = adopted
         (wasStored, isGone, hasToldEnd, looks) = (true, false, false, looks + 1)
+        if let end = adopted.end { publish(.ended(end)) }
     }
 
     /// Stores what happened; if the store refuses, it is kept in memory, together with the lock.
@@ -90,23 +94,31 @@ extension AuthState {
     /// Tries again to store what the store refused.
     func storeUnsaved() async throws {
         while let mine = unsaved {
-            do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch {
+            do { try await storing.run { [self] in try await storeUnsavedOnce() } } catch let refusal as Refusal {
                 // Again, if it was something older that the store refused, or if it was not to ask the person, and now may.
-                let mayAskNow = wasUnattended && !TokenStoreCall.isUnattended
-                if error is CancellationError || lastTried === mine && !mayAskNow { throw error }
+                let mayAskNow = refusal.wasUnattended && !TokenStoreCall.isUnattended
+                if refusal.pending === mine, !mayAskNow { throw refusal.error }
             }
         }
     }
 
+    /// That the store has not taken what is unsaved, for all who waited for that write.
+    private struct Refusal: Error {
+        let pending: Unsaved
+        /// Whether it was tried without anybody who waited for it.
+        let wasUnattended: Bool
+        let error: any Error
+    }
+
     private func storeUnsavedOnce() async throws {
         guard let pending = unsaved else { return }
-        (lastTried, wasUnattended) = (pending, TokenStoreCall.isUnattended)
+        lastTried = pending
         let decision: SessionRules.Decision
         do { decision = try await step(pending.event, known: pending.known, then: pending.then) } catch {
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             // A sign-out has left it to this write.
             if unsaved !== pending { pending.lock?.release() }
-            throw error
+            throw Refusal(pending: pending, wasUnattended: TokenStoreCall.isUnattended, error: error)
         }
         // Before these tokens count as stored: another process may have ended the session meanwhile.
         noteEnd(decision)
@@ -131,23 +143,30 @@ extension AuthState {
         }
     }
 
-    /// Takes over what another process has stored, if it can be read, and if nothing here is newer.
-    func synchronise() async {
-        guard let stored = try? await latest(), unsaved == nil else { return }
-        adopt(stored)
+    /// Takes over what another process has stored of this session, if it can be read, and if nothing here is newer.
+    ///
+    /// - Returns: Whether the store has another session in its place.
+    @discardableResult
+    func synchronise() async -> Bool {
+        guard let stored = try? await latest() else { return false }
+        guard stored.id == record.id else { return true }
+        if unsaved == nil { adopt(stored) }
+        return false
     }
 
-    /// Waits until a refresh and a write that are under way have ended, however they end, but no longer than the limit.
-    /// What the store has refused is brought to it once more. A refresh that waits for another process's has sent
-    /// nothing, and is not waited for.
+    /// Waits until a refresh that was sent has ended and its refresh token is stored, but no longer than the limit. Brings
+    /// once more to the store what it has refused.
     ///
     /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
-    /// leave behind has used up its refresh token. It waits in a cancelled task too.
-    public func settle(atMost limit: Duration) async {
-        guard isPresenting || unsaved != nil || storing.running != nil else { return }
+    /// leave behind has used up its refresh token. It waits in a cancelled task too. It does not wait for a refresh that has
+    /// sent nothing, nor for the verification of what came.
+    ///
+    /// - Parameter limit: The default is more than a refresh takes whose every request times out (30 s each).
+    public func settle(atMost limit: Duration = .seconds(90)) async {
+        guard presenting.running != nil || unsaved != nil || storing.running != nil else { return }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
-            if isPresenting { for flight in counter.flights { await flight.settle() } }
+            await presenting.settle()
             try? await storeUnsaved()
             await storing.settle()
             end.finish()

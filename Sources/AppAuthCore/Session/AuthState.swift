@@ -21,7 +21,7 @@ public actor AuthState {
 
     package nonisolated let environment: Environment
     /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
-    package nonisolated let proof: DPoP?
+    package nonisolated var proof: DPoP? { counter.proof }
     let store: any TokenStore
     var verification: IDTokenVerification
     let feed = ChangeFeed()
@@ -36,16 +36,14 @@ public actor AuthState {
     var isGone = false { didSet { showTokens() } }
     /// Whether those who watch have heard of the end.
     var hasToldEnd = false
-    /// Whether a refresh token of this session may be on its way to the provider.
-    var isPresenting = false
+    /// Runs while a refresh token may be at the provider and what takes its place is not stored.
+    let presenting = SingleFlight<Presented>()
     /// What the provider was asked to revoke.
     var revoked: Set<Secret> = []
     /// How often it was learnt what the store has: what was read before is out of date.
     var looks = 0
     /// What the store was last asked to take.
     var lastTried: Unsaved?
-    /// Whether that was done without anybody who waited for it.
-    var wasUnattended = false
 
     /// What happened, and is not stored yet. The lock is kept with it: nobody may present a refresh token that the store
     /// still has, and that is used up.
@@ -101,9 +99,8 @@ public actor AuthState {
     package init(
         record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
     ) {
-        self.proof = proof ?? record.proofKey.map(DPoP.init(key:))
         (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
-        counter = TokenCounter(record)
+        counter = TokenCounter(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
         verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
     }
 
@@ -153,14 +150,20 @@ public actor AuthState {
     /// them again.
     ///
     /// After a second failure in a row callers get the error at once for a while, and nothing is sent:
-    /// ``AuthError/nextAttempt`` says for how long.
+    /// ``AuthError/nextAttempt`` says for how long. A server's `Retry-After` counts from the first failure, for five minutes
+    /// at most.
+    ///
+    /// If the same person signs in again meanwhile, with the same client and store, the caller gets the new session's token,
+    /// and this `AuthState` goes on with that session.
     ///
     /// - Parameters:
     ///   - minimumValidity: For how long the token must be good.
-    ///   - forceRefresh: Refresh even if the token seems to be good, for example after a 401.
+    ///   - forceRefresh: Refresh even if the token seems to be good, and even in a pause after failures: for a user who asks
+    ///     for it. After a 401 call ``reject(_:)`` instead, which keeps the pauses.
     ///   - parameters: Fewer scopes, or certain resources. Such tokens are kept apart from the session's own.
     /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by an ID
-    ///   token about somebody else, or by a sign-out), ``AuthError/Code/noRefreshToken``,
+    ///   token about another person, or by a sign-out), ``AuthError/Code/sessionReplaced`` if the store has another sign-in's
+    ///   session, which is not known to be the same person's, ``AuthError/Code/noRefreshToken``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/store``, or the server's own code: none of these ends the session; `CancellationError`.
@@ -202,7 +205,8 @@ public actor AuthState {
     ) -> Beginning {
         if minimumValidity == nil, !forceRefresh, parameters == .session, let run = counter.toJoin { return .join(run) }
         var need = SessionRules.Need(began: environment.now())
-        (need.parameters, need.minimumValidity, need.isForced) = (parameters, minimumValidity, forceRefresh)
+        (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
+        (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
         switch counter.look(for: &need) {
         case .ready(let token): return .ready(token)
         case .toJoin(let run): return .join(run)

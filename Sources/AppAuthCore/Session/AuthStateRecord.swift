@@ -87,6 +87,22 @@ public struct AuthStateRecord: Sendable, Hashable {
         merge(response, idToken: idToken, keys: keys)
     }
 
+    /// Whether it is a later sign-in of the same person by the same client. Without an ID token nobody can tell.
+    func succeeds(_ other: AuthStateRecord) -> Bool {
+        guard id != other.id, end == nil, client.id.isExactly(other.client.id),
+            client.provider.issuer == other.client.provider.issuer, let subject = idToken?.subject,
+            let previous = other.idToken?.subject
+        else { return false }
+        return subject.isExactly(previous)
+    }
+
+    /// What keeps the session from being refreshed at this time: the error of the last refresh, with ``AuthError/nextAttempt``;
+    /// nil if nothing does.
+    public func refreshPause(at now: Moment) -> AuthError? {
+        guard let trouble, !trouble.pause.isOver(at: now) else { return nil }
+        return trouble.pauseError(at: now)
+    }
+
     /// When the current access token expires; nil if there is none, or if the provider did not say.
     public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
 

@@ -29,16 +29,19 @@ package struct RefreshTrouble: Sendable, Hashable {
     private let outcome: AuthError.Outcome
     private let httpStatus: Int?
 
-    /// The longest pause without a server's wish.
+    /// The longest pause without a server's wish, in seconds.
     package static let longestPause = 60.0
+    /// The longest pause that a server's `Retry-After` makes, in seconds. A server, or a proxy before it, that asks for a day
+    /// would keep a person signed out for a day after all is well again.
+    package static let longestWish = 300.0
 
     /// - Parameter jitter: 0 to 1: the processes of many machines must not come back in step.
     package init(_ error: AuthError, after previous: RefreshTrouble?, at now: Moment, jitter: Double) {
         count = min(previous?.count ?? 0, 1_000_000) + 1
         // None after a first failure, then 1 s, 2 s, 4 s, …
         let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
-        let milliseconds = Int(max(backoff, Double(error.retryAfter ?? 0)) * 1000)
-        pause = Term(from: now, for: .milliseconds(milliseconds))
+        let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
+        pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
         (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
     }
 
@@ -95,7 +98,8 @@ extension RefreshTrouble {
         }
         self.outcome = outcome
         count = try json.int("count")
-        pause = try Term(stored: json.object("pause"))
+        let stored = try Term(stored: json.object("pause"))
+        pause = Term(from: stored.begin, for: min(stored.length, .seconds(Self.longestWish)))
         code = AuthError.Code(rawValue: try json.string("code"))
         message = try json.string("message")
         httpStatus = try json.optional("httpStatus") { try $0.int($1) }

@@ -10,6 +10,8 @@ package enum SessionRules {
         package var minimumValidity: Duration?
         /// Whether the token that the caller has seen is no good, whatever its date says.
         package var isForced = false
+        /// Whether it is sent in a pause after failures, too: the caller asked for a refresh in so many words.
+        package var ignoresPause = false
         /// The token that there was when the caller began.
         package var seen: AccessToken?
         /// What a caller with other parameters gets once it is known whether the session itself is over.
@@ -22,6 +24,7 @@ package enum SessionRules {
             /// The token that is no good, where one is forced.
             let refused: Secret?
             let isForced: Bool
+            let ignoresPause: Bool
         }
 
         /// Whether it is what nearly all callers need.
@@ -30,7 +33,7 @@ package enum SessionRules {
         package var kind: Kind {
             Kind(
                 parameters: parameters, minimumValidity: minimumValidity, refused: isForced ? seen?.value : nil,
-                isForced: isForced)
+                isForced: isForced, ignoresPause: ignoresPause)
         }
         /// When the caller began.
         package let began: Moment
@@ -98,6 +101,8 @@ package enum SessionRules {
         case waited(Need)
         /// A caller wants a token, and has the refresh lock.
         case wanted(Need)
+        /// The provider has answered. The refresh token in it is the one that is good now; the rest is not verified yet.
+        case received(Attempt, TokenResponse)
         /// Jitter: 0 to 1, for the pause if the answer is of no use.
         case answered(Attempt, TokenResponse, Verdict, jitter: Double)
         /// No answer, or an error.
@@ -121,8 +126,8 @@ package enum SessionRules {
         case waitForLock
         /// Send it, and come back with what happened.
         case present(Attempt)
-        /// Somebody else has changed the refresh token, or the session's own refresh has to show what an answer means: see
-        /// what is needed now.
+        /// Another process has changed the refresh token or the same person has signed in again, or the session's own refresh
+        /// has to show what an answer means: see what is needed now.
         case lookAgain(Need)
         case fail(AuthError)
         /// Nothing but what was stored.
@@ -173,18 +178,21 @@ extension SessionRules {
         case .failure(let gone):
             // What was known already is told to nobody.
             let end = AuthStateRecord.End(reason: gone.reason, date: now.wall)
-            var decision = Decision(.fail(signInRequired(gone.reason)), known.record.end == nil ? .ended(end) : nil)
+            var decision = Decision(.fail(gone.error), known.record.end == nil ? .ended(end) : nil)
             // Of a session that another sign-in has replaced nothing is revoked: at several providers that would end all of
             // the client's grants of this person, the new one among them.
             let isReplaced = stored.map { $0.id != known.record.id } ?? false
-            if !isReplaced, case .answered(_, let response, _, _) = event { decision.orphan = response }
+            if !isReplaced { decision.orphan = event.response }
             return decision
         }
+        // The same person has signed in again meanwhile. What became of the earlier session's tokens no longer matters.
+        if record.id != known.record.id, let attempt = event.attempt { return Decision(.lookAgain(attempt.need)) }
         let decision =
             switch event {
             case .asked(let need): want(need, &record, known, .unasked, now)
             case .waited(let need): want(need, &record, known, .awaited, now)
             case .wanted(let need): want(need, &record, known, .held, now)
+            case .received(_, let response): receive(response, &record)
             case .answered(let attempt, let response, let verdict, let jitter):
                 answer(attempt, response, verdict, jitter, &record, now, then ?? now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
@@ -194,19 +202,33 @@ extension SessionRules {
         return decision.answering(event)
     }
 
-    private struct Gone: Error { let reason: String }
+    private struct Gone: Error {
+        let reason: String
+        let error: AuthError
 
-    /// The session as it stands: the stored one, if it is still this one. Nothing that comes after a sign-out or a new
-    /// sign-in changes anything.
-    private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, Gone> {
-        if let end = known.record.end { return .failure(Gone(reason: end.reason)) }
-        guard var record = stored else {
-            return known.wasStored ? .failure(Gone(reason: "it was signed out")) : .success(known.record)
+        init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
+
+        static let replaced = Gone(
+            replacedBy: "another sign-in has taken its place",
+            "expected the session of before, found that of another sign-in, which may be of another account: restore the "
+                + "session from the store to use it")
+
+        private init(replacedBy reason: String, _ message: String) {
+            (self.reason, error) = (reason, AuthError(.sessionReplaced, .refresh, message, outcome: .notSent))
         }
-        guard record.id == known.record.id else { return .failure(Gone(reason: "another sign-in has taken its place")) }
+    }
+
+    /// The session as it stands: the stored one, if it is still this one, or the same person's later sign-in. Nothing that
+    /// comes after a sign-out or another sign-in changes anything.
+    private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, Gone> {
+        if let end = known.record.end { return .failure(Gone(end.reason)) }
+        guard var record = stored else {
+            return known.wasStored ? .failure(Gone("it was signed out")) : .success(known.record)
+        }
+        guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
         // The app's own configuration counts: it may have a new client secret.
         record.change(known.record.client.unless(registeredLater: record.client))
-        return record.end.map { .failure(Gone(reason: $0.reason)) } ?? .success(record)
+        return record.end.map { .failure(Gone($0.reason)) } ?? .success(record)
     }
 
     /// How a caller stands with the refresh lock.
@@ -236,7 +258,7 @@ extension SessionRules {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
                 return Decision(.fail(trouble.error(at: now)))
             }
-            if !trouble.pause.isOver(at: now) {
+            if !need.ignoresPause, !trouble.pause.isOver(at: now) {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
                 return Decision(.fail(trouble.pauseError(at: now)))
             }
@@ -252,6 +274,11 @@ extension SessionRules {
         let earlier = record.presented.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.presented = Presentation(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
         return Decision(.present(Attempt(need: need, renewal: renewal, earlier: earlier)))
+    }
+
+    private static func receive(_ response: TokenResponse, _ record: inout AuthStateRecord) -> Decision {
+        record.merge(refreshToken: response.refreshToken)
+        return Decision(.done)
     }
 
     private static func answer(
@@ -362,8 +389,24 @@ extension SessionRules.Event {
     fileprivate var need: SessionRules.Need? {
         switch self {
         case .asked(let need), .waited(let need), .wanted(let need): need
-        case .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt.need
+        case .received, .answered, .failed: attempt?.need
         case .signedOut: nil
+        }
+    }
+
+    /// The refresh token that was sent, once it is known what came of it.
+    package var attempt: SessionRules.Attempt? {
+        switch self {
+        case .received(let attempt, _), .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt
+        case .asked, .waited, .wanted, .signedOut: nil
+        }
+    }
+
+    /// The tokens that came.
+    package var response: TokenResponse? {
+        switch self {
+        case .received(_, let response), .answered(_, let response, _, _): response
+        case .asked, .waited, .wanted, .failed, .signedOut: nil
         }
     }
 }

@@ -7,6 +7,7 @@ final class TokenCounter: Sendable {
 
     private struct State {
         var record: AuthStateRecord
+        var proof: DPoP?
         var isOpen = true
         /// The flight of those who have no special wishes: nearly all.
         let usual = Flight()
@@ -39,13 +40,22 @@ final class TokenCounter: Sendable {
     /// More flights than this are not kept once they are over.
     private static let mostOthers = 8
 
-    init(_ record: AuthStateRecord) { state = Guarded(State(record: record)) }
+    init(_ record: AuthStateRecord, proof: DPoP?) { state = Guarded(State(record: record, proof: proof)) }
+
+    /// Proves the possession of the key that the tokens are bound to.
+    var proof: DPoP? { state.withLock { $0.proof } }
 
     /// Shows what there is from now on. Where it is not open, nobody gets anything without a look into the store: it has
     /// not confirmed what there is, or has it no longer.
     func show(_ record: AuthStateRecord, isOpen: Bool) {
         state.withLock { state in
             (state.record, state.isOpen, state.isStale) = (record, isOpen, false)
+            // A later sign-in has a key of its own. What has ended has none any more, and its last requests may need one.
+            if let key = record.proofKey, key != state.proof?.key {
+                state.proof = DPoP(key: key)
+            } else if record.proofKey == nil, record.end == nil {
+                state.proof = nil
+            }
             if !state.refused.isEmpty { state.refused.formIntersection(record.accessTokens.map(Issue.init)) }
         }
     }

@@ -34,7 +34,7 @@ public struct AuthError: Error, Sendable, Hashable {
     public var isHeldBack = false
     /// The refresh token of a token response that is refused otherwise: it may be the only one that is still good.
     package var rotatedRefreshToken: Secret?
-    /// Whether an ID token is refused since it is another issuer's, another client's or another person's.
+    /// Whether an ID token that the provider has signed is refused since it is another person's.
     package var isForeign = false
 
     /// Makes an error.
@@ -68,8 +68,8 @@ extension AuthError {
         init(server code: String) {
             let own: [Code] = [
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
-                .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired, .noRefreshToken, .store,
-                .listener, .browser, .unavailable,
+                .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired, .sessionReplaced,
+                .noRefreshToken, .store, .listener, .browser, .unavailable,
             ]
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
@@ -94,6 +94,8 @@ extension AuthError {
         public static let clockSkew: Code = "clock_skew"
         /// There is no session, or it has ended: the person has to sign in (again).
         public static let signInRequired: Code = "sign_in_required"
+        /// The store has the session of another sign-in, perhaps of another account. Restore it from the store to use it.
+        public static let sessionReplaced: Code = "session_replaced"
         /// The access token has expired and there is no refresh token to get another one with.
         public static let noRefreshToken: Code = "no_refresh_token"
         /// The store could not be read or written.

@@ -52,6 +52,24 @@ struct ChangesTests {
         }
     }
 
+    @Test func `an end that another process has stored is told as soon as it is found`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            let changes = second.changes
+            world.provider.revokeGrant(of: try #require(await first.record.refreshToken).reveal())
+            _ = await authError { try await first.freshAccessToken(forceRefresh: true) }
+            // A sign-out looks into the store before it revokes.
+            #expect(await second.revokeTokens().isEmpty)
+            for await change in changes {
+                guard case .ended(let end) = change else { continue }
+                #expect(end.reason.contains("invalid_grant"))
+                break
+            }
+        }
+    }
+
     @Test func `a sign-out is told, once, with its reason`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

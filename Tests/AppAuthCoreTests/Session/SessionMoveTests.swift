@@ -344,6 +344,21 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
+    @Test func `a sign-out on its way leaves no secret of the client's`() async throws {
+        var record = try record()
+        let secret = "the client's own secret"
+        record.client = Client(
+            id: record.client.id, authentication: .clientSecretBasic(Secret(secret)), provider: record.client.provider)
+        #expect(String(decoding: try record.encoded(), as: UTF8.self).contains(secret))
+        await source.put(record)
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
+        try await state.forget()
+        let left = try #require(await source.load())
+        #expect(left.end != nil && left.client.id == record.client.id && left.refreshToken == nil)
+        #expect(!String(decoding: try left.encoded(), as: UTF8.self).contains(secret))
+    }
+
     @Test func `the mark is stored with the session`() async throws {
         for mark in [
             AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), .signedOut(at: "file:/a"), nil,

@@ -21,7 +21,8 @@ struct TroubleTests {
                 pauses.append(pause)
                 guard pause > 0 else { continue }
                 world.clock.advance(by: pause - 0.5)
-                let early = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                let early = try #require(
+                    await authError { try await state.freshAccessToken(minimumValidity: .seconds(7200)) })
                 #expect(early.isHeldBack && early.outcome == .notSent && early.isTemporary)
                 #expect(early.code == error.code && early.message.contains("the last \(round) refreshes failed"))
                 #expect(world.provider.count(.token) == 1 + round)
@@ -45,7 +46,8 @@ struct TroubleTests {
             world.provider.fault(.tooManyRequests(retryAfter: 30), at: .token)
             #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.retryAfter == 30)
             world.clock.advance(by: 29)
-            let error = try #require(await authError { try await second.freshAccessToken(forceRefresh: true) })
+            let error = try #require(
+                await authError { try await second.freshAccessToken(minimumValidity: .seconds(7200)) })
             #expect(error.isHeldBack && error.retryAfter == 1)
             #expect(error.nextAttempt == world.clock.now + 1)
             // What is good is handed out all the same.
@@ -54,6 +56,89 @@ struct TroubleTests {
             world.clock.step(by: -86_400)
             world.clock.advance(by: 1)
             _ = try await second.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test(arguments: [(0, 32), (0.5, 36), (1, 40)] as [(Double, Double)])
+    func `jitter makes a pause up to a quarter longer`(jitter: Double, seconds: Double) {
+        let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
+        let start = TestClock().moment
+        var trouble: RefreshTrouble?
+        for _ in 1...7 { trouble = RefreshTrouble(error, after: trouble, at: start, jitter: jitter) }
+        #expect(trouble?.pause.length == .seconds(seconds))
+    }
+
+    @Test(arguments: [
+        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostAnswer, true),
+    ])
+    func `the note of an answer that never came stays until the server has answered`(fault: Fault, isNoted: Bool)
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 30
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostAnswer, at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let first = try #require(await state.record.presented)
+            world.clock.advance(by: 10)
+            world.provider.fault(fault, at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let second = try #require(await state.record.presented)
+            #expect(second.first == first.first)
+            // A server that answers has not used the token up this time; the time before it may have.
+            #expect((second.last == world.clock.moment) == isNoted)
+        }
+    }
+
+    @Test(arguments: ["86400", "Fri, 31 Dec 2099 23:59:59 GMT"])
+    func `a server may ask for five minutes, and no more`(retryAfter: String) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.status(.serviceUnavailable, [.retryAfter: retryAfter]), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.nextAttempt == world.clock.now + 300)
+            world.clock.advance(by: 3600 - 10)
+            // As a process of today finds it that an older one has stored.
+            let other = try #require(await AuthState(restoring: store, environment: world.environment))
+            _ = try await other.freshAccessToken(minimumValidity: .seconds(60))
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test func `a pause that was stored longer ends after five minutes`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.tooManyRequests(retryAfter: 86_400), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let paused = await state.record
+            var json = try #require(try JSON(parsing: paused.encoded()).object)
+            var trouble = try #require(json["trouble"]?.object)
+            var pause = try #require(trouble["pause"]?.object)
+            pause["length"] = 86_400
+            (trouble["pause"], json["trouble"]) = (.object(pause), nil)
+            json["trouble"] = .object(trouble)
+            let bytes = Array(JSON.object(json).serialized().utf8)
+            let record = try AuthStateRecord(decoding: bytes, from: "test")
+            #expect(record.trouble?.pause.length == .seconds(300))
+        }
+    }
+
+    @Test func `a user who asks for a refresh does not wait for the end of a pause`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.tooManyRequests(retryAfter: 200), at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
+            let pause = try #require(await state.record.refreshPause(at: world.clock.moment))
+            #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
+            // A token that a resource server refuses is nobody's wish.
+            state.reject(try #require(await state.record.accessToken))
+            #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.refreshPause(at: world.clock.moment) == nil)
             #expect(world.provider.count(.token) == 3)
         }
     }
@@ -93,12 +178,10 @@ struct TroubleTests {
             #expect(try await state.freshAccessToken() == token)
             #expect(world.provider.count(.token) == 2)
             // Not to those who need more of it, or a new one.
-            for minimum in [Duration.seconds(51), nil] {
-                let error = await authError {
-                    try await state.freshAccessToken(minimumValidity: minimum, forceRefresh: minimum == nil)
-                }
-                #expect(error?.isHeldBack == true)
-            }
+            let error = await authError { try await state.freshAccessToken(minimumValidity: .seconds(51)) }
+            #expect(error?.isHeldBack == true)
+            state.reject(token)
+            #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
             world.clock.advance(by: 50)
             #expect(try await state.freshAccessToken() != token)
         }

@@ -44,6 +44,45 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `they are tried again after 1 s, 2 s, 4 s, and at last each minute`() async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            let (pauses, paused) = AsyncStream.makeStream(of: Duration.self)
+            var environment = world.environment
+            environment.sleep = {
+                paused.yield($0)
+                await ticks.wait()
+            }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            var found: [Duration] = []
+            for await pause in pauses {
+                found.append(pause)
+                guard found.count < 9 else { break }
+                ticks.tick()
+            }
+            #expect(found == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
+            await store.refuse(with: nil)
+            try await state.forget()
+            ticks.tick()
+        }
+    }
+
+    @Test func `an attempt of one's own that fails is not made again because nobody's failed after it`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            let saves = await store.saves
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { await authError { try await state.freshAccessToken() } }
+            await store.begun(saves + 1)
+            await store.release()
+            ticks.tick()
+            #expect(await caller.value?.code == .store)
+        }
+    }
+
     @Test func `a store may ask the person where a caller waits for them, and not where nobody does`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             await store.refuse(with: TestStore.Refusal())
@@ -157,10 +196,10 @@ struct UnsavedTests {
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let saves = await store.saves
-            await store.hold(after: 1)
+            await store.hold(after: 2)
             await store.failHeld()
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
-            await store.begun(saves + 2)
+            await store.begun(saves + 3)
             world.clock.advance(by: 3600)
             await store.release()
             #expect(await error?.code == .store)
@@ -172,12 +211,14 @@ struct UnsavedTests {
     @Test(arguments: [true, false])
     func `they are nobody's once the session is gone from the store`(isReplaced: Bool) async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
-            let other = isReplaced ? await (try world.signIn()).record : nil
+            // Without an ID token nobody can tell whose it is.
+            let other = isReplaced ? await (try world.signIn(scope: [.offlineAccess])).record : nil
             await store.put(other)
             let (changes, revocations) = (state.changes, world.provider.count(.revocation))
             ticks.tick()
             while await state.hasUnsavedTokens { await Task.yield() }
-            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            let code = await authError { try await state.freshAccessToken() }?.code
+            #expect(code == (isReplaced ? .sessionReplaced : .signInRequired))
             #expect(await store.record == other)
             for await change in changes {
                 if case .ended = change { break }

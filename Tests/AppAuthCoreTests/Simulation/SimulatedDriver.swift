@@ -194,13 +194,23 @@ extension Simulation {
             if let latest { adopt(latest, memory) }
         }
         if task.role == .storing { return stored(result, task, memory) }
+        if case .received(let attempt, let response) = update.event, let request = task.answered {
+            switch result {
+            case .success((let decision, _)):
+                if !Self.isVoid(decision, memory), case .done = decision.action {
+                    return task.point = .verify(attempt, response, request)
+                }
+            // The write after the verification has all of it.
+            case .failure: return task.point = .verify(attempt, response, request)
+            }
+        }
         guard case .success((var decision, _)) = result else {
             guard case .failure(let error) = result else { return }
             guard case .wanted = update.event else { return keep(update, error, task, process, memory) }
             return putUp(with: error, task, process, memory)
         }
         if Self.isVoid(decision, memory) {
-            if case .answered(_, let response, _, _) = update.event { decision.orphan = response }
+            if let response = update.event.response { decision.orphan = response }
             if let orphan = decision.orphan { revoke(orphan) }
             return end(task, .failure(Self.signInRequired), in: process, memory)
         }

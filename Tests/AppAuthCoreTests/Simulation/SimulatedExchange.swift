@@ -38,7 +38,14 @@ extension Simulation {
                 serverClock: ServerClock(date: clock.serverDate, received: now))
             witness.receives(response.accessToken, at: clock.moment)
             note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
-            task.point = .verify(attempt, response, request)
+            task.answered = request
+            guard refresh != nil else {
+                return task.point = .verify(attempt, response, request)
+            }
+            task.point = .commit(
+                .init(
+                    event: .received(attempt, response),
+                    known: .init(record: memory.record, wasStored: memory.wasStored), then: nil, looks: memory.looks))
         case .http(let answer)?:
             fail(attempt, Self.error(of: answer, at: now), request, task, memory)
         case nil:

@@ -76,6 +76,8 @@ final class SimulatedProcess {
         var lock: SimulatedStore.Lock?
         /// When it began to wait for its turn and the lock, and when it looks at the store again, in milliseconds.
         var wait = (since: 0, nextLook: 0)
+        /// The request whose answer is being stored.
+        var answered: SimulatedRequest?
         /// Another task whose end is waited for.
         var awaited: Task?
         /// What ``awaited`` stores.

@@ -67,7 +67,7 @@ struct RefreshFailureTests {
             #expect(after.end == nil && after.trouble?.count == 1)
             #expect(after.refreshToken == before.refreshToken && after.accessToken == before.accessToken)
             #expect(desk.provider.count(.token) == 2)
-            // What the server asked to wait is waited for.
+            // A user who insists does not wait.
             _ = try await desk.run("token", "--force-refresh", "--json").result()
         }
     }

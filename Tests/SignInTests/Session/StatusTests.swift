@@ -14,8 +14,8 @@ struct StatusTests {
             let entry = try #require(try outcome.result()["sessions"]?.array?.first)
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
-                    "access_token_expires_at", "client_id", "has_refresh_token", "issuer", "reason", "state", "store",
-                    "sub",
+                    "access_token_expires_at", "client_id", "has_refresh_token", "issuer", "reason", "refresh_error",
+                    "refresh_paused_until", "state", "store", "sub",
                 ])
             #expect(entry["issuer"]?.string == desk.issuer)
             #expect(entry["client_id"]?.string == "demo")
@@ -34,6 +34,28 @@ struct StatusTests {
                 #expect(!outcome.output.contains(secret) && !text.output.contains(secret))
             }
             #expect(desk.provider.log.count == requests)
+        }
+    }
+
+    @Test func `what a provider asks to wait is listed, waited for, and not in the way of a user who insists`()
+        async throws
+    {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            desk.provider.fault(.unavailable(retryAfter: 86_400), at: .token)
+            try await desk.run("token", "--force-refresh", "--json").failure(1, "invalid_response")
+            let entry = try #require(try await desk.run("status", "--json").result()["sessions"]?.array?.first)
+            let until = try #require(entry["refresh_paused_until"]?.string)
+            let wait = try Date(until, strategy: .iso8601).timeIntervalSinceNow
+            #expect((200...300).contains(wait))
+            #expect(entry["refresh_error"]?.string?.contains("503") == true && entry["state"] == "signed_in")
+            #expect(try await desk.run("status").output.contains("the next is tried in"))
+            let held = try await desk.run("token", "--min-validity", "7200", "--json")
+            #expect(try held.failure(1, "invalid_response").contains("the next is tried in"))
+            #expect(desk.provider.count(.token) == 2)
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            let listed = try await desk.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(listed?["refresh_paused_until"] == .null && listed?["refresh_error"] == .null)
         }
     }
 

@@ -1,0 +1,69 @@
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// A refresh that is cut off, at a provider that ends the grant when a used refresh token comes back.
+@Suite(.timeLimit(.minutes(5)))
+struct CutOffRefreshTests {
+    enum Cut: CaseIterable { case kill, interrupt, terminate, timeout }
+
+    @Test(arguments: Cut.allCases)
+    func `a refresh that is cut off while the keys are fetched loses nothing`(cut: Cut) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.record()
+            try desk.provider.rotateSigningKeys()
+            try desk.provider.withdrawOldSigningKeys()
+            let hold = desk.provider.hold(.keys, before: .request)
+            let limit = cut == .timeout ? ["--timeout", "1"] : []
+            let process = try desk.start(["token", "--force-refresh", "--json"] + limit)
+            try await hold.arrived()
+            let stored = try desk.record()
+            #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
+            switch cut {
+            case .kill: process.send(SIGKILL)
+            case .interrupt: process.send(SIGINT)
+            case .terminate: process.send(SIGTERM)
+            case .timeout: break
+            }
+            // The keys do not come before the process has ended.
+            _ = try await process.outcome()
+            hold.release()
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    @Test func `an interrupt lets a refresh that was sent end, however long it takes, and says so`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.record()
+            // Longer than anybody would wait who does not know what for.
+            desk.provider.fault(.delay(.seconds(3)), at: .token)
+            let hold = desk.provider.hold(.token, before: .request)
+            let process = try desk.start(["token", "--force-refresh", "--verbose"])
+            try await hold.arrived()
+            process.send(SIGINT)
+            _ = try await process.line { $0.contains("finishing the refresh, press Ctrl-C again to give up") }
+            hold.release()
+            #expect(try await process.outcome().status == 130)
+            #expect(try desk.record().refreshToken != before.refreshToken)
+            _ = try await desk.run("token", "--force-refresh", "--json").result()
+        }
+    }
+
+    @Test func `a second interrupt gives up`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let hold = desk.provider.hold(.token, before: .request)
+            let process = try desk.start(["token", "--force-refresh", "--verbose"])
+            try await hold.arrived()
+            process.send(SIGINT)
+            _ = try await process.line { $0.contains("finishing the refresh") }
+            process.send(SIGINT)
+            #expect(try await process.outcome().status == 130)
+            hold.release()
+        }
+    }
+}
