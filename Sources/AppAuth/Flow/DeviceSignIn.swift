@@ -69,13 +69,13 @@ public struct DeviceSignIn: Sendable {
     /// Signs the person in, and stores the session in place of the one that is there.
     ///
     /// Waits until the person has decided, the code has expired or the task is cancelled. What the flow will need is
-    /// checked before the code is shown: the store can be read, the metadata is complete. On failure nothing is stored,
-    /// and a session that was stored before stays.
+    /// checked before the code is shown: the store can take a session, the metadata is complete. On failure nothing is
+    /// stored, and a session that was stored before stays. Tokens that have come are revoked as after ``SignIn/run(store:)``.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, and those of every
     ///   stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
-        _ = try await store.attempt { try await store.load() }
+        try await store.attempt { try await store.prepare() }
         let request = try DeviceAuthorizationRequest(
             client: await client(), scope: scope, additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
@@ -83,14 +83,9 @@ public struct DeviceSignIn: Sendable {
         var wait = ApprovalWait()
         wait.sleep = sleep
         wait.observe = { [observe] progress in observe(Event(progress)) }
-        let new = try await AuthState(
-            awaiting: authorization, store: MemoryTokenStore(), environment: environment, wait: wait)
-        try await confirm(new)
-        let record = await new.record
-        try await store.replace(with: record)
-        let state = AuthState(
-            record: record, store: store, environment: environment, wasStored: true, proof: new.proof)
-        observe(.signedIn(record))
+        let state = try await AuthState(
+            awaiting: authorization, store: store, environment: environment, wait: wait, confirm: confirm)
+        observe(.signedIn(await state.record))
         return state
     }
 

@@ -128,12 +128,14 @@ public struct SignIn: Sendable {
     /// Signs the person in, and stores the session in place of the one that is there.
     ///
     /// Waits for the answer for as long as the task is not cancelled. What the flow will need is checked before the
-    /// browser opens: the store can be read, the metadata is complete, the port is free. On failure the browser shows
-    /// it, nothing is stored, and a session that was stored before stays.
+    /// browser opens: the store can take a session, the metadata is complete, the port is free. On failure the browser shows
+    /// it, nothing is stored, and a session that was stored before stays. Tokens that have come are revoked then, unless
+    /// there is a stored session: several providers would end it with them. For the same reason the tokens of a session that
+    /// is replaced are not revoked.
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; what the source of ``pasted`` throws; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
-        _ = try await store.attempt { try await store.load() }
+        try await store.attempt { try await store.prepare() }
         let client = try await client()
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
@@ -147,13 +149,9 @@ public struct SignIn: Sendable {
             .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
         observe(.redirected)
         do {
-            let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
-            try await confirm(new)
-            let record = await new.record
-            try await store.replace(with: record)
-            let state = AuthState(
-                record: record, store: store, environment: environment, wasStored: true, proof: new.proof)
-            observe(.signedIn(record))
+            let state = try await AuthState(
+                exchanging: answer.get(), store: store, environment: environment, confirm: confirm)
+            observe(.signedIn(await state.record))
             await listener.finish(with: pages.signedIn)
             return state
         } catch {

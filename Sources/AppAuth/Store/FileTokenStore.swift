@@ -40,6 +40,18 @@ public struct FileTokenStore: TokenStore {
     /// As ``load()``, for a caller that cannot wait for a thread.
     package func read() throws -> AuthStateRecord? { try file.read() }
 
+    /// Reads the session, and makes sure that its folder, or the folder that this would be made in, can be written to and has
+    /// room.
+    public func prepare() async throws {
+        try await onThread(named: "appauth-store", for: .store, of: place) { [file, folder] in
+            _ = try file.read()
+            try folder.probe(bytes: Self.probedRoom)
+        }
+    }
+
+    /// More than most sessions need, in bytes.
+    private static let probedRoom = 64 << 10
+
     /// Changes the session, under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result

@@ -1,4 +1,5 @@
 internal import AppAuthCore
+internal import CShims
 internal import Glibc
 
 /// The folder that something of a store lies in.
@@ -32,6 +33,31 @@ struct Folder: Sendable {
                 throw AuthError.store(place, "has no folder, and none can be made", errno: errno)
             }
             try Folder(of: folder, place: place, synchronise: fsync).synchronise()
+        }
+    }
+
+    /// Tries whether a file could be made here, or in the folder that this one would be made in, and leaves nothing.
+    ///
+    /// - Parameter bytes: How large it would be.
+    func probe(bytes: Int) throws {
+        var candidate = path
+        while access(candidate, F_OK) != 0, errno == ENOENT, candidate != Self.parent(of: candidate) {
+            candidate = Self.parent(of: candidate)
+        }
+        // A file without a name, which goes with its descriptor.
+        let descriptor = shims_open_unnamed(candidate)
+        if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
+            // A file system that has none such says less.
+            guard access(candidate, W_OK | X_OK) == 0 else {
+                throw AuthError.store(place, "cannot be written", errno: errno)
+            }
+            return
+        }
+        guard descriptor >= 0 else { throw AuthError.store(place, "cannot be written", errno: errno) }
+        defer { close(descriptor) }
+        let error = posix_fallocate(descriptor, 0, off_t(bytes))
+        guard ![ENOSPC, EDQUOT, EFBIG].contains(error) else {
+            throw AuthError.store(place, "has no room for a session", errno: error)
         }
     }
 

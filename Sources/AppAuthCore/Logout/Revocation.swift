@@ -30,14 +30,7 @@ extension AuthState {
     }
 
     private func revoke(_ tokens: [AuthStateRecord.Revocable]) async -> [Revocation] {
-        let client = record.client
-        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
-        var revocations: [Revocation] = []
-        for token in tokens {
-            let error = await revoke(token.value, token.name, client, url)
-            revocations.append(Revocation(token: token.name, error: error))
-        }
-        return revocations
+        await TokenRevocation(client: record.client, environment: environment).revoke(tokens)
     }
 
     /// A refresh may have ended between the revocation and the removal: what it has brought is live.
@@ -55,16 +48,33 @@ extension AuthState {
         _ = await revoke(
             [refreshToken, .init(name: "access_token", value: orphan.accessToken)].compactMap(\.self))
     }
+}
+
+/// Revokes tokens of a client (RFC 7009).
+struct TokenRevocation: Sendable {
+    let client: Client
+    let environment: Environment
+
+    /// Revokes one token after the other; nothing where the provider has no revocation endpoint.
+    func revoke(_ tokens: [AuthStateRecord.Revocable]) async -> [AuthState.Revocation] {
+        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
+        var revocations: [AuthState.Revocation] = []
+        for token in tokens {
+            let error = await revoke(token.value, token.name, url)
+            revocations.append(AuthState.Revocation(token: token.name, error: error))
+        }
+        return revocations
+    }
 
     /// Several providers name their revocation endpoint in the RFC 8414 document alone.
     private func revocationEndpoint() async -> SecureURL? {
-        var client = record.client
+        var client = client
         let discovery = Discovery(environment: environment)
         if let found = try? await discovery.complete(client.provider, with: .revocation) { client.provider = found }
         return client[.revocation]
     }
 
-    private func revoke(_ token: Secret, _ hint: String, _ client: Client, _ url: SecureURL) async -> AuthError? {
+    private func revoke(_ token: Secret, _ hint: String, _ url: SecureURL) async -> AuthError? {
         var form = FormParameters()
         form.append("token", token.reveal())
         form.append("token_type_hint", hint)
@@ -87,12 +97,12 @@ extension AuthState {
 
 extension AuthStateRecord {
     /// A token that can be revoked, and what RFC 7009 §2.1 calls its kind.
-    fileprivate struct Revocable {
+    struct Revocable {
         let name: String
         let value: Secret
     }
 
-    fileprivate var revocable: [Revocable] {
+    var revocable: [Revocable] {
         [
             refreshToken.map { Revocable(name: "refresh_token", value: $0) },
             accessToken.map { Revocable(name: "access_token", value: $0.value) },

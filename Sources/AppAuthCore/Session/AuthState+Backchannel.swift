@@ -22,14 +22,18 @@ extension AuthState {
             .ciba(authentication.authReqID),
             from: TokenEndpoint(client: request.client, environment: environment, proof: proof),
             every: authentication.interval, within: authentication.term)
-        let verification = IDTokenVerification(client: request.client, environment: environment)
-        var expected = IDTokenVerifier.Expectations()
-        expected.acrValues = request.options.acrValues
-        let idToken = try await verification.idToken(of: tokens, scope: request.scope, expected)
-        try idToken?.check(against: authentication)
-        var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
-        record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
-        try await store.replace(with: record)
+        let record = try await Self.begin(
+            with: tokens, of: request.client, proof: proof, in: store, environment: environment
+        ) {
+            let verification = IDTokenVerification(client: request.client, environment: environment)
+            var expected = IDTokenVerifier.Expectations()
+            expected.acrValues = request.options.acrValues
+            let idToken = try await verification.idToken(of: tokens, scope: request.scope, expected)
+            try idToken?.check(against: authentication)
+            var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
+            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            return record
+        }
         self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

@@ -17,19 +17,32 @@ extension AuthState {
         awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
         wait: ApprovalWait = ApprovalWait()
     ) async throws {
+        try await self.init(awaiting: authorization, store: store, environment: environment, wait: wait) { _ in }
+    }
+
+    /// - Parameter confirm: A last step before the session is stored.
+    package init(
+        awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
+        wait: ApprovalWait,
+        confirm: (AuthState) async throws -> Void
+    ) async throws {
         let request = authorization.request
         let proof = try DPoP(for: request.client)
         let tokens = try await wait.tokens(
             .deviceCode(authorization.deviceCode),
             from: TokenEndpoint(client: request.client, environment: environment, proof: proof),
             every: authorization.interval, within: authorization.term)
-        let verification = IDTokenVerification(client: request.client, environment: environment)
-        // Without a nonce, since none was sent: a token that has one is not for this sign-in.
-        let idToken = try await verification.idToken(
-            of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
-        var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
-        record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
-        try await store.replace(with: record)
+        let record = try await Self.begin(
+            with: tokens, of: request.client, proof: proof, in: store, environment: environment, confirm: confirm
+        ) {
+            let verification = IDTokenVerification(client: request.client, environment: environment)
+            // Without a nonce, since none was sent: a token that has one is not for this sign-in.
+            let idToken = try await verification.idToken(
+                of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
+            var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
+            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            return record
+        }
         self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

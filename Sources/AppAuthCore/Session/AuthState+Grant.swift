@@ -19,16 +19,20 @@ extension AuthState {
         let proof = try DPoP(for: client)
         let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
             .send(.present(grant), stage: .token)
-        let verification = IDTokenVerification(client: client, environment: environment)
-        var idToken: IDToken?
-        if let token = tokens.idToken, verification.keys != nil {
-            var expected = IDTokenVerifier.Expectations()
-            expected.accessToken = tokens.accessToken
-            idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
+        let record = try await Self.begin(
+            with: tokens, of: client, proof: proof, in: store, environment: environment
+        ) {
+            let verification = IDTokenVerification(client: client, environment: environment)
+            var idToken: IDToken?
+            if let token = tokens.idToken, verification.keys != nil {
+                var expected = IDTokenVerifier.Expectations()
+                expected.accessToken = tokens.accessToken
+                idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
+            }
+            var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
+            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            return record
         }
-        var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
-        record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
-        try await store.replace(with: record)
         self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

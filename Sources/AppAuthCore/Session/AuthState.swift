@@ -115,9 +115,18 @@ public actor AuthState {
     ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then, and tokens that have come are revoked unless
+    ///   the store has a session, which several providers would end with them.
     public init(
         exchanging response: AuthorizationResponse, store: any TokenStore, environment: Environment
+    ) async throws {
+        try await self.init(exchanging: response, store: store, environment: environment) { _ in }
+    }
+
+    /// - Parameter confirm: A last step before the session is stored.
+    package init(
+        exchanging response: AuthorizationResponse, store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void
     ) async throws {
         let request = response.request
         let verification = IDTokenVerification(client: request.client, environment: environment)
@@ -125,12 +134,16 @@ public actor AuthState {
         let early = try await grant.verifiedIDToken(for: request, by: verification)
         let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
             .send(.exchange(grant, request), stage: .token)
-        let idToken = try await verification.idToken(
-            of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
-        try idToken?.requireSamePerson(as: early)
-        let record = try AuthStateRecord(
-            request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
-        try await store.replace(with: record)
+        let record = try await Self.begin(
+            with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
+            confirm: confirm
+        ) {
+            let idToken = try await verification.idToken(
+                of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
+            try idToken?.requireSamePerson(as: early)
+            return try AuthStateRecord(
+                request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
+        }
         self.init(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
     }
 

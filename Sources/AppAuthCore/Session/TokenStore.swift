@@ -22,6 +22,12 @@ public protocol TokenStore: Sendable {
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result
 
+    /// Finds out, before a user signs in, whether a session could be stored, and leaves everything as it is.
+    ///
+    /// - Throws: What ``update(_:)`` would throw, as far as that can be known: the place cannot be read, or holds something else,
+    ///   or has no room. The default reads.
+    func prepare() async throws
+
     /// Waits for the lock under which a refresh token is presented, for as long as the refresh of another takes.
     ///
     /// One holder at a time among all who share the session, in this process and in others; whoever dies lets go of it.
@@ -54,6 +60,9 @@ public final class RefreshLock: Sendable {
 }
 
 extension TokenStore {
+    /// Reads the session.
+    public func prepare() async throws { _ = try await load() }
+
     /// Whatever a store of an app throws becomes an ``AuthError``.
     package func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
         do { return try await operation() } catch let error as AuthError { throw error } catch let error

@@ -57,11 +57,32 @@ struct FullDiskTests {
         }
     }
 
-    @Test func `where nothing was stored nothing is left`() async throws {
+    @Test func `a sign-in that could not be stored is not begun, and leaves nothing`() async throws {
         try await withDesk { desk in
             try await desk.start(limited(desk), desk.loginArguments([])).outcome().failure(1, "store")
-            #expect(desk.stored.isEmpty)
-            #expect(try await desk.browser.page().contains("cannot be written"))
+            #expect(!FileManager.default.fileExists(atPath: desk.stateHome))
+            #expect(desk.provider.log.isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `tokens of a sign-in for which there is no room in the end are revoked, unless a session is stored`(
+        isStored: Bool
+    ) async throws {
+        try await withDesk { desk in
+            if isStored { _ = try await desk.login().result() }
+            let hold = desk.provider.hold(.token)
+            let login = try desk.start(desk.loginArguments([]))
+            try await hold.arrived()
+            try await limit(login, "0")
+            hold.release()
+            #expect(try await login.outcome().failure(1, "store").contains("cannot be written"))
+            if !isStored { #expect(try await desk.browser.page().contains("cannot be written")) }
+            #expect(
+                desk.provider.log(.revocation).map { $0.form["token_type_hint"] }
+                    == (isStored ? [] : ["refresh_token", "access_token"]))
+            #expect(desk.stored.isEmpty == !isStored)
+            if isStored { _ = try await desk.run("token", "--json", "--force-refresh").result() }
         }
     }
 

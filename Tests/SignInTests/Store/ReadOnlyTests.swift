@@ -38,6 +38,22 @@ struct ReadOnlyTests {
         }
     }
 
+    @Test func `a sign-in into a folder without the right to write is not begun`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let (before, requests) = (try desk.session(), desk.provider.log.count)
+            for file in try FileManager.default.contentsOfDirectory(atPath: desk.sessions) {
+                chmod(desk.sessions + "/" + file, 0o400)
+            }
+            chmod(desk.sessions, 0o500)
+            let outcome = try await desk.startWithoutPrivileges(desk.loginArguments([])).outcome()
+            chmod(desk.sessions, 0o700)
+            #expect(try outcome.failure(1, "store").contains(desk.sessions))
+            #expect(desk.provider.log.count == requests)
+            #expect(try desk.session() == before)
+        }
+    }
+
     private func expectUse(
         _ desk: Desk, by start: ([String]) throws -> ChildProcess, afterwards: () -> Void = {}
     ) async throws {
