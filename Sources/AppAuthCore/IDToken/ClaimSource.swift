@@ -21,7 +21,7 @@ public struct ClaimSource: Sendable, Hashable {
         }
         let object = try AnswerObject(source, refuse: refusal)
         (self.name, self.claimNames) = (name, claimNames)
-        let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint"))
+        let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint", namedBy: nil))
         switch (jwt, endpoint) {
         case (let jwt?, nil): content = .aggregated(jwt)
         case (nil, let endpoint?):

@@ -37,10 +37,11 @@ public struct ClaimSourceReader: Sendable {
     /// Gets the claims of a source.
     ///
     /// A source that has them elsewhere is asked with one GET, with its own access token and never the session's; no
-    /// redirect is followed, and the answer is small. Claims of an issuer that is trusted are verified with its keys, and
-    /// refused if they are not signed by them: TLS alone is not taken for a signature. Of any other issuer they come as
-    /// they are, with ``SourcedClaims/isVerified`` false; nobody's keys are looked for at a place that the claims
-    /// themselves name. Claims that say whom they are for have to name this client.
+    /// redirect is followed, and the answer is small. Only a provider on this machine may name a source on it. Claims of an
+    /// issuer that is trusted are verified with its keys, and refused if they are not signed by them: TLS alone is not
+    /// taken for a signature. Of any other issuer they come as they are, with ``SourcedClaims/isVerified`` false; nobody's
+    /// keys are looked for at a place that the claims themselves name. Claims that say whom they are for have to name this
+    /// client.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``; `CancellationError`.
@@ -48,7 +49,11 @@ public struct ClaimSourceReader: Sendable {
         let token: String
         switch source.content {
         case .aggregated(let jwt): token = jwt.reveal()
-        case .distributed(let url, let accessToken): token = try await source.get(url, accessToken, environment)
+        case .distributed(let url, let accessToken):
+            if let objection = url.objection(namedBy: client.provider.issuer.url) {
+                throw source.refusal("'endpoint': \(objection)")
+            }
+            token = try await source.get(url, accessToken, environment)
         }
         let jws: JWS
         do { jws = try JWS(compact: token) } catch { throw source.refusal("\(error)") }
