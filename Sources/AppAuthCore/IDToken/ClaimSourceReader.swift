@@ -58,7 +58,7 @@ public struct ClaimSourceReader: Sendable {
         let jws: JWS
         do { jws = try JWS(compact: token) } catch { throw source.refusal("\(error)") }
         // RFC 8725 §3.11: a token of another kind says who somebody is, or lets somebody in.
-        if let typ = jws.header.typ?.lowercased(), typ.hasSuffix("+jwt") {
+        if let typ = jws.header.typ?.lowercasedASCII, typ.hasSuffix("+jwt") {
             throw source.refusal("expected a JWT of claims, found one of type '\(typ.prefix(64))'")
         }
         let object = try AnswerObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
@@ -78,7 +78,7 @@ public struct ClaimSourceReader: Sendable {
         try source.checkTimes(
             object,
             verification.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this machine's clock"))
-        let members = object.members.members.filter { source.claimNames.contains($0.name) }
+        let members = object.members.members.filter { source.claimNames.contains(where: $0.name.isExactly) }
         return SourcedClaims(
             source: source.name, issuer: issuer, isVerified: verification != nil,
             claims: Claims(JSON.Object(members.map { ($0.name, $0.value) })))

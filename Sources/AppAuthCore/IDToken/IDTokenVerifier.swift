@@ -79,7 +79,7 @@ public struct IDTokenVerifier: Sendable {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
         // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
-        if let typ = jws.header.typ, typ.lowercased().hasSuffix("+jwt") {
+        if let typ = jws.header.typ, typ.lowercasedASCII.hasSuffix("+jwt") {
             throw refusal("expected an ID token, found a token of type '\(typ.prefix(64))'")
         }
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
@@ -135,7 +135,9 @@ public struct IDTokenVerifier: Sendable {
             throw foreign(
                 "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
         }
-        if let other = audience.first(where: { !client.id.isExactly($0) && !trustedAudiences.contains($0) }) {
+        if let other = audience.first(where: {
+            !client.id.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
+        }) {
             throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
         }
         if let azp = claims["azp"] {
@@ -174,12 +176,12 @@ public struct IDTokenVerifier: Sendable {
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
-            guard let found, essential.isEmpty || essential.contains(found) else {
+            guard let found, essential.isEmpty || essential.contains(where: found.isExactly) else {
                 throw refusal(
                     "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(found ?? "none")")
             }
         }
-        if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(found) {
+        if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {
             throw refusal(
                 "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found '\(found)'")
         }
@@ -212,7 +214,7 @@ public struct IDTokenVerifier: Sendable {
     // Core §12.2: sub, aud and azp of a refreshed token are those of the first one; the nonce too, if it has one.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
         guard let previous = expected.previous, let subject = claims.subject else { return }
-        guard subject == previous.subject else {
+        guard subject.isExactly(previous.subject) else {
             throw foreign("expected the same 'sub' as before the refresh, found another")
         }
     }
@@ -222,7 +224,7 @@ public struct IDTokenVerifier: Sendable {
         func require(_ name: String, _ isSame: Bool) throws {
             guard isSame else { throw refusal("expected the same '\(name)' as before the refresh, found another") }
         }
-        try require("aud", Set(idToken.audience) == Set(previous.audience))
+        try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))
         try require("azp", idToken.claims["azp"] == previous.claims["azp"])
         // The token before this one may have left it out: what was sent counts.
         if let nonce = idToken.claims["nonce"], nonce != .null {

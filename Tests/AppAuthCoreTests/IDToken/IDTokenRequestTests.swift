@@ -59,6 +59,27 @@ struct IDTokenRequestTests {
         #expect(expectations.maxAge == 5)
     }
 
+    @Test func `step 12: an acr is compared by its code points, without normalization (RFC 8259 §8.3)`() throws {
+        let (composed, decomposed) = ("urn:\u{E9}", "urn:e\u{301}")
+        var (preferred, essential) = (IDTokenVerifier.Expectations.usual, IDTokenVerifier.Expectations.usual)
+        (preferred.acrValues, essential.essentialACRValues) = ([composed], [composed])
+        for expected in [preferred, essential] {
+            try expectSuccess(expected) { $0["acr"] = .string(composed) }
+            try expectRefusal("'acr'", expected) { $0["acr"] = .string(decomposed) }
+        }
+    }
+
+    @Test func `step 3: a trusted audience is compared by its code points`() throws {
+        var verifier = try Signer.verifier()
+        verifier.trustedAudiences = ["\u{E9}"]
+        func verify(_ audience: JSON) throws -> IDToken {
+            let token = try signer.token { ($0["aud"], $0["azp"]) = (["s6BhdRkqt3", audience], "s6BhdRkqt3") }
+            return try verifier.verify(token, keys: signer.keys, expecting: .usual)
+        }
+        #expect(refusal { try verify("\u{E9}") } == nil)
+        #expect(refusal { try verify("e\u{301}") }?.message.contains("expected no audience beside") == true)
+    }
+
     @Test func `step 13: with max_age the sign-in is there and not longer ago`() throws {
         var expected = IDTokenVerifier.Expectations.usual
         expected.maxAge = 300
