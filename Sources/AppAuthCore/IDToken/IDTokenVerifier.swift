@@ -211,7 +211,8 @@ public struct IDTokenVerifier: Sendable {
         return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
     }
 
-    // Core §12.2: sub, aud and azp of a refreshed token are those of the first one; the nonce too, if it has one.
+    // Core §12.2: sub, aud and azp of a refreshed token are those of the first one; the nonce and auth_time too, if it has
+    // them.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
         guard let previous = expected.previous, let subject = claims.subject else { return }
         guard subject.isExactly(previous.subject) else {
@@ -230,6 +231,10 @@ public struct IDTokenVerifier: Sendable {
         if let nonce = idToken.claims["nonce"], nonce != .null {
             let isSent = nonce.string.map(Secret.init) == expected.nonce && expected.nonce != nil
             try require("nonce", isSent || nonce == previous.claims["nonce"])
+        // auth_time is the time of the original authentication, not of the refresh.
+        if let first = previous.authTime, let now = idToken.claims["auth_time"], now != .null {
+            try require("auth_time", idToken.authTime == first)
+        }
         }
     }
 }

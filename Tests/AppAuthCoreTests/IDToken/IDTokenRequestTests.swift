@@ -91,6 +91,24 @@ struct IDTokenRequestTests {
         try expectSuccess(.usual) { $0["auth_time"] = time(-86_400 * 365) }
     }
 
+    // Core §12.2
+    @Test func `the sign-in of a refreshed token is the original one`() throws {
+        func previous(_ time: JSON?) throws -> IDTokenVerifier.Expectations {
+            var expected = IDTokenVerifier.Expectations.usual
+            expected.previous = try Signer.verifier().verify(
+                signer.token { $0["auth_time"] = time }, keys: signer.keys, expecting: expected)
+            return expected
+        }
+        let known = try previous(time(-500))
+        try expectSuccess(known) { $0["auth_time"] = time(-500) }
+        try expectSuccess(known) { $0["auth_time"] = .number(.init(validated: "1749999500.0")) }
+        try expectSuccess(known)
+        for other in [-501, -499, 0] {
+            try expectRefusal("the same 'auth_time'", known) { $0["auth_time"] = time(other) }
+        }
+        try expectSuccess(previous(nil)) { $0["auth_time"] = time(-500) }
+    }
+
     // oidcc-client-test-invalid-athash, oidcc-client-test-missing-athash
     @Test(arguments: [
         (SignatureAlgorithm.rs256, Digest.sha256), (.ps384, .sha384), (.es256, .sha256), (.es384, .sha384),
