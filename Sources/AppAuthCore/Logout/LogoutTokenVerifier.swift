@@ -59,10 +59,11 @@ public struct LogoutTokenVerifier: Sendable {
         guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {
             throw Self.refusal("expected 'typ' to be logout+jwt, found '\(typ?.prefix(64) ?? "")'")
         }
-        // Step 2: the signature, by an algorithm for ID tokens; never none.
+        // Step 2: the signature, by an algorithm for ID tokens; never none, and an HMAC only where the client is
+        // registered for it, since anybody may post here.
         let client = verification.client
         try await verification.checkSignature(
-            of: jws, listed: client.idTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
+            of: jws, listed: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
         let payload = try? JSON(parsing: jws.payload)
         let claims = try AnswerObject(payload, refuse: Self.refusal)
         let logout = try Self.logout(claims, for: client)

@@ -25,7 +25,8 @@ struct LogoutTokenTests {
         let clock: Guarded<Date>
 
         init(
-            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], date: Date? = nil,
+            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], registered: String? = nil,
+            date: Date? = nil,
             _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
@@ -35,7 +36,7 @@ struct LogoutTokenTests {
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
             let client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
-                provider: provider)
+                provider: provider, idTokenSignedResponseAlgorithm: registered)
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
                 now: { Moment(wall: clock.withLock { $0 }) })
@@ -144,7 +145,7 @@ struct LogoutTokenTests {
     @Test func `wrong-alg is refused: another than the provider lists, and HMAC without a secret`() async throws {
         let listed = try Bench(algorithms: ["RS256"])
         #expect(await refusal(listed, try listed.token())?.message.contains("found 'ES256'") == true)
-        let bench = try Bench()
+        let bench = try Bench(registered: "HS256")
         let forged = try JWS.sign(
             .object(Self.claims), header: ["typ": "logout+jwt"],
             secret: Array("a guess at a secret of 32 bytes or so".utf8),
@@ -152,9 +153,9 @@ struct LogoutTokenTests {
         #expect(await refusal(bench, Secret(forged))?.message.contains("the client has no secret") == true)
     }
 
-    @Test func `a secret signs as for ID tokens`() async throws {
+    @Test func `a secret signs where the client is registered so, and nowhere else`() async throws {
         let secret = "the secret, as long as it has to be"
-        let bench = try Bench(secret: secret)
+        let bench = try Bench(secret: secret, registered: "HS256")
         func token(_ secret: String) throws -> Secret {
             Secret(
                 try JWS.sign(
@@ -163,6 +164,11 @@ struct LogoutTokenTests {
         #expect(await refusal(bench, try token("another" + secret))?.message.contains("by the client secret") == true)
         _ = try await bench.verifier.verify(token(secret))
     }
+        let listed = try Bench(secret: secret)
+        let error = await refusal(listed, try token(secret))
+        #expect(error?.message.contains("found 'HS256'") == true)
+        let other = try Bench(secret: secret, registered: "RS256")
+        #expect(await refusal(other, try other.token())?.message.contains("algorithm of 'RS256'") == true)
 
     @Test func `another key's signature is refused`() async throws {
         let bench = try Bench()
