@@ -109,6 +109,32 @@ struct IDTokenRequestTests {
         try expectSuccess(previous(nil)) { $0["auth_time"] = time(-500) }
     }
 
+    // Core §12.2
+    @Test func `the nonce of a refreshed token is the one that was sent, or the one before it`() throws {
+        func expectations(nonce: Secret?, previous: JSON?) throws -> IDTokenVerifier.Expectations {
+            var expected = IDTokenVerifier.Expectations(nonce: previous?.string.map { Secret($0) })
+            expected.previous = try Signer.verifier().verify(
+                signer.token { $0["nonce"] = previous }, keys: signer.keys, expecting: expected)
+            expected.nonce = nonce
+            return expected
+        }
+        // Left out by the token before this one, and sent.
+        let sent = try expectations(nonce: Signer.nonce, previous: nil)
+        try expectSuccess(sent)
+        try expectSuccess(sent) { $0["nonce"] = nil }
+        try expectRefusal("the same 'nonce'", sent) { $0["nonce"] = "another" }
+        // Not sent as far as is known: that of the token before.
+        let before = try expectations(nonce: nil, previous: .string(Signer.nonce.reveal()))
+        try expectSuccess(before)
+        try expectRefusal("the same 'nonce'", before) { $0["nonce"] = "another" }
+        // Never sent: what is no string is not the same as none.
+        let never = try expectations(nonce: nil, previous: nil)
+        try expectSuccess(never) { $0["nonce"] = nil }
+        for nonce in [1, [], "another"] as [JSON] {
+            try expectRefusal("the same 'nonce'", never) { $0["nonce"] = nonce }
+        }
+    }
+
     // oidcc-client-test-invalid-athash, oidcc-client-test-missing-athash
     @Test(arguments: [
         (SignatureAlgorithm.rs256, Digest.sha256), (.ps384, .sha384), (.es256, .sha256), (.es384, .sha384),

@@ -68,6 +68,7 @@ struct TokenEndpointTests {
         ("invalid_grant", 400, false), ("invalid_client", 401, false), ("invalid_request", 400, false),
         ("unauthorized_client", 400, false), ("vendor:strange", 422, false), ("temporarily_unavailable", 400, true),
         ("server_error", 500, true), ("slow_down", 429, true), ("invalid_grant", 503, true),
+        ("server_error", 400, true), ("slow_down", 400, true),
     ])
     func `an OAuth error is the code, with its status (RFC 6749 §5.2)`(
         code: String, status: Int, isTemporary: Bool
