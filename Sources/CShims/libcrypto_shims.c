@@ -41,15 +41,18 @@ static EVP_PKEY *public_key(const char *type, OSSL_PARAM_BLD *builder) {
     return key_from(type, EVP_PKEY_PUBLIC_KEY, builder);
 }
 
-// Whether the private part belongs to the public one.
-static EVP_PKEY *checked(EVP_PKEY *key) {
-    EVP_PKEY_CTX *context = key == NULL ? NULL : EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
-    if (context == NULL || EVP_PKEY_pairwise_check(context) != 1) {
-        EVP_PKEY_free(key);
-        key = NULL;
-    }
+int shims_is_pair(EVP_PKEY *key) {
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+    int ok = context != NULL && EVP_PKEY_pairwise_check(context) == 1;
     EVP_PKEY_CTX_free(context);
-    return key;
+    return ok;
+}
+
+int shims_rsa_has_third_prime(const EVP_PKEY *key) {
+    BIGNUM *prime = NULL;
+    int found = EVP_PKEY_get_bn_param(key, OSSL_PKEY_PARAM_RSA_FACTOR3, &prime) == 1;
+    BN_clear_free(prime);
+    return found;
 }
 
 EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t lengths[8]) {
@@ -70,7 +73,7 @@ EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t length
     EVP_PKEY *key = ok ? key_from("RSA", EVP_PKEY_KEYPAIR, builder) : NULL;
     OSSL_PARAM_BLD_free(builder);
     for (int i = 0; i < 8; i++) BN_clear_free(values[i]);
-    return checked(key);
+    return key;
 }
 
 EVP_PKEY *shims_ec_private(
@@ -85,7 +88,7 @@ EVP_PKEY *shims_ec_private(
         key = key_from("EC", EVP_PKEY_KEYPAIR, builder);
     OSSL_PARAM_BLD_free(builder);
     BN_clear_free(secret);
-    return checked(key);
+    return key;
 }
 
 EVP_PKEY *shims_rsa_public(const uint8_t *n, size_t n_length, const uint8_t *e, size_t e_length) {

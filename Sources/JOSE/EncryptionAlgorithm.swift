@@ -75,7 +75,7 @@ extension JWK {
     /// them, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
     package func fits(_ algorithm: KeyManagementAlgorithm) -> Bool {
         if let use, use != "enc" { return false }
-        if let alg, alg != algorithm.rawValue { return false }
+        if let alg, !alg.isExactly(algorithm.rawValue) { return false }
         return switch (algorithm.family, material) {
         case (.rsaOAEP, .rsa): allows(["encrypt", "wrapKey", "decrypt", "unwrapKey"])
         // The public key of an agreement has no operation of its own.
@@ -84,5 +84,7 @@ extension JWK {
         }
     }
 
-    private func allows(_ operations: Set<String>) -> Bool { keyOps.map { !operations.isDisjoint(with: $0) } ?? true }
+    private func allows(_ operations: [String]) -> Bool {
+        keyOps.map { $0.contains { operations.contains(where: $0.isExactly) } } ?? true
+    }
 }

@@ -7,6 +7,11 @@ extension JSON {
             public let name: String
             /// The member's value.
             public var value: JSON
+
+            /// Whether both have the same name, by its code points, and the same value.
+            public static func == (left: Member, right: Member) -> Bool {
+                left.name.isExactly(right.name) && left.value == right.value
+            }
         }
 
         /// The members, in the order they were written in.

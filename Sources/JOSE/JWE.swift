@@ -73,11 +73,11 @@ package struct JWE: Sendable {
 
 extension JWE.Header {
     fileprivate init(_ header: JOSEHeader) throws(JOSEError) {
-        guard let alg = KeyManagementAlgorithm(rawValue: header.alg) else {
+        guard let alg = KeyManagementAlgorithm(exactly: header.alg) else {
             throw JOSEError("expected an algorithm that is known here, found '\(header.alg.prefix(64))'")
         }
         let name = try header.text("enc")
-        guard let enc = name.flatMap(ContentEncryption.init) else {
+        guard let enc = name.flatMap(ContentEncryption.init(exactly:)) else {
             throw JOSEError("expected an 'enc' that is known here, found '\((name ?? "none").prefix(64))'")
         }
         guard header.members["zip"] == nil else { throw JOSEError("the token's content is compressed") }

@@ -50,7 +50,9 @@ package struct JWK: Sendable, Hashable {
         switch type {
         case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
         case "EC":
-            guard let curve = curve.flatMap(Curve.init) else { throw JOSEError("the JWK's curve is not known") }
+            guard let curve = curve.flatMap(Curve.init(exactly:)) else {
+                throw JOSEError("the JWK's curve is not known")
+            }
             let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
             // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, zeros in front included.
             guard x.count == curve.byteCount, y.count == curve.byteCount else {

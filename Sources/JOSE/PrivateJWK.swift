@@ -8,7 +8,7 @@ struct PrivateJWK {
 
     init(_ json: JSON) throws(JOSEError) {
         guard let members = json.object else { throw JOSEError("expected a JWK, found no object") }
-        guard members["oth"] == nil else { throw JOSEError("RSA keys of more than two primes are not known here") }
+        guard members["oth"] == nil else { throw Self.moreThanTwoPrimes }
         var open = members
         for name in ["d", "p", "q", "dp", "dq", "qi"] { open[name] = nil }
         publicKey = try JWK(.object(open))
@@ -44,6 +44,8 @@ struct PrivateJWK {
         case .x25519(let x): return try rawKey(EVP_PKEY_X25519, of: x)
         }
     }
+
+    static let moreThanTwoPrimes = JOSEError("expected an RSA key of two primes, found one of more")
 
     private func rawKey(_ type: CInt, of x: [UInt8]) throws(JOSEError) -> OpaquePointer? {
         let d = try secret("d")

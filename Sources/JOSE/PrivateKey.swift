@@ -42,7 +42,21 @@ package final class PrivateKey: @unchecked Sendable {
             throw JOSEError("\(expected), found \(Self.kind(of: pem))")
         }
         try self.init(owning: key)
+        // RFC 7518 §6.3.2.7: what cannot be written as a JWK here is not taken as PEM either.
+        guard shims_rsa_has_third_prime(pointer) == 0 else { throw PrivateJWK.moreThanTwoPrimes }
+        try requirePair()
     }
+
+    /// Nothing that a key signs can be verified if its two parts are of different keys.
+    private func requirePair() throws(JOSEError) {
+        guard shims_is_pair(pointer) == 1 else {
+            ERR_clear_error()
+            throw Self.noPair
+        }
+    }
+
+    private static let noPair = JOSEError(
+        "expected a private key whose private part belongs to its public one, found another")
 
     /// What a text is that is no private key, as far as its first line says.
     private static func kind(of text: String) -> String {
@@ -60,9 +74,10 @@ package final class PrivateKey: @unchecked Sendable {
     package convenience init(jwk json: JSON) throws(JOSEError) {
         guard let key = try PrivateJWK(json).libcryptoKey() else {
             ERR_clear_error()
-            throw JOSEError("expected a private JWK whose private part belongs to its public one, found another")
+            throw Self.noPair
         }
         try self.init(owning: key)
+        try requirePair()
     }
 
     private init(owning key: OpaquePointer) throws(JOSEError) {

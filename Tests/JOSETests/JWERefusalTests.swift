@@ -52,6 +52,19 @@ import Testing
         #expect(try refusal(token, part: 4, Self.flipped(bytes(token, part: 4)), by: key) == Self.refusal)
     }
 
+    // RFC 7516 §11.5
+    @Test func `where the key cannot be decrypted, no key that a sender can guess takes its place`() throws {
+        // Made with openssl: the content is encrypted and authenticated with a content encryption key of zeros.
+        let header = "eyJhbGciOiJSU0EtT0FFUC0yNTYiLCJlbmMiOiJBMTI4Q0JDLUhTMjU2In0"
+        let (iv, content, tag) = (
+            "AAAAAAAAAAAAAAAAAAAAAA", "JhUhoMcXaADvfVtDzxGgvDviKI56I27YmFrVJR8HdjE", "EebGyvXyYfAF6KAS556WOg"
+        )
+        let key = try Self.rsa.get()
+        let garbage = Base64URL.encode([UInt8](repeating: 1, count: 256))
+        let token = [header, garbage, iv, content, tag].joined(separator: ".")
+        #expect(try refusal(token, by: key) == Self.refusal)
+    }
+
     @Test func `one OAEP is not taken for the other`() throws {
         let key = try Self.rsa.get()
         let token = try JWE.encrypt([1], to: key.publicKey, .rsaOAEP, .a256GCM)

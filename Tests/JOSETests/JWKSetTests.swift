@@ -62,5 +62,13 @@ import Testing
         #expect(set.candidates(kid: nil, algorithm: .rs256).map(\.jwk.kid) == ["1", "2"])
         #expect(set.candidates(kid: nil, algorithm: .es512).map(\.jwk.kid) == [nil])
         #expect(set.candidates(kid: nil, algorithm: .edDSA).isEmpty)
+        // One without a name is not the one that the header names.
+        #expect(set.candidates(kid: "1", algorithm: .es512).isEmpty)
+    }
+
+    @Test func `a kid is compared by its code points`() throws {
+        let set = try JWKSet(["keys": [try jwk("rfc7515-a2", "\u{E9}")]])
+        #expect(set.candidates(kid: "\u{E9}", algorithm: .rs256).count == 1)
+        #expect(set.candidates(kid: "e\u{301}", algorithm: .rs256).isEmpty)
     }
 }

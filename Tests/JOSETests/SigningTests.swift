@@ -73,7 +73,7 @@ import Testing
     /// for which libcrypto would ask on the terminal.
     @Test func `a private key of another curve, type or size is refused, and an encrypted one`() throws {
         let keys = try #require(try Vector("private-keys").json["keys"]?.array)
-        #expect(keys.count == 10)
+        #expect(keys.count == 11)
         for key in keys {
             let name = try #require(key["name"]?.string)
             let algorithm = try #require(key["algorithm"]?.string.flatMap(SignatureAlgorithm.init))

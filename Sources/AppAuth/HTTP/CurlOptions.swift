@@ -44,6 +44,9 @@ struct CurlOptions: Sendable {
         for option in [SHIMS_CURLOPT_SSLVERSION, SHIMS_CURLOPT_PROXY_SSLVERSION] {
             handle.set(option, Int(SHIMS_CURL_SSLVERSION_TLSv1_2.rawValue))
         }
+        // RFC 9110 §4.3.4: the certificate is trusted, and names the host (2). A libcurl may have other defaults.
+        for option in [SHIMS_CURLOPT_SSL_VERIFYPEER, SHIMS_CURLOPT_PROXY_SSL_VERIFYPEER] { handle.set(option, true) }
+        for option in [SHIMS_CURLOPT_SSL_VERIFYHOST, SHIMS_CURLOPT_PROXY_SSL_VERIFYHOST] { handle.set(option, 2) }
         if let certificate = configuration.clientCertificate {
             handle.set(SHIMS_CURLOPT_SSLCERT, certificate.file)
             handle.set(SHIMS_CURLOPT_SSLKEY, certificate.keyFile ?? certificate.file)

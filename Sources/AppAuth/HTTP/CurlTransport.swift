@@ -1,5 +1,5 @@
 public import AppAuthCore
-internal import Glibc
+internal import CShims
 internal import JOSE
 
 /// HTTP by the system's libcurl: the transport to use unless an app brings its own.
@@ -68,7 +68,7 @@ public final class CurlTransport: HTTPTransport {
     /// Makes a transport. Nothing is opened, read or started before the first request.
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(configuration, libraryNames: CurlLibrary.systemNames) { name in
-            getenv(name).map { String(cString: $0) }
+            shims_secure_getenv(name).map { String(cString: $0) }
         }
     }
 

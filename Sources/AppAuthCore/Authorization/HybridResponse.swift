@@ -10,8 +10,9 @@ extension AuthorizationGrant {
         for request: AuthorizationRequest, by verification: IDTokenVerification
     ) async throws -> IDToken? {
         guard let idToken else { return nil }
-        let verified = try await verification.verify(
-            idToken, IDTokenVerifier.Expectations(request: request), serverClock: nil)
+        var expected = IDTokenVerifier.Expectations(request: request)
+        expected.isFromBrowser = true
+        let verified = try await verification.verify(idToken, expected, serverClock: nil)
         let verifier = IDTokenVerifier(client: request.client)
         // Core §3.3.2.10: c_hash is there. FAPI 1.0 Advanced §5.1: and s_hash.
         try verifier.checkHash("c_hash", of: verified, is: code)

@@ -11,15 +11,22 @@ public struct Client: Sendable, Hashable {
     /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3), however the client
     /// authenticates.
     public let bindsTokensToCertificate: Bool
+    /// The only algorithm that ID tokens and logout tokens may be signed by, where the app knows what the provider has
+    /// registered for it (`id_token_signed_response_alg`), for example `ES256`; nil for what ``registration`` says, or
+    /// else what the provider lists. An HMAC (`HS256`) counts for tokens that do not come from the token endpoint only if
+    /// it is named here or registered.
+    public let idTokenSignedResponseAlgorithm: String?
     /// What the provider registered, where the client was registered by ``ClientRegistrationRequest``.
     public package(set) var registration: ClientRegistration?
 
     /// Puts a client together.
     public init(
         id: String, authentication: ClientAuthentication = .none, provider: ProviderMetadata,
-        dpop: DPoPAlgorithm? = nil, bindsTokensToCertificate: Bool = false
+        dpop: DPoPAlgorithm? = nil, bindsTokensToCertificate: Bool = false,
+        idTokenSignedResponseAlgorithm: String? = nil
     ) {
         self.bindsTokensToCertificate = bindsTokensToCertificate
+        self.idTokenSignedResponseAlgorithm = idTokenSignedResponseAlgorithm
         (self.id, self.authentication, self.provider, self.dpop) = (id, authentication, provider, dpop)
     }
 }

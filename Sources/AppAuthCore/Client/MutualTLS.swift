@@ -15,17 +15,19 @@ extension Client {
 
     /// The URL of an endpoint that is needed.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member.
+    /// - Throws: As ``ProviderMetadata/require(_:)``.
     package func require(_ endpoint: ProviderMetadata.Endpoint) throws -> SecureURL {
-        if let url = self[endpoint] { return url }
+        if usesMutualTLS, let alias = try provider.alias(of: endpoint) { return alias }
         return try provider.require(endpoint)
     }
 }
 
 extension ProviderMetadata {
     /// Where clients with a certificate find an endpoint (RFC 8705 §5); nil where it is the same as for others.
-    public func mutualTLSAlias(of endpoint: Endpoint) -> SecureURL? {
-        document["mtls_endpoint_aliases"]?[endpoint.rawValue]?.string.flatMap { try? SecureURL($0) }
+    public func mutualTLSAlias(of endpoint: Endpoint) -> SecureURL? { (try? alias(of: endpoint)) ?? nil }
+
+    fileprivate func alias(of endpoint: Endpoint) throws -> SecureURL? {
+        try url(document[Self.aliases]?[endpoint.rawValue], of: "\(Self.aliases).\(endpoint.rawValue)")
     }
 
     /// Whether the provider can bind access tokens to a client's certificate (RFC 8705 §3.3).

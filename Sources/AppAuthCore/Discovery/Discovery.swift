@@ -107,9 +107,7 @@ public final class Discovery: Sendable {
                 .issuerMismatch, .discovery,
                 "expected metadata of '\(issuer)', found metadata of '\(found.prefix(200))'")
         }
-        var metadata = try ProviderMetadata(document: json)
-        metadata.isDiscovered = true
-        return (metadata, lifetime)
+        return (try ProviderMetadata(json, isDiscovered: true), lifetime)
     }
 }
 

@@ -20,19 +20,20 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// Reads a document.
     ///
     /// - Parameter document: The metadata; its `issuer` decides who it speaks for. Every endpoint in it has to be https
-    ///   (or http on loopback), whether it is going to be used or not.
+    ///   (or http on loopback), whether it is going to be used or not. They may be on this machine whatever the issuer,
+    ///   which ``Discovery`` allows only an issuer on this machine.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member.
-    public init(document: JSON) throws {
+    public init(document: JSON) throws { try self.init(document, isDiscovered: false) }
+
+    init(_ document: JSON, isDiscovered: Bool) throws {
         guard let members = document.object, let issuer = members["issuer"]?.string else {
             throw Self.invalid("expected a JSON object with 'issuer', found \(document.foundIssuer)")
         }
         do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
-        self.document = members
-        for endpoint in Endpoint.known where members[endpoint.rawValue] ?? .null != .null {
-            try checkURL(members[endpoint.rawValue], of: endpoint.rawValue)
-        }
-        for alias in members["mtls_endpoint_aliases"]?.object?.members ?? [] where alias.value != .null {
-            try checkURL(alias.value, of: alias.name)
+        (self.document, self.isDiscovered) = (members, isDiscovered)
+        for endpoint in Endpoint.known { _ = try url(members[endpoint.rawValue], of: endpoint.rawValue) }
+        for alias in members[Self.aliases]?.object?.members ?? [] {
+            _ = try url(alias.value, of: "\(Self.aliases).\(alias.name)")
         }
         for name in Self.listNames where members[name] ?? .null != .null {
             guard members[name]?.strings != nil else {
@@ -65,16 +66,17 @@ public struct ProviderMetadata: Sendable, Hashable {
         try self.init(issuer: "\(url.scheme)://\(url.authority)", endpoints: [.token: tokenEndpoint])
     }
 
-    /// The URL of an endpoint, or nil if the provider has none.
+    /// The URL of an endpoint, or nil if the provider has none, or names one that it may not.
     public subscript(endpoint: Endpoint) -> SecureURL? {
-        document[endpoint.rawValue]?.string.flatMap { try? SecureURL($0) }
+        (try? url(document[endpoint.rawValue], of: endpoint.rawValue)) ?? nil
     }
 
     /// The URL of an endpoint that is needed.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member that is missing, or whose URL
+    ///   the issuer may not name.
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
-        guard let url = self[endpoint] else {
+        guard let url = try url(document[endpoint.rawValue], of: endpoint.rawValue) else {
             throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
         }
         return url
@@ -97,16 +99,29 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
-    private func checkURL(_ value: JSON?, of name: String) throws {
-        guard let text = value?.string else {
-            throw Self.invalid("expected '\(name)' to be a string, found \(value.foundKind)")
+    /// The URL of a member; nil if there is none. What an app has put together may be anywhere.
+    func url(_ value: JSON?, of name: String) throws -> SecureURL? {
+        guard let value, value != .null else { return nil }
+        guard let text = value.string else {
+            throw Self.invalid("expected '\(name)' to be a string, found \(value.kind)")
         }
-        do { _ = try SecureURL(text) } catch let error as AuthError {
+        let url: SecureURL
+        do { url = try SecureURL(text) } catch let error as AuthError {
             throw Self.invalid("'\(name)': \(error.message)")
         }
+        try allow(url, as: name)
+        return url
+    }
+
+    /// Refuses a URL that the issuer may not name.
+    func allow(_ url: SecureURL, as name: String) throws {
+        guard isDiscovered, let objection = url.objection(namedBy: issuer.url) else { return }
+        throw Self.invalid("'\(name)': \(objection)")
     }
 
     private static func invalid(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
+
+    static let aliases = "mtls_endpoint_aliases"
 
     private static let listNames = [
         "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",

@@ -24,9 +24,12 @@ extension Discovery {
         // RFC 7033 §4.4: members and links that are not known are passed over.
         let link = json["links"]?.array?.first { $0["rel"]?.string == WebFingerSubject.relation }
         guard let href = link?["href"]?.string else { throw refusal("expected a link to an issuer, found none") }
-        do { return try Issuer(href) } catch let error as AuthError {
+        let issuer: Issuer
+        do { issuer = try Issuer(href) } catch let error as AuthError {
             throw refusal("expected an issuer: \(error.message)")
         }
+        if let objection = issuer.url.objection(namedBy: subject.url) { throw refusal("'href': \(objection)") }
+        return issuer
     }
 }
 

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Where claims are that others than the provider make about a person (OpenID Connect Core §5.6.2): with it, or elsewhere.
 public struct ClaimSource: Sendable, Hashable {
     /// The provider's name for it.
@@ -21,7 +23,7 @@ public struct ClaimSource: Sendable, Hashable {
         }
         let object = try AnswerObject(source, refuse: refusal)
         (self.name, self.claimNames) = (name, claimNames)
-        let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint"))
+        let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint", namedBy: nil))
         switch (jwt, endpoint) {
         case (let jwt?, nil): content = .aggregated(jwt)
         case (nil, let endpoint?):
@@ -48,14 +50,14 @@ extension Claims {
             guard let value = self["_claim_names"], value != .null else { return [] }
             let names = try AnswerObject(value, refuse: refusal)
             let sources = try AnswerObject(self["_claim_sources"], refuse: refusal)
-            var claimNames: [String: Set<String>] = [:]
+            var claimNames: [ExactText: Set<String>] = [:]
             for claim in names.members.names {
-                claimNames[try names.required(claim) { try names.string($0) }, default: []].insert(claim)
+                claimNames[ExactText(try names.required(claim) { try names.string($0) }), default: []].insert(claim)
             }
             guard claimNames.count <= Self.mostSources else {
                 throw refusal("expected at most \(Self.mostSources) sources, found \(claimNames.count)")
             }
-            return try claimNames.sorted { $0.key < $1.key }.map { name, claims in
+            return try claimNames.map { ($0.text, $1) }.sorted { $0.0 < $1.0 }.map { name, claims in
                 try ClaimSource(name: name, claimNames: claims, source: sources.value(name))
             }
         }

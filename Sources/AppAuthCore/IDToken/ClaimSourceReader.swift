@@ -37,10 +37,11 @@ public struct ClaimSourceReader: Sendable {
     /// Gets the claims of a source.
     ///
     /// A source that has them elsewhere is asked with one GET, with its own access token and never the session's; no
-    /// redirect is followed, and the answer is small. Claims of an issuer that is trusted are verified with its keys, and
-    /// refused if they are not signed by them: TLS alone is not taken for a signature. Of any other issuer they come as
-    /// they are, with ``SourcedClaims/isVerified`` false; nobody's keys are looked for at a place that the claims
-    /// themselves name. Claims that say whom they are for have to name this client.
+    /// redirect is followed, and the answer is small. Only a provider on this machine may name a source on it. Claims of an
+    /// issuer that is trusted are verified with its keys, and refused if they are not signed by them: TLS alone is not
+    /// taken for a signature. Of any other issuer they come as they are, with ``SourcedClaims/isVerified`` false; nobody's
+    /// keys are looked for at a place that the claims themselves name. Claims that say whom they are for have to name this
+    /// client.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``; `CancellationError`.
@@ -48,12 +49,16 @@ public struct ClaimSourceReader: Sendable {
         let token: String
         switch source.content {
         case .aggregated(let jwt): token = jwt.reveal()
-        case .distributed(let url, let accessToken): token = try await source.get(url, accessToken, environment)
+        case .distributed(let url, let accessToken):
+            if let objection = url.objection(namedBy: client.provider.issuer.url) {
+                throw source.refusal("'endpoint': \(objection)")
+            }
+            token = try await source.get(url, accessToken, environment)
         }
         let jws: JWS
         do { jws = try JWS(compact: token) } catch { throw source.refusal("\(error)") }
         // RFC 8725 §3.11: a token of another kind says who somebody is, or lets somebody in.
-        if let typ = jws.header.typ?.lowercased(), typ.hasSuffix("+jwt") {
+        if let typ = jws.header.typ?.lowercasedASCII, typ.hasSuffix("+jwt") {
             throw source.refusal("expected a JWT of claims, found one of type '\(typ.prefix(64))'")
         }
         let object = try AnswerObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
@@ -73,7 +78,7 @@ public struct ClaimSourceReader: Sendable {
         try source.checkTimes(
             object,
             verification.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this machine's clock"))
-        let members = object.members.members.filter { source.claimNames.contains($0.name) }
+        let members = object.members.members.filter { source.claimNames.contains(where: $0.name.isExactly) }
         return SourcedClaims(
             source: source.name, issuer: issuer, isVerified: verification != nil,
             claims: Claims(JSON.Object(members.map { ($0.name, $0.value) })))

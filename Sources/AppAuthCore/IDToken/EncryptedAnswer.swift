@@ -32,7 +32,7 @@ extension Environment {
     /// - Throws: ``JOSEError`` for a token that cannot be decrypted; what ``decryptionKey`` throws.
     func decrypt(_ token: String) async throws -> DecryptedContent {
         let jwe = try JWE(compact: token)
-        let type = jwe.header.cty?.lowercased()
+        let type = jwe.header.cty?.lowercasedASCII
         let prefix = "application/"
         return DecryptedContent(
             bytes: try await decryptionKey(jwe.header.kid).decrypt(jwe),

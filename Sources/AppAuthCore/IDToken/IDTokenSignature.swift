@@ -24,7 +24,7 @@ extension IDTokenVerifier {
     func checkSignature(_ jws: JWS, keys: KeySet?, listed: [String]) throws(JOSEError) -> SignatureFinding {
         let name = jws.header.alg
         let algorithm = SignatureAlgorithm(rawValue: name)
-        guard listed.contains(where: { algorithm?.isNamed($0) ?? ($0 == name) }) else {
+        guard listed.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
             throw JOSEError("expected an algorithm of '\(listed.joined(separator: " "))', found '\(name.prefix(64))'")
         }
         if let algorithm = MACAlgorithm(rawValue: name) {

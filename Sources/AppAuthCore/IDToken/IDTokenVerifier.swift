@@ -40,6 +40,9 @@ public struct IDTokenVerifier: Sendable {
         public var essentialACRValues: [String]?
         /// The access token that came with the ID token, for `at_hash`.
         public var accessToken: Secret?
+        /// Whether the browser brought the token, and not the token endpoint (Core §3.3.2.12): then an HMAC, for which
+        /// the client's secret would do, counts only where the client is registered for it.
+        public var isFromBrowser = false
         /// The session's first ID token, where this one comes from a refresh (Core §12.2).
         public var previous: IDToken?
 
@@ -79,7 +82,7 @@ public struct IDTokenVerifier: Sendable {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
         // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
-        if let typ = jws.header.typ, typ.lowercased().hasSuffix("+jwt") {
+        if let typ = jws.header.typ, typ.lowercasedASCII.hasSuffix("+jwt") {
             throw refusal("expected an ID token, found a token of type '\(typ.prefix(64))'")
         }
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
@@ -89,7 +92,8 @@ public struct IDTokenVerifier: Sendable {
         try checkAudience(claims)
         let finding: SignatureFinding
         do throws(JOSEError) {
-            finding = try checkSignature(jws, keys: keys, listed: client.idTokenAlgorithms)
+            let listed = expected.isFromBrowser ? client.deliveredIDTokenAlgorithms : client.idTokenAlgorithms
+            finding = try checkSignature(jws, keys: keys, listed: listed)
         } catch {
             throw refusal("\(error)")
         }
@@ -130,7 +134,9 @@ public struct IDTokenVerifier: Sendable {
             throw refusal(
                 "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
         }
-        if let other = audience.first(where: { !client.id.isExactly($0) && !trustedAudiences.contains($0) }) {
+        if let other = audience.first(where: {
+            !client.id.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
+        }) {
             throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
         }
         if let azp = claims["azp"] {
@@ -169,12 +175,12 @@ public struct IDTokenVerifier: Sendable {
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
-            guard let found, essential.isEmpty || essential.contains(found) else {
+            guard let found, essential.isEmpty || essential.contains(where: found.isExactly) else {
                 throw refusal(
                     "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(found ?? "none")")
             }
         }
-        if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(found) {
+        if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {
             throw refusal(
                 "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found '\(found)'")
         }
@@ -207,20 +213,24 @@ public struct IDTokenVerifier: Sendable {
     // Core §12.2: sub of a refreshed token is that of the first one. Checked after the signature, since another one ends the
     // session.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
-        guard let previous = expected.previous, claims.subject != previous.subject else { return }
+        guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
         var error = refusal("expected the same 'sub' as before the refresh, found another")
         error.isForeign = true
         throw error
     }
 
-    // Core §12.2: aud and azp are those of the first one; the nonce too, if it has one.
+    // Core §12.2: aud and azp are those of the first one; the nonce and auth_time too, if it has them.
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
             guard isSame else { throw refusal("expected the same '\(name)' as before the refresh, found another") }
         }
-        try require("aud", Set(idToken.audience) == Set(previous.audience))
+        try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))
         try require("azp", idToken.claims["azp"] == previous.claims["azp"])
+        // auth_time is the time of the original authentication, not of the refresh.
+        if let first = previous.authTime, let now = idToken.claims["auth_time"], now != .null {
+            try require("auth_time", idToken.authTime == first)
+        }
         // The token before this one may have left it out: what was sent counts.
         if let nonce = idToken.claims["nonce"], nonce != .null {
             let isSent = nonce.string.map(Secret.init) == expected.nonce && expected.nonce != nil

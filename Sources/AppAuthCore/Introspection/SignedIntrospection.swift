@@ -57,7 +57,7 @@ struct SignedIntrospection {
 extension JWS.Header {
     /// Whether `typ` says so, in any case, with or without `application/` (RFC 7515 §4.1.9).
     func isOfType(_ type: String) -> Bool {
-        guard let typ = typ?.lowercased() else { return false }
+        guard let typ = typ?.lowercasedASCII else { return false }
         return typ == type || typ == "application/" + type
     }
 }

@@ -16,6 +16,18 @@ public struct LogoutToken: Sendable, Hashable {
     public let expiration: Date
     /// All its claims.
     public let claims: Claims
+    /// The names of the tokens that the verifier has accepted.
+    let seen: SeenTokens
+
+    /// Lets the verifier accept the token once more, after sessions that it names could not be ended: the provider may post
+    /// it again (§2.8). ``AuthState/end(by:)-(LogoutToken)`` does this by itself when it fails.
+    public func release() { seen.forget(tokenID) }
+
+    /// Whether both have the same claims.
+    public static func == (left: LogoutToken, right: LogoutToken) -> Bool { left.claims == right.claims }
+
+    /// Hashes the claims.
+    public func hash(into hasher: inout Hasher) { hasher.combine(claims) }
 
     /// Whether the session of an ID token is one that it ends (§2.6, §2.7): the session that it names, or, if it names
     /// none, every session of its subject. Where the ID token names no session, the subject decides.

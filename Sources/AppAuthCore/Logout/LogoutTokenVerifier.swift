@@ -9,9 +9,11 @@ internal import JOSE
 /// let token = try await verifier.verify(fromForm: body)
 /// for state in sessions { try await state.end(by: token) }
 /// ```
-/// Answer 200 when the sessions are over, 400 for an error of this, both with `Cache-Control: no-store` (§2.8).
+/// Answer 200 when the sessions are over, 400 for an error of either, both with `Cache-Control: no-store` (§2.8).
 ///
-/// Safe to share. One for each client: it keeps the provider's keys, and remembers which tokens it has seen.
+/// Safe to share. One for each client: it keeps the provider's keys, and remembers which tokens it has seen. A token is good
+/// once, unless ``AuthState/end(by:)-(LogoutToken)`` failed with it: a provider that posts it again can still end the
+/// session. An app that ends sessions in its own way says so by ``LogoutToken/release()``.
 public struct LogoutTokenVerifier: Sendable {
     /// How far the two clocks may be apart.
     public var leeway: Duration = .seconds(60)
@@ -59,13 +61,14 @@ public struct LogoutTokenVerifier: Sendable {
         guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {
             throw Self.refusal("expected 'typ' to be logout+jwt, found '\(typ?.prefix(64) ?? "")'")
         }
-        // Step 2: the signature, by an algorithm for ID tokens; never none.
+        // Step 2: the signature, by an algorithm for ID tokens; never none, and an HMAC only where the client is
+        // registered for it, since anybody may post here.
         let client = verification.client
         try await verification.checkSignature(
-            of: jws, listed: client.idTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
+            of: jws, listed: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
         let payload = try? JSON(parsing: jws.payload)
         let claims = try AnswerObject(payload, refuse: Self.refusal)
-        let logout = try Self.logout(claims, for: client)
+        let logout = try logout(claims, for: client)
         try checkTimes(logout)
         // Step 8: not one that was seen before.
         let now = verification.environment.now()
@@ -75,7 +78,8 @@ public struct LogoutTokenVerifier: Sendable {
         return logout
     }
 
-    private static func logout(_ claims: AnswerObject, for client: Client) throws -> LogoutToken {
+    private func logout(_ claims: AnswerObject, for client: Client) throws -> LogoutToken {
+        let refusal = Self.refusal
         // Step 3: iss, aud, iat and exp, as in an ID token.
         let issuer = try claims.required("iss") { try claims.string($0) }
         guard issuer.isExactly(client.provider.issuer.string) else {
@@ -107,7 +111,8 @@ public struct LogoutTokenVerifier: Sendable {
             issuer: issuer, subject: subject, sessionID: sessionID,
             tokenID: try claims.required("jti") { try claims.text($0) },
             issuedAt: try claims.required("iat") { try claims.time($0) },
-            expiration: try claims.required("exp") { try claims.time($0) }, claims: Claims(claims.members))
+            expiration: try claims.required("exp") { try claims.time($0) }, claims: Claims(claims.members),
+            seen: seen)
     }
 
     private func checkTimes(_ token: LogoutToken) throws {
@@ -135,7 +140,7 @@ extension AuthError.Code {
 }
 
 /// The names of the tokens that were accepted, for as long as one of them could be accepted again.
-private final class SeenTokens: Sendable {
+final class SeenTokens: Sendable {
     private let tokens = Guarded<[String: Term]>([:])
     /// So many in a few minutes are nobody's sign-outs: then the oldest go.
     private static let most = 100_000
@@ -151,4 +156,6 @@ private final class SeenTokens: Sendable {
             return true
         }
     }
+
+    func forget(_ id: String) { tokens.withLock { $0[id] = nil } }
 }

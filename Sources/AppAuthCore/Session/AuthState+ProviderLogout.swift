@@ -3,9 +3,15 @@ extension AuthState {
     /// are gone from here and from the store, and whoever watches ``changes`` hears of it.
     ///
     /// - Returns: Whether the token names this session; false also where it was over already.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway, and
+    ///   the token can be used again.
     @discardableResult
-    public func end(by token: LogoutToken) async throws -> Bool { try await end { token.names($0) } }
+    public func end(by token: LogoutToken) async throws -> Bool {
+        do { return try await end { token.names($0) } } catch {
+            token.release()
+            throw error
+        }
+    }
 
     /// Ends the session if it is the one that the provider has ended (OpenID Connect Front-Channel Logout §2).
     ///
@@ -17,7 +23,8 @@ extension AuthState {
     private func end(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // What another process has stored, or ended, counts.
         await synchronise()
-        guard record.end == nil, let idToken = record.idToken, isNamed(idToken) else { return false }
+        // What memory has forgotten may still be in a store that refused to remove it.
+        guard record.end == nil || unsaved != nil, let idToken = record.idToken, isNamed(idToken) else { return false }
         try await forget(because: "the provider has ended it")
         return true
     }

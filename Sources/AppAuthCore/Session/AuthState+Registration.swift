@@ -84,6 +84,10 @@ extension AuthState {
                 .invalidConfiguration, .registration,
                 "expected a client that was registered here, found one that was not", outcome: .notSent)
         }
+        // It may be stored since before this was checked when it came.
+        if let url = registration.configurationEndpoint {
+            try record.client.provider.allow(url, as: "registration_client_uri")
+        }
         return try await work(registration)
     }
 }

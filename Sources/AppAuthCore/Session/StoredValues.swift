@@ -37,6 +37,7 @@ extension Client {
         if provider.isDiscovered { json["isDiscovered"] = true }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
+        json["idTokenSignedResponseAlgorithm"] = idTokenSignedResponseAlgorithm.map(JSON.string)
         return .object(json)
     }
 
@@ -56,7 +57,8 @@ extension Client {
                 guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
                 return algorithm
             },
-            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false)
+            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false,
+            idTokenSignedResponseAlgorithm: try json.optional("idTokenSignedResponseAlgorithm") { try $0.string($1) })
     }
 }
 

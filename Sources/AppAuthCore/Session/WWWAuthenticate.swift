@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import JOSE
 
 /// One challenge of a `WWW-Authenticate` header field (RFC 9110 §11.6.1).
 package struct Challenge: Sendable, Hashable {
@@ -9,72 +10,77 @@ package struct Challenge: Sendable, Hashable {
 
     /// Reads all challenges of a field. What cannot be read ends the list.
     package static func challenges(in field: String) -> [Challenge] {
-        var reader = Reader(rest: Substring(field))
+        var reader = Reader(rest: Substring(field).utf8)
         var challenges: [Challenge] = []
         while let challenge = reader.challenge() { challenges.append(challenge) }
         return challenges
     }
 
+    /// Reads bytes: as a `Character`, a quote with a combining mark behind it would be no quote.
     private struct Reader {
-        var rest: Substring
+        var rest: Substring.UTF8View
+
+        private static let (space, tab, comma) = (UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: ","))
+        private static let (equals, quote) = (UInt8(ascii: "="), UInt8(ascii: "\""))
+        private static let backslash = UInt8(ascii: "\\")
 
         mutating func challenge() -> Challenge? {
-            skip { $0 == " " || $0 == "\t" || $0 == "," }
+            skip(Self.space, Self.tab, Self.comma)
             guard let scheme = token() else { return nil }
             skipToken68()
             var parameters: [String: String] = [:]
             while let (name, value) = parameter() { parameters[name] = value }
-            return Challenge(scheme: scheme.lowercased(), parameters: parameters)
+            return Challenge(scheme: scheme.lowercasedASCII, parameters: parameters)
         }
 
         /// A parameter, or nil, with nothing taken, where the next challenge or the end comes.
         private mutating func parameter() -> (String, String)? {
             let start = rest
-            skip { $0 == " " || $0 == "\t" || $0 == "," }
+            skip(Self.space, Self.tab, Self.comma)
             guard let name = token() else { return restore(start) }
-            skip { $0 == " " || $0 == "\t" }
-            guard rest.first == "=" else { return restore(start) }
+            skip(Self.space, Self.tab)
+            guard rest.first == Self.equals else { return restore(start) }
             rest.removeFirst()
-            skip { $0 == " " || $0 == "\t" }
-            guard let value = rest.first == "\"" ? quoted() : token() else { return restore(start) }
-            return (name.lowercased(), value)
+            skip(Self.space, Self.tab)
+            guard let value = rest.first == Self.quote ? quoted() : token() else { return restore(start) }
+            return (name.lowercasedASCII, value)
         }
 
         /// Some schemes have one value in base64 instead of parameters (RFC 9110 §11.2), which may end with `=`.
         private mutating func skipToken68() {
             let start = rest
-            skip { $0 == " " || $0 == "\t" }
+            skip(Self.space, Self.tab)
             let hasValue = token() != nil
-            skip { $0 == "=" }
-            skip { $0 == " " || $0 == "\t" }
-            if !hasValue || !(rest.isEmpty || rest.first == ",") { rest = start }
+            skip(Self.equals)
+            skip(Self.space, Self.tab)
+            if !hasValue || !(rest.isEmpty || rest.first == Self.comma) { rest = start }
         }
 
-        private mutating func restore(_ start: Substring) -> (String, String)? {
+        private mutating func restore(_ start: Substring.UTF8View) -> (String, String)? {
             rest = start
             return nil
         }
 
         private mutating func token() -> String? {
-            let text = rest.prefix { !" \t,=\"".contains($0) }
+            let text = rest.prefix { ![Self.space, Self.tab, Self.comma, Self.equals, Self.quote].contains($0) }
             rest = rest[text.endIndex...]
-            return text.isEmpty ? nil : String(text)
+            return text.isEmpty ? nil : String(Substring(text))
         }
 
         private mutating func quoted() -> String? {
-            var text = ""
+            var text: [UInt8] = []
             rest.removeFirst()
-            while let character = rest.popFirst() {
-                switch character {
-                case "\"": return text
-                case "\\": rest.popFirst().map { text.append($0) }
-                default: text.append(character)
+            while let byte = rest.popFirst() {
+                switch byte {
+                case Self.quote: return String(decoding: text, as: UTF8.self)
+                case Self.backslash: rest.popFirst().map { text.append($0) }
+                default: text.append(byte)
                 }
             }
             return nil
         }
 
-        private mutating func skip(_ isSkipped: (Character) -> Bool) { rest = rest.drop(while: isSkipped) }
+        private mutating func skip(_ bytes: UInt8...) { rest = rest.drop { bytes.contains($0) } }
     }
 }
 

@@ -72,9 +72,14 @@ struct AnswerObject {
         return strings
     }
 
-    func url(_ name: String) throws -> SecureURL? {
+    /// - Parameter server: Who names the URL; nil where only the caller knows, who then asks
+    ///   ``SecureURL/objection(namedBy:)``.
+    func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
         guard let text = try string(name) else { return nil }
-        do { return try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
+        let url: SecureURL
+        do { url = try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
+        if let objection = server.flatMap(url.objection(namedBy:)) { throw refuse("'\(name)': \(objection)") }
+        return url
     }
 
     /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).

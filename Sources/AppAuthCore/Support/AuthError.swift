@@ -23,8 +23,12 @@ public struct AuthError: Error, Sendable, Hashable {
     public var server: OAuthError?
     /// The status of the HTTP answer, if there was one.
     public var httpStatus: Int?
-    /// How many seconds the server asked to wait, by its `Retry-After`.
-    public var retryAfter: Int?
+    /// How many seconds the server asked to wait, by its `Retry-After`: 0 to 86,400, whatever it is set to.
+    public var retryAfter: Int? {
+        get { wait }
+        set { wait = Self.allowed(newValue) }
+    }
+    private var wait: Int?
     /// When the next attempt is made, for a refresh that failed for a reason that may go away; until then callers get the
     /// error at once, and nothing is sent.
     public var nextAttempt: Date?
@@ -49,8 +53,11 @@ public struct AuthError: Error, Sendable, Hashable {
         self.isTemporary = isTemporary
         self.server = server
         self.httpStatus = httpStatus
-        self.retryAfter = retryAfter
+        wait = Self.allowed(retryAfter)
     }
+
+    /// A day at most: what an app's own HTTP client reports may be anything.
+    private static func allowed(_ seconds: Int?) -> Int? { seconds.map { min(max($0, 0), 86_400) } }
 }
 
 extension AuthError {

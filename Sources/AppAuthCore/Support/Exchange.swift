@@ -56,7 +56,7 @@ extension HTTPRequest {
 extension HTTPAnswer {
     /// The media type without its parameters, in lower case.
     package var mediaType: String? {
-        response.headerFields[.contentType]?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+        response.headerFields[.contentType]?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercasedASCII
     }
 
     /// An error for a status that is not the expected one. Redirects are among them: none is ever followed, since it

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// The parameters of a form body or a query, in `application/x-www-form-urlencoded` (RFC 6749 appendix B), in order.
 public struct FormParameters: Sendable, Hashable {
     /// A parameter.
@@ -35,19 +37,23 @@ public struct FormParameters: Sendable, Hashable {
     /// Sets a parameter that stands here once; it stays where it was.
     mutating func set(_ name: String, _ value: String) {
         let item = Item(name: name, value: value)
-        if let index = items.firstIndex(where: { $0.name == name }) { items[index] = item } else { items.append(item) }
+        if let index = items.firstIndex(where: { $0.name.isExactly(name) }) {
+            items[index] = item
+        } else {
+            items.append(item)
+        }
     }
 
     /// All values of a parameter, in order.
-    public func values(_ name: String) -> [String] { items.lazy.filter { $0.name == name }.map(\.value) }
+    public func values(_ name: String) -> [String] { items.lazy.filter { $0.name.isExactly(name) }.map(\.value) }
 
     /// Removes all parameters of a name.
-    public mutating func remove(_ name: String) { items.removeAll { $0.name == name } }
+    public mutating func remove(_ name: String) { items.removeAll { $0.name.isExactly(name) } }
 
     /// The first name that stands here more than once.
     package var repeatedName: String? {
-        var seen: Set<String> = []
-        return items.first { !seen.insert($0.name).inserted }?.name
+        var seen: Set<ExactText> = []
+        return items.first { !seen.insert(ExactText($0.name)).inserted }?.name
     }
 
     package var encoded: String {

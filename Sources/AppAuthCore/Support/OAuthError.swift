@@ -15,12 +15,12 @@ public struct OAuthError: Sendable, Hashable, Codable {
     }
 
     /// Takes over what a server said, without the secrets of the request: some servers repeat the code or token that they
-    /// refuse. What is shorter than 8 bytes stays, since it would be found in innocent words.
+    /// refuse.
     package init(error: String, errorDescription: String?, errorURI: String?, hiding secrets: [Secret]) {
-        let texts = secrets.map { $0.reveal() }.filter { $0.utf8.count >= 8 }
-        func clean(_ text: String) -> String { texts.reduce(text) { $0.replacing($1, with: "[redacted]") } }
+        let redaction = Redaction(of: secrets)
         self.init(
-            error: clean(error), errorDescription: errorDescription.map(clean), errorURI: errorURI.map(clean))
+            error: redaction.applied(to: error), errorDescription: errorDescription.map(redaction.applied),
+            errorURI: errorURI.map(redaction.applied))
     }
 
     /// Code and description in one line, for a person.

@@ -59,8 +59,7 @@ public struct SecureURL: Sendable, Hashable {
 
     /// Scheme, host and port: what must be equal for two URLs to have the same origin (RFC 6454 §4).
     public var origin: String {
-        let port = Self.split(authority[...])?.port ?? ""
-        return "\(scheme)://\(host):\(port.isEmpty ? (scheme == "https" ? "443" : "80") : String(port))"
+        "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
     }
 
     /// The port, if the URL names one.

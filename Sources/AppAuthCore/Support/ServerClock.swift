@@ -45,35 +45,3 @@ package struct ServerClock: Sendable, Hashable {
             : "the provider's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") this machine's"
     }
 }
-
-extension Date {
-    /// Reads the preferred form of an HTTP date, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). The two obsolete ones,
-    /// which no server has sent for decades, are not read.
-    package init?(httpDate text: String) {
-        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 6, parts[0].count == 4, parts[0].last == ",", parts[5] == "GMT",
-            let day = Self.number(parts[1], digits: 2), let month = Self.months.firstIndex(of: String(parts[2])),
-            let year = Self.number(parts[3], digits: 4), case let clock = parts[4].split(separator: ":"),
-            clock.count == 3, let hour = Self.number(clock[0], digits: 2),
-            let minute = Self.number(clock[1], digits: 2),
-            let second = Self.number(clock[2], digits: 2), (1...31).contains(day), hour < 24, minute < 60, second < 61
-        else { return nil }
-        let days = Self.days(year: year, month: month + 1, day: day)
-        self.init(timeIntervalSince1970: Double(((days * 24 + hour) * 60 + minute) * 60 + second))
-    }
-
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-    private static func number(_ text: Substring, digits: Int) -> Int? {
-        guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(text)
-    }
-
-    /// Days since 1970 of a date of the Gregorian calendar, counted from March so that a leap day is a year's last.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let shifted = month > 2 ? year : year - 1
-        let (era, yearOfEra) = (shifted / 400, shifted % 400)
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-}

@@ -12,7 +12,7 @@ public struct DeviceAuthorization: Sendable {
     public let request: DeviceAuthorizationRequest
     /// What the person enters: 1 to 64 characters of printable ASCII. Providers take it in any case.
     public let userCode: String
-    /// Where the person enters it: https, or http on loopback.
+    /// Where the person enters it: https, or http on loopback where the provider is there itself.
     public let verificationURI: SecureURL
     /// The same with the code in it, for a QR code; nil if the provider has none.
     public let verificationURIComplete: SecureURL?
@@ -42,11 +42,12 @@ public struct DeviceAuthorization: Sendable {
         userCode = try Self.code("user_code", in: object, atMost: Self.longestUserCode)
         // `verification_url` is the name of an early draft, which some providers still use.
         let isOfDraft = object.value("verification_uri") == nil
-        guard let uri = try object.url(isOfDraft ? "verification_url" : "verification_uri") else {
+        let name = isOfDraft ? "verification_url" : "verification_uri"
+        guard let uri = try object.url(name, namedBy: request.endpoint) else {
             throw object.refusal("expected 'verification_uri', found none")
         }
         verificationURI = uri
-        verificationURIComplete = try object.url("verification_uri_complete")
+        verificationURIComplete = try object.url("verification_uri_complete", namedBy: request.endpoint)
         // §3.2: expires_in is REQUIRED.
         let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         term = Term(from: received, for: .seconds(lifetime))

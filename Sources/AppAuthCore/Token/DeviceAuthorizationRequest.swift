@@ -14,7 +14,7 @@ public struct DeviceAuthorizationRequest: Sendable {
     public let scope: [Scope]
     /// What is sent, before the client's authentication.
     package let form: FormParameters
-    private let endpoint: SecureURL
+    let endpoint: SecureURL
 
     /// What an extra parameter may not be, since the library answers for it.
     public static let reservedParameters: Set<String> = [

@@ -1,4 +1,5 @@
 #include "clock_shims.h"
+#include "environment_shims.h"
 #include "file_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"

@@ -26,11 +26,15 @@ size_t shims_rsa_exponent(const EVP_PKEY *key, uint8_t *out, size_t capacity);
 // x||y, each of `half` bytes, of a key on the curve that NIST calls `group`.
 size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out, size_t half);
 
-// Private keys by their numbers. NULL if libcrypto refuses them, or if the private part does not belong to the public one.
-// RSA: n, e, d, p, q, dp, dq, qi.
+// Private keys by their numbers. NULL if libcrypto refuses them. RSA: n, e, d, p, q, dp, dq, qi.
 EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t lengths[8]);
 EVP_PKEY *shims_ec_private(
     const char *group, const uint8_t *point, size_t point_length, const uint8_t *d, size_t d_length);
+
+// Whether the private part belongs to the public one, which libcrypto does not look at when it reads a key.
+int shims_is_pair(EVP_PKEY *key);
+// Whether an RSA key has more than two primes (RFC 8017 section 3.2).
+int shims_rsa_has_third_prime(const EVP_PKEY *key);
 
 // A PEM private key (PKCS#8, PKCS#1 or SEC 1). An encrypted one needs its passphrase: nobody is asked.
 EVP_PKEY *shims_private_key_from_pem(const char *pem, size_t length, const char *passphrase);

@@ -12,8 +12,9 @@
 // libcurl's options, values and codes that are used here. The numbers are part of its ABI; the compiler
 // compares them with curl.h.
 #define SHIMS_CURL_OPTIONS(X)                                                                               \
-    X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(FRESH_CONNECT, 74) X(HTTPGET, 80)  \
-    X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
+    X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(SSL_VERIFYPEER, 64)                \
+    X(FRESH_CONNECT, 74) X(HTTPGET, 80) X(SSL_VERIFYHOST, 81) X(PROXY_SSL_VERIFYPEER, 248)                 \
+    X(PROXY_SSL_VERIFYHOST, 249) X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
     X(PROXY_SSLVERSION, 250) X(SUPPRESS_CONNECT_HEADERS, 265) X(WRITEDATA, 10001) X(URL, 10002)            \
     X(PROXY, 10004) X(ERRORBUFFER, 10010) X(HTTPHEADER, 10023) X(HEADERDATA, 10029)                        \
     X(SSLCERT, 10025) X(KEYPASSWD, 10026) X(SSLKEY, 10087) X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \

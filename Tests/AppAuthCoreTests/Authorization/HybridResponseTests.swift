@@ -23,6 +23,21 @@ struct HybridResponseTests {
         #expect(try await signIn { $0.claims["s_hash"] = nil } == nil)
     }
 
+    /// Core §3.3.2.12: anyone with the client's secret could have made it.
+    @Test func `an HMAC with the client's secret is refused where the provider merely lists it`() async throws {
+        let secret = "demo-secret-of-at-least-32-bytes!"
+        let error = try await signIn(secret: secret) {
+            ($0.header["kid"], $0.signature) = (nil, .secret(.hs256, Array(secret.utf8)))
+        }
+        #expect(error?.code == .invalidIDToken && error?.message.contains("found 'HS256'") == true)
+        let registered = try await signIn(secret: secret, algorithm: "HS256") {
+            ($0.header["kid"], $0.signature) = (nil, .secret(.hs256, Array(secret.utf8)))
+        } second: {
+            ($0.header["kid"], $0.signature) = (nil, .secret(.hs256, Array(secret.utf8)))
+        }
+        #expect(registered == nil)
+    }
+
     /// Core §3.3.3.6.
     @Test func `the second ID token is about the same person`() async throws {
         let error = try await signIn(second: { $0.claims["sub"] = "somebody else" })
@@ -42,15 +57,27 @@ struct HybridResponseTests {
 
     /// The error that a sign-in ends with.
     private func signIn(
-        providerAhead skew: Double = 0, requiresStateHash: Bool = false,
+        providerAhead skew: Double = 0, requiresStateHash: Bool = false, secret: String? = nil,
+        algorithm: String? = nil,
         first: (@Sendable (inout JWTDraft) -> Void)? = nil, second: (@Sendable (inout JWTDraft) -> Void)? = nil
     ) async throws -> AuthError? {
         let outcome = Guarded<AuthError?>(nil)
-        try await World.run(providerAhead: skew) { world in
+        var configuration = LocalProvider.Configuration.demo
+        if let secret {
+            (configuration.clients[0].secret, configuration.clients[0].authentication) = (secret, [.basic])
+        }
+        try await World.run(configuration, providerAhead: skew) { world in
             var options = AuthorizationRequest.Options()
             (options.responseType, options.responseMode) = (.codeIDToken, .formPost)
             options.requiresStateHash = requiresStateHash
-            let client = try await world.client()
+            if secret != nil {
+                world.provider.fault(
+                    .editDocument { $0["id_token_signing_alg_values_supported"] = ["RS256", "HS256"] },
+                    at: .openIDConfiguration)
+            }
+            let client = Client(
+                id: "demo", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
+                provider: try await world.metadata(), idTokenSignedResponseAlgorithm: algorithm)
             if let first {
                 for endpoint in [Endpoint.authorization, .interaction] {
                     world.provider.fault(.editIDToken(first), at: endpoint, times: nil)

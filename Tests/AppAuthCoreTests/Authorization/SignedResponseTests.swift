@@ -63,6 +63,28 @@ struct SignedResponseTests {
         #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
     }
 
+    @Test(arguments: [true, false])
+    func `an HMAC with the client's secret is no signature where the provider merely lists it`(
+        isListedForAnswers: Bool
+    ) async throws {
+        let secret = "a client secret of thirty-two bytes"
+        let listed = ["ES256", "HS256"]
+        let request = try request(
+            answers: isListedForAnswers ? listed : nil, idTokens: listed,
+            authentication: .clientSecretBasic(Secret(secret)))
+        let claims = try JSON(parsing: JWS(compact: answer(to: request).reveal()).payload)
+        let token = try JWS.sign(claims, secret: Array(secret.utf8), algorithm: .hs256)
+        let response = try #require(try request.response(fromQuery: "response=" + token))
+        let host = try Host(signer)
+        let error = await authError {
+            try await AuthState(
+                exchanging: response, store: MemoryTokenStore(),
+                environment: Environment(transport: host, now: { Moment(wall: Signer.now) }))
+        }
+        #expect(error?.code == .invalidRedirect && error?.message.contains("found 'HS256'") == true)
+        #expect(host.codes.withLock { $0.isEmpty })
+    }
+
     @Test func `one that somebody else has signed is refused, also where it says no`() async throws {
         let host = try Host(Signer())
         #expect(try await exchange(request(), at: host)?.code == .invalidRedirect)
@@ -113,7 +135,8 @@ struct SignedResponseTests {
     }
 
     private func request(
-        _ mode: AuthorizationRequest.ResponseMode? = .jwt, answers: [String]? = ["ES256"], idTokens: [String]? = nil
+        _ mode: AuthorizationRequest.ResponseMode? = .jwt, answers: [String]? = ["ES256"], idTokens: [String]? = nil,
+        authentication: ClientAuthentication = .none
     ) throws -> AuthorizationRequest {
         var more = JSON.Object()
         more["authorization_signing_alg_values_supported"] = answers.map { .array($0.map(JSON.string)) }
@@ -127,7 +150,8 @@ struct SignedResponseTests {
         var options = AuthorizationRequest.Options()
         options.responseMode = mode
         return try AuthorizationRequest(
-            client: Client(id: "s6BhdRkqt3", provider: provider), redirectURI: "http://127.0.0.1/cb", options: options)
+            client: Client(id: "s6BhdRkqt3", authentication: authentication, provider: provider),
+            redirectURI: "http://127.0.0.1/cb", options: options)
     }
 
     /// Has a signer's keys, and refuses every code.

@@ -2,6 +2,7 @@ import AppAuthCore
 import Foundation
 import HTTPTypes
 import JOSE
+import LocalProvider
 import Testing
 
 /// RFC 9449 §4.2: what a proof holds.
@@ -163,6 +164,26 @@ struct DPoPProofTests {
         let near = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
         let agreed = try other.prove(&request, at: now)
         #expect(!other.mustProveAgain(near, to: agreed, at: now))
+    }
+
+    @Test(arguments: [(-11, true), (-10, false), (10, false), (11, true)])
+    func `a clock that is more than ten seconds off, either way, is a reason to prove again`(
+        seconds: Double, isDue: Bool
+    ) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let sent = try proof.prove(&request, at: now)
+        let answer = Self.answer(400, error: "invalid_dpop_proof", date: (now.wall + seconds).httpDate)
+        #expect(proof.mustProveAgain(answer, to: sent, at: now) == isDue)
+    }
+
+    @Test func `the server's time goes on between two proofs`() throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let sent = try proof.prove(&request, at: now)
+        _ = proof.mustProveAgain(Self.answer(200, date: "Sun, 15 Jun 2025 16:06:40 GMT"), to: sent, at: now)
+        try proof.prove(&request, at: Moment(wall: now.wall + 100))
+        #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_700)
     }
 
     @Test func `the latest that a server has said of its time counts`() throws {

@@ -54,6 +54,10 @@ struct ApprovalPollingTests {
         #expect(Self.pauses([Self.trouble(), Self.trouble()], interval: .seconds(90)) == Self.seconds(180, 180))
     }
 
+    @Test func `a slow_down ends the trouble before it, as any answer does`() {
+        #expect(Self.pauses([Self.trouble(), Self.answer("slow_down"), Self.trouble()]) == Self.seconds(10, 10, 20))
+    }
+
     @Test func `trouble after a slow_down starts from the longer interval`() {
         #expect(
             Self.pauses([Self.answer("slow_down"), Self.trouble(), Self.answer("authorization_pending")])

@@ -73,6 +73,20 @@ struct WebFingerTests {
         #expect(error?.message.contains("example.com") == true && error?.message.contains("expected") == true)
     }
 
+    @Test(arguments: [("joe@example.com", false), ("acct:joe@127.0.0.1:8080", true)])
+    func `only a host on this machine may name an issuer on it`(identifier: String, isTaken: Bool) async {
+        let href = "http://127.0.0.1:9999"
+        let web = Host(
+            document: [
+                "links": [["rel": "http://openid.net/specs/connect/1.0/issuer", "href": .string(href)]]
+            ])
+        let error = await authError {
+            try await Discovery(environment: Environment(transport: web)).issuer(of: identifier)
+        }
+        #expect((error == nil) == isTaken)
+        #expect(isTaken || error?.code == .invalidResponse && error?.message.contains("'href': \(href)") == true)
+    }
+
     @Test func `a link of another kind is not followed`() async {
         let web = Host(document: ["links": [["rel": "issuer", "href": "https://op.example.com"]]])
         let error = await authError {

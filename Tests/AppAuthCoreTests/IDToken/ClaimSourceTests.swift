@@ -103,6 +103,16 @@ struct ClaimSourceTests {
         }
     }
 
+    @Test func `sources whose names differ in their code points only are two`() throws {
+        let claims = Claims([
+            "_claim_names": ["a": "\u{E9}", "b": "e\u{301}"],
+            "_claim_sources": ["\u{E9}": ["JWT": "of-a"], "e\u{301}": ["JWT": "of-b"]],
+        ])
+        let sources = try claims.sources
+        #expect(Set(sources.map(\.claimNames)) == [["a"], ["b"]])
+        #expect(sources.first { $0.claimNames == ["b"] }?.content == .aggregated(Secret("of-b")))
+    }
+
     // RFC 7519 §4.1.3
     @Test(arguments: ["other", ["other"], [], "Demo"] as [JSON], [false, true])
     func `claims that are for somebody else are refused`(audience: JSON, isTrusted: Bool) async throws {

@@ -59,6 +59,27 @@ struct IDTokenRequestTests {
         #expect(expectations.maxAge == 5)
     }
 
+    @Test func `step 12: an acr is compared by its code points, without normalization (RFC 8259 §8.3)`() throws {
+        let (composed, decomposed) = ("urn:\u{E9}", "urn:e\u{301}")
+        var (preferred, essential) = (IDTokenVerifier.Expectations.usual, IDTokenVerifier.Expectations.usual)
+        (preferred.acrValues, essential.essentialACRValues) = ([composed], [composed])
+        for expected in [preferred, essential] {
+            try expectSuccess(expected) { $0["acr"] = .string(composed) }
+            try expectRefusal("'acr'", expected) { $0["acr"] = .string(decomposed) }
+        }
+    }
+
+    @Test func `step 3: a trusted audience is compared by its code points`() throws {
+        var verifier = try Signer.verifier()
+        verifier.trustedAudiences = ["\u{E9}"]
+        func verify(_ audience: JSON) throws -> IDToken {
+            let token = try signer.token { ($0["aud"], $0["azp"]) = (["s6BhdRkqt3", audience], "s6BhdRkqt3") }
+            return try verifier.verify(token, keys: signer.keys, expecting: .usual)
+        }
+        #expect(refusal { try verify("\u{E9}") } == nil)
+        #expect(refusal { try verify("e\u{301}") }?.message.contains("expected no audience beside") == true)
+    }
+
     @Test func `step 13: with max_age the sign-in is there and not longer ago`() throws {
         var expected = IDTokenVerifier.Expectations.usual
         expected.maxAge = 300
@@ -68,6 +89,50 @@ struct IDTokenRequestTests {
         try expectRefusal("sign-in", expected) { $0["auth_time"] = time(61) }
         try expectRefusal("'auth_time'", expected)
         try expectSuccess(.usual) { $0["auth_time"] = time(-86_400 * 365) }
+    }
+
+    // Core §12.2
+    @Test func `the sign-in of a refreshed token is the original one`() throws {
+        func previous(_ time: JSON?) throws -> IDTokenVerifier.Expectations {
+            var expected = IDTokenVerifier.Expectations.usual
+            expected.previous = try Signer.verifier().verify(
+                signer.token { $0["auth_time"] = time }, keys: signer.keys, expecting: expected)
+            return expected
+        }
+        let known = try previous(time(-500))
+        try expectSuccess(known) { $0["auth_time"] = time(-500) }
+        try expectSuccess(known) { $0["auth_time"] = .number(.init(validated: "1749999500.0")) }
+        try expectSuccess(known)
+        for other in [-501, -499, 0] {
+            try expectRefusal("the same 'auth_time'", known) { $0["auth_time"] = time(other) }
+        }
+        try expectSuccess(previous(nil)) { $0["auth_time"] = time(-500) }
+    }
+
+    // Core §12.2
+    @Test func `the nonce of a refreshed token is the one that was sent, or the one before it`() throws {
+        func expectations(nonce: Secret?, previous: JSON?) throws -> IDTokenVerifier.Expectations {
+            var expected = IDTokenVerifier.Expectations(nonce: previous?.string.map { Secret($0) })
+            expected.previous = try Signer.verifier().verify(
+                signer.token { $0["nonce"] = previous }, keys: signer.keys, expecting: expected)
+            expected.nonce = nonce
+            return expected
+        }
+        // Left out by the token before this one, and sent.
+        let sent = try expectations(nonce: Signer.nonce, previous: nil)
+        try expectSuccess(sent)
+        try expectSuccess(sent) { $0["nonce"] = nil }
+        try expectRefusal("the same 'nonce'", sent) { $0["nonce"] = "another" }
+        // Not sent as far as is known: that of the token before.
+        let before = try expectations(nonce: nil, previous: .string(Signer.nonce.reveal()))
+        try expectSuccess(before)
+        try expectRefusal("the same 'nonce'", before) { $0["nonce"] = "another" }
+        // Never sent: what is no string is not the same as none.
+        let never = try expectations(nonce: nil, previous: nil)
+        try expectSuccess(never) { $0["nonce"] = nil }
+        for nonce in [1, [], "another"] as [JSON] {
+            try expectRefusal("the same 'nonce'", never) { $0["nonce"] = nonce }
+        }
     }
 
     // oidcc-client-test-invalid-athash, oidcc-client-test-missing-athash

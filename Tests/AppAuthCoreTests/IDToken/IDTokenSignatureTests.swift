@@ -69,6 +69,43 @@ struct IDTokenSignatureTests {
         expect("the client has no secret", try Signer.verifier().verify(token, keys: keys, expecting: .usual))
     }
 
+    // Core §3.1.3.7 step 7, §3.3.2.12
+    @Test func `an HMAC counts for a token from the browser only where the client is registered so`() throws {
+        let secret = "a client secret of thirty-two bytes"
+        func verify(_ registered: String?, isFromBrowser: Bool) throws -> IDToken {
+            let client = Client(
+                id: "s6BhdRkqt3", authentication: .clientSecretBasic(Secret(secret)),
+                provider: try Signer.provider(["ES256", "HS256"]), idTokenSignedResponseAlgorithm: registered)
+            var verifier = IDTokenVerifier(client: client)
+            verifier.now = { Moment(wall: Signer.now) }
+            var expected = IDTokenVerifier.Expectations.usual
+            expected.isFromBrowser = isFromBrowser
+            return try verifier.verify(mac(secret, .hs256), keys: Signer.keySet([]), expecting: expected)
+        }
+        expect("algorithm of 'ES256', found 'HS256'", try verify(nil, isFromBrowser: true))
+        expect("algorithm of 'ES256', found 'HS256'", try verify("ES256", isFromBrowser: false))
+        _ = try verify(nil, isFromBrowser: false)
+        _ = try verify("HS256", isFromBrowser: true)
+    }
+
+    @Test func `the algorithm that an app names is the only one, also in a stored session`() throws {
+        let (elliptic, rsa) = (try Signer(.es256), try Signer(.rs256))
+        let client = Client(
+            id: "s6BhdRkqt3", provider: try Signer.provider(["RS256", "ES256"]), idTokenSignedResponseAlgorithm: "ES256"
+        )
+        let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
+        let stored = try AuthStateRecord(decoding: record.encoded(), from: "a test").client
+        #expect(stored == client)
+        for client in [client, stored] {
+            var verifier = IDTokenVerifier(client: client)
+            verifier.now = { Moment(wall: Signer.now) }
+            _ = try verifier.verify(elliptic.token(), keys: elliptic.keys, expecting: .usual)
+            expect(
+                "algorithm of 'ES256', found 'RS256'",
+                try verifier.verify(rsa.token(), keys: rsa.keys, expecting: .usual))
+        }
+    }
+
     // RFC 7518 §3.2, RFC 8725 §3.5, OpenID Connect Core §16.19
     @Test(arguments: MACAlgorithm.allCases)
     func `an HMAC with a secret that is shorter than its digest is refused`(algorithm: MACAlgorithm) throws {

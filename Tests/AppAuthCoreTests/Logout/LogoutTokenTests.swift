@@ -1,3 +1,4 @@
+import AppAuth
 import AppAuthCore
 import Foundation
 import HTTPTypes
@@ -25,7 +26,8 @@ struct LogoutTokenTests {
         let clock: Guarded<Date>
 
         init(
-            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], date: Date? = nil,
+            secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], registered: String? = nil,
+            date: Date? = nil,
             _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
@@ -35,7 +37,7 @@ struct LogoutTokenTests {
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
             let client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
-                provider: provider)
+                provider: provider, idTokenSignedResponseAlgorithm: registered)
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
                 now: { Moment(wall: clock.withLock { $0 }) })
@@ -144,7 +146,7 @@ struct LogoutTokenTests {
     @Test func `wrong-alg is refused: another than the provider lists, and HMAC without a secret`() async throws {
         let listed = try Bench(algorithms: ["RS256"])
         #expect(await refusal(listed, try listed.token())?.message.contains("found 'ES256'") == true)
-        let bench = try Bench()
+        let bench = try Bench(registered: "HS256")
         let forged = try JWS.sign(
             .object(Self.claims), header: ["typ": "logout+jwt"],
             secret: Array("a guess at a secret of 32 bytes or so".utf8),
@@ -152,9 +154,9 @@ struct LogoutTokenTests {
         #expect(await refusal(bench, Secret(forged))?.message.contains("the client has no secret") == true)
     }
 
-    @Test func `a secret signs as for ID tokens`() async throws {
+    @Test func `a secret signs where the client is registered so, and nowhere else`() async throws {
         let secret = "the secret, as long as it has to be"
-        let bench = try Bench(secret: secret)
+        let bench = try Bench(secret: secret, registered: "HS256")
         func token(_ secret: String) throws -> Secret {
             Secret(
                 try JWS.sign(
@@ -162,6 +164,11 @@ struct LogoutTokenTests {
         }
         #expect(await refusal(bench, try token("another" + secret))?.message.contains("by the client secret") == true)
         _ = try await bench.verifier.verify(token(secret))
+        let listed = try Bench(secret: secret)
+        let error = await refusal(listed, try token(secret))
+        #expect(error?.message.contains("found 'HS256'") == true)
+        let other = try Bench(secret: secret, registered: "RS256")
+        #expect(await refusal(other, try other.token())?.message.contains("algorithm of 'RS256'") == true)
     }
 
     @Test func `another key's signature is refused`() async throws {
@@ -214,6 +221,45 @@ struct LogoutTokenTests {
             $0["exp"] = .number(.init(Self.now + 361))
         }
         _ = try await bench.verifier.verify(fresh)
+    }
+
+    @Test func `a token is good again after a store that refused to remove the session (§2.8)`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let client = await state.record.client
+            let idToken = try #require(await state.record.idToken)
+            let claims = Self.claims
+            world.provider.fault(
+                .editIDToken { draft in
+                    (draft.header["typ"], draft.claims) = ("logout+jwt", claims)
+                    (draft.claims["iss"], draft.claims["aud"]) = (.string(idToken.issuer), .string(client.id))
+                    (draft.claims["sub"], draft.claims["sid"]) = (.string(idToken.subject), nil)
+                }, at: .token)
+            let form = FormParameters.encode(await state.record.refreshToken?.reveal() ?? "")
+            var request = HTTPRequest(method: .post, url: try SecureURL(world.provider.url(.token)))
+            request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+            let body = "grant_type=refresh_token&client_id=demo&refresh_token=\(form)"
+            let answer = try await world.transport.send(HTTPExchange(request, body: Array(body.utf8)))
+            let token = Secret(try #require(try JSON(parsing: answer.body)["id_token"]?.string))
+
+            let verifier = LogoutTokenVerifier(client: client, environment: world.environment)
+            let logout = try await verifier.verify(token)
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await state.end(by: logout) }?.code == .store)
+            #expect(await store.record != nil)
+            let again = try await verifier.verify(token)
+            #expect(again == logout)
+            #expect(await authError { try await state.end(by: again) }?.code == .store)
+            await store.refuse(with: nil)
+            // By another object, as a server has it that reads each session for itself, and by the same one.
+            let once = try await verifier.verify(token)
+            #expect(try await state.end(by: once))
+            #expect(await store.record == nil)
+            #expect(await authError { try await verifier.verify(token) }?.message.contains("'jti' again") == true)
+            once.release()
+            _ = try await verifier.verify(token)
+        }
     }
 
     @Test func `a token that was refused does not use up its name`() async throws {

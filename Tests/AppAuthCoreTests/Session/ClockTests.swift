@@ -97,13 +97,37 @@ struct HTTPDateTests {
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
             ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799), ("Fri, 01 Mar 2097 00:00:00 GMT", 4_012_934_400),
+            ("Wed, 31 Dec 1969 23:59:59 GMT", -1), ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+            ("Wednesday, 31-Dec-69 23:59:59 GMT", -1), ("Wed Nov 16 00:00:00 1994", 784_944_000),
+            ("Tue Feb 29 23:59:59 2000", 951_868_799), ("Thu, 31 Jul 2025 00:00:00 GMT", 1_753_920_000),
         ] as [(String, Double)])
-    func `the preferred form is read (RFC 9110 §5.6.7)`(text: String, seconds: Double) {
-        #expect(Date(httpDate: text)?.timeIntervalSince1970 == seconds)
+    func `each of the three forms is read (RFC 9110 §5.6.7)`(text: String, seconds: Double) {
+        let now = Date(timeIntervalSince1970: 1_000_000_000)
+        #expect(Date(httpDate: text, now: now)?.timeIntervalSince1970 == seconds)
+    }
+
+    // RFC 9110 §5.6.7: more than 50 years ahead means the latest past year with the same digits.
+    @Test(
+        arguments: [
+            ("Wednesday, 01-Jan-76 00:00:00 GMT", 3_345_062_400), ("Saturday, 01-Jan-77 00:00:00 GMT", 220_924_800),
+            ("Friday, 01-Jan-77 00:00:00 GMT", nil), ("Saturday, 01-Jan-00 00:00:00 GMT", 946_684_800),
+        ] as [(String, Double?)])
+    func `a year of two digits is in the century that now says`(text: String, seconds: Double?) {
+        let now = Date(timeIntervalSince1970: 1_782_864_000)
+        #expect(Date(httpDate: text, now: now)?.timeIntervalSince1970 == seconds)
     }
 
     @Test(arguments: [
-        "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 UTC",
+        "", "Sun, 06 Nov 1994 08:49:37 UTC", "Sat, 06 Nov 1994 08:49:37 GMT", "Sunday, 06 Nov 1994 08:49:37 GMT",
+        "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 0000 08:49:37 GMT",
+        "Fri, 31 Feb 2025 00:00:00 GMT", "Mon, 31 Feb 2025 00:00:00 GMT", "Sat, 29 Feb 2025 00:00:00 GMT",
+        "Fri, 29 Feb 2097 00:00:00 GMT", "Thu, 31 Apr 2025 00:00:00 GMT", "Thu, 32 Jan 2025 00:00:00 GMT",
+        "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Monday, 06-Nov-94 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37", "Sunday, 06-11-94 08:49:37 GMT", "Sunday, 06-Nov-94-08 08:49:37 GMT",
+        "Sun Nov 6 08:49:37 1994", "Sun Nov  06 08:49:37 1994", "Mon Nov  6 08:49:37 1994",
+        "Sunday Nov  6 08:49:37 1994", "Sun, Nov  6 08:49:37 1994", "Sun Nov  6 08:49:37 94",
+        "Sun Nov  6 08:49:37 GMT 1994",
         "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
         "Sun, 06 Nov 1994 08:49:3７ GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun,  06 Nov 1994 08:49:37 GMT",

@@ -68,6 +68,7 @@ struct TokenEndpointTests {
         ("invalid_grant", 400, false), ("invalid_client", 401, false), ("invalid_request", 400, false),
         ("unauthorized_client", 400, false), ("vendor:strange", 422, false), ("temporarily_unavailable", 400, true),
         ("server_error", 500, true), ("slow_down", 429, true), ("invalid_grant", 503, true),
+        ("server_error", 400, true), ("slow_down", 400, true),
     ])
     func `an OAuth error is the code, with its status (RFC 6749 §5.2)`(
         code: String, status: Int, isTemporary: Bool
@@ -125,17 +126,19 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `a Retry-After may be a date, which is compared with the server's own (RFC 9110 §10.2.3)`() async throws
-    {
+    @Test(arguments: ["Sun, 15 Jun 2025 15:07:10 GMT", "Sunday, 15-Jun-25 15:07:10 GMT", "Sun Jun 15 15:07:10 2025"])
+    func `a Retry-After may be a date, which is compared with the server's own (RFC 9110 §10.2.3)`(
+        date: String
+    ) async throws {
         try await World.run { world in
             world.clock.step(by: 1e6)
-            let headers: HTTPFields = [.retryAfter: "Sun, 15 Jun 2025 15:07:10 GMT"]
+            let headers: HTTPFields = [.retryAfter: date]
             world.provider.fault(.status(.serviceUnavailable, headers), at: .token)
             #expect(await authError { try await refresh(world) }?.retryAfter == 30)
         }
     }
 
-    @Test(arguments: ["soon", "-1", "1.5", "Sun, 15 Jun 2025 15:06:39 GMT", "Sunday, 15-Jun-25 15:07:10 GMT"])
+    @Test(arguments: ["soon", "-1", "1.5", "Sun, 15 Jun 2025 15:06:39 GMT", "Monday, 15-Jun-25 15:07:10 GMT"])
     func `a Retry-After that is neither seconds nor a date to come is none`(value: String) async throws {
         try await World.run { world in
             world.provider.fault(.status(.serviceUnavailable, [.retryAfter: value]), at: .token)

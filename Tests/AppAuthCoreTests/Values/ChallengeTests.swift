@@ -44,6 +44,17 @@ struct ChallengeTests {
         #expect(found.map(\.parameters) == [["realm": "a\"b", "qop": "auth"], [:], [:]])
     }
 
+    @Test func `a field is read by its bytes, whatever characters they make`() {
+        // A quote with a combining mark behind it is still a quote, and a backslash one that escapes.
+        let found = Challenge.challenges(
+            in: "Bearer realm=\"\u{301}a\", error=\"invalid_token\"\u{301}, DPoP \u{301}x=\"\\\u{301}\", y=z")
+        #expect(found.first?.parameters["realm"] == "\u{301}a")
+        #expect(found.first?.parameters["error"] == "invalid_token")
+        #expect(Challenge.challenges(in: "Bearer\r\n").map(\.scheme) == ["bearer\r\n"])
+        // The Kelvin sign is no K.
+        #expect(Challenge.challenges(in: "\u{212A}B a=b").map(\.scheme) == ["\u{212A}b"])
+    }
+
     private func answer(_ fields: [String], _ status: Int = 401) -> HTTPAnswer {
         var response = HTTPResponse(status: .init(code: status))
         for field in fields { response.headerFields.append(HTTPField(name: .wwwAuthenticate, value: field)) }

@@ -91,6 +91,9 @@ struct SecureURLTests {
         #expect(try SecureURL("https://H/a").origin == SecureURL("https://h:443/b").origin)
         #expect(try SecureURL("http://localhost/a").origin == SecureURL("http://localhost:80").origin)
         #expect(try SecureURL("https://h").origin != SecureURL("https://h:444").origin)
+        #expect(try SecureURL("https://h:00443").origin == SecureURL("https://h").origin)
+        #expect(try SecureURL("https://h:").origin == SecureURL("https://h").origin)
+        #expect(try SecureURL("https://h:08443").origin == "https://h:8443")
     }
 
     @Test(arguments: [

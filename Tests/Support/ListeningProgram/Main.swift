@@ -2,7 +2,8 @@ internal import AppAuth
 internal import Glibc
 internal import HTTPTypes
 
-/// A process with a listener and nothing else, whose memory and threads are the listener's.
+/// A process with a listener and nothing else, whose memory and threads are the listener's. With an argument, one that looks
+/// for a provider there instead, and prints the code of the error.
 ///
 /// Prints the redirect URI; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
@@ -12,6 +13,12 @@ internal import HTTPTypes
 @main
 enum Main {
     static func main() async throws {
+        if let issuer = CommandLine.arguments.dropFirst().first {
+            do { _ = try await Discovery(environment: .live).metadata(for: issuer) } catch let error as AuthError {
+                say(error.code.rawValue)
+            }
+            return
+        }
         let lifeline = try SystemThread(named: "lifeline", for: .redirect) {
             var byte: UInt8 = 0
             while read(STDIN_FILENO, &byte, 1) > 0 {}

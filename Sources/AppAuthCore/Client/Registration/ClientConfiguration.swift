@@ -51,7 +51,7 @@ extension ClientRegistration {
         let (answer, url) = try await send(method, document, environment)
         // §2.1, §2.2: 200.
         guard answer.response.status == .ok else { throw error(answer, url, expected: .ok) }
-        return try ClientRegistration(answer, updating: self)
+        return try ClientRegistration(answer, from: url, updating: self)
     }
 
     private func send(

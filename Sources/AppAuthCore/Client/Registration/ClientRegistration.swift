@@ -40,9 +40,11 @@ public struct ClientRegistration: Sendable, Hashable {
 
     /// Reads an answer.
     ///
-    /// - Parameter earlier: What the answer is about, where it is about a client that is registered already. Several
-    ///   servers leave out what has not changed: token, endpoint and secret stay then.
-    init(_ answer: HTTPAnswer, updating earlier: ClientRegistration?) throws {
+    /// - Parameters:
+    ///   - server: Where the answer comes from.
+    ///   - earlier: What the answer is about, where it is about a client that is registered already. Several servers leave
+    ///     out what has not changed: token, endpoint and secret stay then.
+    init(_ answer: HTTPAnswer, from server: SecureURL, updating earlier: ClientRegistration?) throws {
         let status = answer.response.status.code
         let object = try AnswerObject(answer) { message in
             AuthError(
@@ -63,7 +65,8 @@ public struct ClientRegistration: Sendable, Hashable {
         let known = clientSecret == earlier?.clientSecret ? earlier?.clientSecretExpiresAt : nil
         clientSecretExpiresAt = expiry.map { $0.timeIntervalSince1970 == 0 ? nil : $0 } ?? known
         // OpenID Connect Registration §3.2: both or neither.
-        let (token, url) = (try object.secret("registration_access_token"), try object.url("registration_client_uri"))
+        let token = try object.secret("registration_access_token")
+        let url = try object.url("registration_client_uri", namedBy: server)
         accessToken = token ?? earlier?.accessToken
         configurationEndpoint = url ?? earlier?.configurationEndpoint
         guard (accessToken == nil) == (configurationEndpoint == nil) else {

@@ -63,7 +63,7 @@ public struct ClientRegistrationRequest: Sendable {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
             throw answer.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
         }
-        return try ClientRegistration(answer, updating: nil)
+        return try ClientRegistration(answer, from: endpoint, updating: nil)
     }
 
     private static func refusal(_ message: String) -> AuthError {

@@ -48,7 +48,8 @@ extension Client {
             }
         var client = Client(
             id: id, authentication: authentication, provider: provider, dpop: dpop,
-            bindsTokensToCertificate: bindsTokensToCertificate)
+            bindsTokensToCertificate: bindsTokensToCertificate,
+            idTokenSignedResponseAlgorithm: idTokenSignedResponseAlgorithm)
         client.registration = registration
         return client
     }

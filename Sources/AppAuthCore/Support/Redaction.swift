@@ -1,0 +1,113 @@
+internal import JOSE
+
+/// Takes secrets out of a text, in whatever form a server repeats them: as they are, percent-encoded or as in a form
+/// (RFC 3986 §2.1, RFC 6749 appendix B), in base64 or base64url (RFC 4648 §4, §5), also within more, as in HTTP Basic.
+struct Redaction {
+    private let patterns: [Pattern]
+
+    private struct Pattern {
+        let bytes: [UInt8]
+        var isBase64 = false
+    }
+
+    /// Shorter ones would be found in innocent words.
+    private static let shortest = 8
+    /// Far more than an error shows.
+    private static let longestText = 4096
+
+    init(of secrets: [Secret]) {
+        patterns = secrets.map(\.bytes).filter { $0.count >= Self.shortest }.flatMap { secret in
+            let decoded = Piece.pieces(of: secret).map(\.byte)
+            return [Pattern(bytes: secret), Pattern(bytes: decoded)]
+                + Self.base64(secret).map { Pattern(bytes: $0, isBase64: true) }
+        }
+    }
+
+    func applied(to text: String) -> String {
+        guard !patterns.isEmpty else { return text }
+        let bytes = Array(text.utf8.prefix(Self.longestText))
+        let pieces = Piece.pieces(of: bytes)
+        let isCut = bytes.count < text.utf8.count
+        var shown: [UInt8] = []
+        var (index, end) = (0, 0)
+        while index < pieces.count {
+            guard let found = patterns.lazy.compactMap({ range(of: $0, at: index, in: pieces, isCut) }).first else {
+                index += 1
+                continue
+            }
+            for piece in pieces[end..<max(end, found.lowerBound)] { shown += bytes[piece.place] }
+            shown += Array("[redacted]".utf8)
+            (index, end) = (found.upperBound, found.upperBound)
+        }
+        for piece in pieces[end...] { shown += bytes[piece.place] }
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// Where a pattern is that begins here; the beginning of one is enough at the end of a text that was cut.
+    private func range(of pattern: Pattern, at index: Int, in pieces: [Piece], _ isCut: Bool) -> Range<Int>? {
+        let rest = pieces[index...]
+        guard isCut || rest.count >= pattern.bytes.count else { return nil }
+        guard zip(rest, pattern.bytes).allSatisfy({ $0.isFor($1) }) else { return nil }
+        let range = index..<min(index + pattern.bytes.count, pieces.count)
+        guard pattern.isBase64 else { return range }
+        // The characters at its ends hold bits of the secret, too.
+        let start = pieces[..<range.lowerBound].lastIndex { !$0.isBase64 }.map { $0 + 1 } ?? 0
+        let end = pieces[range.upperBound...].firstIndex { !$0.isBase64 && $0.byte != UInt8(ascii: "=") }
+        return start..<(end ?? pieces.count)
+    }
+
+    /// The characters that only the secret decides, with 0, 1 or 2 bytes of something else in front of it in a group of
+    /// three.
+    private static func base64(_ secret: [UInt8]) -> [[UInt8]] {
+        (0..<3).flatMap { offset in
+            let text = Base64URL.encode([UInt8](repeating: 0, count: offset) + secret)
+            let first = (offset * 8 + 5) / 6
+            let safe = Array(text.utf8.prefix((offset + secret.count) * 8 / 6).dropFirst(first))
+            let usual: [UInt8] = safe.map {
+                $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0
+            }
+            return usual == safe ? [safe] : [safe, usual]
+        }
+    }
+}
+
+/// A byte that a text holds, perhaps percent-encoded.
+private struct Piece {
+    let byte: UInt8
+    /// Its place in the text.
+    let place: Range<Int>
+
+    private static let (plus, space) = (UInt8(ascii: "+"), UInt8(ascii: " "))
+
+    /// A plus sign may be a space in a form.
+    func isFor(_ wanted: UInt8) -> Bool { byte == wanted || byte == Self.plus && wanted == Self.space }
+
+    var isBase64: Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), Self.plus, UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    static func pieces(of bytes: [UInt8]) -> [Piece] {
+        var pieces: [Piece] = []
+        var index = 0
+        while index < bytes.count {
+            var piece = Piece(byte: bytes[index], place: index..<index + 1)
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
+                let low = digit(bytes[index + 2])
+            {
+                piece = Piece(byte: high << 4 | low, place: index..<index + 3)
+            }
+            pieces.append(piece)
+            index = piece.place.upperBound
+        }
+        return pieces
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+    }
+}

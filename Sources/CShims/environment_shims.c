@@ -1,0 +1,6 @@
+#define _GNU_SOURCE
+#include "environment_shims.h"
+
+#include <stdlib.h>
+
+const char *shims_secure_getenv(const char *name) { return secure_getenv(name); }

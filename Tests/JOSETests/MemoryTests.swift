@@ -1,0 +1,44 @@
+import Foundation
+import JOSE
+import Testing
+
+/// Keys and contexts of libcrypto are freed. The address sanitizer runs here without its leak detection, since Swift's
+/// runtime keeps what it has made for its types.
+@Suite(.serialized) struct MemoryTests {
+    /// What is the process's own of its resident memory, in KiB (proc(5)).
+    private static func memory() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
+        return try #require(line.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first)
+    }
+
+    /// By how much a piece of work grows the process, in KiB, after it has been done often enough to have what it keeps.
+    private static func growth(_ count: Int, _ work: () throws -> Void) throws -> Int {
+        for _ in 0..<count / 20 { try work() }
+        let before = try memory()
+        for _ in 0..<count { try work() }
+        return try memory() - before
+    }
+
+    private static let limit = 8 << 10
+
+    @Test func `a verification keeps no memory`() throws {
+        let signer = try SigningKey.generate(.rs256)
+        let key = try VerificationKey(signer.publicKey)
+        let signature = try signer.sign([1])
+        let growth = try Self.growth(40_000) {
+            guard key.verifies(signature, of: [1], algorithm: .rs256) else { throw JOSEError("expected a signature") }
+        }
+        #expect(growth < Self.limit)
+    }
+
+    @Test func `a key that is gone keeps no memory`() throws {
+        let signer = try SigningKey.generate(.rs256)
+        let signature = try signer.sign([1])
+        let growth = try Self.growth(20_000) {
+            let key = try VerificationKey(signer.publicKey)
+            guard key.verifies(signature, of: [1], algorithm: .rs256) else { throw JOSEError("expected a signature") }
+        }
+        #expect(growth < Self.limit)
+    }
+}
