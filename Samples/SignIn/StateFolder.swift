@@ -138,7 +138,8 @@ extension SessionOptions {
         _ environment: Environment, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store = try await find(), let state = try await AuthState(restoring: store, environment: environment)
+        guard let store = try await find()?.within(limit),
+            let state = try await AuthState(restoring: store, environment: environment)
         else {
             throw AuthError(
                 .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)

@@ -38,9 +38,9 @@ struct Tool: ParsableCommand {
     private static func run(
         _ command: any Command, _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
-        let console = Console(options: command.common, input: input)
+        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let console = Console(options: command.common, input: input, limit: limit)
         do {
-            let limit = command.common.timeout?.duration ?? command.defaultTimeout
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
                 return try await withTimeout(limit, .configuration, console.whatIsLate) {

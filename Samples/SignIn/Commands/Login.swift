@@ -76,7 +76,7 @@ struct Login: Command {
                 claims.withLock { $0 = answer }
             }
         }
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let record: AuthStateRecord
         do { record = try await signIn.run(store: store).record } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)

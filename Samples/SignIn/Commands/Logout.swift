@@ -46,7 +46,7 @@ struct Logout: Command {
             }
         }
         var report = SignOut.Report()
-        if let store = try await session.find() {
+        if let store = try await session.find()?.within(limit) {
             if let state = try await AuthState(restoring: store, environment: console.environment) {
                 report = try await signOut.run(state)
             }

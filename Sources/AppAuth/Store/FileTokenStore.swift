@@ -13,7 +13,7 @@ internal import JOSE
 /// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call
 /// fails; the store, and whatever copy of it, then makes up for it before it confirms anything else.
 ///
-/// Beside it lies its lock, `NAME.lock`, which is empty and stays.
+/// Beside it lies its lock, `NAME.lock`, which stays. In it stands which process has the lock.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
@@ -21,6 +21,9 @@ internal import JOSE
 public struct FileTokenStore: TokenStore {
     /// The file.
     public let path: String
+    /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
+    /// process is stopped.
+    public var lockTimeout = Duration.seconds(10)
     /// In bytes. Far above what may come: the provider's metadata, its keys, and the answers of the token endpoint that
     /// are kept together, each of a megabyte at most.
     package var largestRecord = 64 << 20
@@ -40,15 +43,20 @@ public struct FileTokenStore: TokenStore {
     /// As ``load()``, for a caller that cannot wait for a thread.
     package func read() throws -> AuthStateRecord? { try file.read() }
 
-    /// Changes the session, under the lock.
+    /// Changes the session, under the lock. A caller whose task is cancelled leaves, unless the change is being written.
+    ///
+    /// - Throws: ``AuthError`` with ``StoreProblem/busy`` if another process has the lock for longer than ``lockTimeout``.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await onThread(named: "appauth-store", for: .store, of: place) { [file, folder, lock] in
+        // The thread keeps to the limit by itself, unless the file system holds it up.
+        let limit = lockTimeout + .seconds(2)
+        return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
+            [file, folder, lock, lockTimeout] commitment in
             try folder.make()
-            let held = try lock.hold(.session)
+            let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
-            return try file.update(change)
+            return try file.update(change, commitment)
         }
     }
 
@@ -58,9 +66,13 @@ public struct FileTokenStore: TokenStore {
         return try await lock.refreshLock()
     }
 
-    /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
-    package var isBeingRefreshed: Bool { lock.isHeld(.refresh) }
+    /// The process that refreshes the session, by its id and name.
+    public func refreshLockHolder() async -> String? { lock.holder(.refresh) }
 
+    /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
+    package var isBeingRefreshed: Bool { lock.holder(.refresh) != nil }
+
+    private var silence: AuthError { .store(place, "cannot be read or written", errno: ETIMEDOUT) }
     private var file: SessionFile {
         SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
     }

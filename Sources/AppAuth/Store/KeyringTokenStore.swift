@@ -32,6 +32,9 @@ public struct KeyringTokenStore: TokenStore {
     public var mayPrompt = true
     /// How long a call waits for the person, and for others who wait for the person.
     public var promptTimeout = Duration.seconds(30)
+    /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
+    /// process is stopped.
+    public var lockTimeout = Duration.seconds(10)
     package var library = "libsecret-1.so.0"
 
     /// Names an entry; nothing is read or made yet.
@@ -71,7 +74,7 @@ public struct KeyringTokenStore: TokenStore {
         try await open(entry(account: account)) { service, commitment in
             let lock = try lock
             try Folder(of: lock.path, place: place).make()
-            let held = try lock.hold(.session)
+            let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
             let old = try decode(service.read())
             var record = old
@@ -96,6 +99,9 @@ public struct KeyringTokenStore: TokenStore {
         try Folder(of: lock.path, place: place).make()
         return try await lock.refreshLock()
     }
+
+    /// The process that refreshes the session, by its id and name.
+    public func refreshLockHolder() async -> String? { try? lock.holder(.refresh) }
 
     /// Sees whether a session could be kept here, by writing an entry and removing it.
     ///

@@ -1,6 +1,7 @@
 internal import AppAuthCore
 internal import CShims
 internal import Glibc
+internal import JOSE
 
 /// A file whose bytes are locks, shared by all processes that have the same session.
 ///
@@ -23,59 +24,105 @@ struct LockFile: Sendable {
     /// Waits for the refresh lock; a thread of its own is the one that waits, if another process has it.
     func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: path).wait()
-        let (descriptor, file) = try open()
+        let file = try OpenLock(.refresh, of: self)
         let lock = RefreshLock {
             file.release()
             turn.release()
         }
         // Nobody has it, as a rule: then no thread is needed.
-        if shims_try_lock_byte(descriptor, off_t(Purpose.refresh.rawValue)) == 0 { return lock }
+        if try file.tryLock() { return lock }
         return try await onThreadUnlessCancelled(named: "appauth-lock", of: place) {
-            try wait(for: .refresh, descriptor)
+            try file.lock()
             return lock
         }
     }
 
-    /// Waits for a lock, on the caller's thread.
-    func hold(_ purpose: Purpose) throws -> RefreshLock {
-        let (descriptor, lock) = try open()
-        try wait(for: purpose, descriptor)
-        return lock
+    /// Waits for the session's lock on the caller's thread, and not for ever: its holder may be stopped.
+    ///
+    /// - Parameter commitment: Ends the wait when the caller has left.
+    /// - Throws: ``AuthError`` with ``StoreProblem/busy``, which names the holder; `CancellationError`.
+    func sessionLock(within limit: Duration, _ commitment: Commitment) throws -> RefreshLock {
+        let file = try OpenLock(.session, of: self)
+        // A machine that sleeps lets nobody go on.
+        let end = SuspendingClock.now + limit
+        var pause: useconds_t = 500
+        while try !file.tryLock() {
+            try commitment.check()
+            guard SuspendingClock.now < end else { throw busy(file.holder, limit) }
+            usleep(pause)
+            pause = min(2 * pause, 10_000)
+        }
+        return RefreshLock { file.release() }
     }
 
-    /// Whether another process or another part of this one has a lock. A file that is not there, or not ours, is not locked.
-    func isHeld(_ purpose: Purpose) -> Bool {
-        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return isOurs(descriptor) && shims_is_locked_byte(descriptor, off_t(purpose.rawValue)) != 0
-    }
+    /// Describes who has a lock; nil if nobody has it, or the file is not there or not ours.
+    func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, flags: O_RDONLY))?.holder }
 
-    private func wait(for purpose: Purpose, _ descriptor: Int32) throws {
-        let error = shims_lock_byte(descriptor, off_t(purpose.rawValue))
-        guard error == 0 else { throw failure("cannot be locked", error) }
+    private func busy(_ holder: String?, _ limit: Duration) -> AuthError {
+        var error = AuthError(
+            .store, .store,
+            "\(place) is in use: \(holder ?? "another process") has held its lock \(path) for "
+                + "\(Int(limit.seconds.rounded(.up))) s. If that process is stopped, continue it or end it",
+            outcome: .notSent, isTemporary: true)
+        error.storeProblem = .busy
+        return error
     }
+}
 
-    /// Opens the file, and says who closes it: from the beginning it has an owner, whatever becomes of those who wait.
-    private func open() throws -> (descriptor: Int32, lock: RefreshLock) {
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { throw failure("cannot be locked", errno) }
-        let lock = RefreshLock { close(descriptor) }
-        guard isOurs(descriptor) else {
+/// A lock whose file is open, until it is released.
+private final class OpenLock: Sendable {
+    private let file: LockFile
+    private let purpose: LockFile.Purpose
+    private let descriptor: Int32
+    private let state = Guarded((isOpen: true, isLocked: false))
+
+    /// - Throws: ``AuthError`` if the file is not ours: a lock of another user's could be held against us for ever.
+    init(_ purpose: LockFile.Purpose, of file: LockFile, flags: Int32 = O_RDWR | O_CREAT) throws {
+        (self.file, self.purpose) = (file, purpose)
+        descriptor = Glibc.open(file.path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw Self.failure(file, errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
             throw AuthError(
-                .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user, found another",
+                .store, .store,
+                "\(file.place) cannot be locked: expected \(file.path) to be a file of this user, found another",
                 outcome: .notSent)
         }
-        return (descriptor, lock)
     }
 
-    /// A lock of somebody else's could be held against us for ever.
-    private func isOurs(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+    deinit { release() }
+
+    func tryLock() throws -> Bool {
+        let error = shims_try_lock_byte(descriptor, off_t(purpose.rawValue))
+        if [EAGAIN, EACCES].contains(error) { return false }
+        try take(error)
+        return true
     }
 
-    private func failure(_ what: String, _ error: Int32) -> AuthError {
-        .store(place, "\(what) by \(path)", errno: error)
+    /// Waits for as long as another has it.
+    func lock() throws { try take(shims_lock_byte(descriptor, off_t(purpose.rawValue))) }
+
+    private func take(_ error: Int32) throws {
+        guard error == 0 else { throw Self.failure(file, error) }
+        state.withLock { $0.isLocked = true }
+        LockHolder.note(true, at: purpose.rawValue, in: descriptor)
+    }
+
+    func release() {
+        state.withLock { state in
+            if state.isLocked {
+                LockHolder.note(false, at: purpose.rawValue, in: descriptor)
+                _ = shims_unlock_byte(descriptor, off_t(purpose.rawValue))
+            }
+            if state.isOpen { close(descriptor) }
+            state = (false, false)
+        }
+    }
+
+    /// Who has it, if it is another.
+    var holder: String? { LockHolder.description(at: purpose.rawValue, in: descriptor) }
+
+    private static func failure(_ file: LockFile, _ error: Int32) -> AuthError {
+        .store(file.place, "cannot be locked by \(file.path)", errno: error)
     }
 }

@@ -20,10 +20,15 @@ struct SessionFile: Sendable {
     private static let growth = 16 << 10
 
     /// Reads, changes and writes the session. The lock has to be held.
-    func update<Result>(_ change: (inout AuthStateRecord?) throws -> Result) throws -> Result {
+    ///
+    /// - Parameter commitment: Made before anything is written.
+    func update<Result>(
+        _ change: (inout AuthStateRecord?) throws -> Result, _ commitment: Commitment
+    ) throws -> Result {
         let old = try recovered(read())  // refuses what is no session
         var record = old
         let result = try change(&record)
+        try commitment.make()
         guard record != old else {
             // Who stored this was told that it failed, and asks again.
             if isUnsafe.withLock({ $0 }) { try secure() }

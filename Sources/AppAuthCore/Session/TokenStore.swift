@@ -28,6 +28,15 @@ public protocol TokenStore: Sendable {
     /// ``load()`` and ``update(_:)`` work whoever holds it. The wait blocks no thread of the cooperative pool, and ends
     /// with `CancellationError` when its task is cancelled.
     func refreshLock() async throws -> RefreshLock
+
+    /// Describes who holds the refresh lock, for messages, for example `process 4711 (my-app)`; nil if nobody holds it, or if
+    /// the store cannot tell, which is the default.
+    func refreshLockHolder() async -> String?
+}
+
+extension TokenStore {
+    /// The store cannot tell.
+    public func refreshLockHolder() async -> String? { nil }
 }
 
 /// What a store can know of the call that it serves.

@@ -140,7 +140,7 @@ struct SharedSessionTests {
         try await withLockHeld(since: 3600, patience: patience) { _, _, state in
             let error = try #require(await authError { try await state.freshAccessToken() })
             #expect(error.code == .store && error.outcome == .notSent && error.isTemporary)
-            #expect(error.message.contains("refresh lock"))
+            #expect(error.storeProblem == .busy && error.message.contains("process \(getpid()) ("), "\(error)")
             #expect(await state.record.end == nil)
         }
     }
