@@ -214,7 +214,7 @@ static enum shims_secret_code unlock(struct shims_secret_call *call, void *objec
     return SHIMS_SECRET_DISMISSED;
 }
 
-// The keyring for new entries, unlocked if `asking`. NONE if there is none.
+// The keyring for new entries, unlocked if `asking`. NO_KEYRING if there is none.
 static enum shims_secret_code find_default(struct shims_secret_call *call, bool asking) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
@@ -223,7 +223,7 @@ static enum shims_secret_code find_default(struct shims_secret_call *call, bool 
     void *collection = s->secret_collection_for_alias_sync(service, "default", 0, NULL, &error);
     s->g_object_unref(service);
     if (error != NULL) return meaning(call, error);
-    if (collection == NULL) return SHIMS_SECRET_NONE;
+    if (collection == NULL) return SHIMS_SECRET_NO_KEYRING;
     enum shims_secret_code code = SHIMS_SECRET_OK;
     if (s->secret_collection_get_locked(collection)) code = asking ? unlock(call, collection) : locked(call);
     s->g_object_unref(collection);
@@ -251,7 +251,8 @@ static enum shims_secret_code find(
     return newest != NULL ? SHIMS_SECRET_OK : SHIMS_SECRET_NONE;
 }
 
-// The newest entry. NONE if there is none, and not if a locked keyring does not tell what it has.
+// The newest entry. NONE if there is none, NO_KEYRING if there is no keyring either, and neither if a locked keyring does
+// not tell what it has.
 static enum shims_secret_code find_unlocked(
     struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
     enum shims_secret_code code = find(call, place, found);
@@ -275,7 +276,7 @@ enum shims_secret_code shims_secret_unlock(
         return code;
     }
     if (code == SHIMS_SECRET_NONE) code = find_default(call, true);
-    if (code != SHIMS_SECRET_NONE) return code;
+    if (code != SHIMS_SECRET_NO_KEYRING) return code;
     GError *error = NULL;
     void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
     if (error != NULL) return meaning(call, error);
@@ -316,7 +317,7 @@ void shims_secret_free(char *secret, size_t length) {
 
 enum shims_secret_code shims_secret_prepare(struct shims_secret_call *call) {
     enum shims_secret_code code = find_default(call, false);
-    if (code != SHIMS_SECRET_NONE) return code;
+    if (code != SHIMS_SECRET_NO_KEYRING) return code;
     snprintf(call->problem, call->capacity, "there is no keyring yet");
     return SHIMS_SECRET_LOCKED;
 }
@@ -337,7 +338,7 @@ enum shims_secret_code shims_secret_write(
             return meaning(call, error);
         }
         s->g_object_unref(item);
-    } else if (code != SHIMS_SECRET_NONE) {
+    } else if (code != SHIMS_SECRET_NONE && code != SHIMS_SECRET_NO_KEYRING) {
         return code;
     }
     GError *error = NULL;
@@ -379,7 +380,7 @@ enum shims_secret_code shims_secret_list(
     if (code == SHIMS_SECRET_OK && items == NULL) {
         // A keyring that is locked does not tell what it has.
         code = find_default(call, false);
-        return code == SHIMS_SECRET_NONE ? SHIMS_SECRET_OK : code;
+        return code == SHIMS_SECRET_NO_KEYRING ? SHIMS_SECRET_OK : code;
     }
     for (GList *item = items; code == SHIMS_SECRET_OK && item != NULL; item = item->next) {
         void *table = s->secret_retrievable_get_attributes(item->data);

@@ -47,7 +47,7 @@ struct Logout: Command {
         }
         var report = SignOut.Report()
         if let store = try await session.find()?.within(limit) {
-            if let state = try await AuthState(restoring: store, environment: console.environment) {
+            if let state = try await StateFolder.restore(store, console.environment) {
                 report = try await signOut.run(state)
             }
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }

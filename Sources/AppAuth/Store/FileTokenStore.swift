@@ -13,7 +13,9 @@ internal import JOSE
 /// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call
 /// fails; the store, and whatever copy of it, then makes up for it before it confirms anything else.
 ///
-/// Beside it lies its lock, `NAME.lock`, which stays. In it stands which process has the lock.
+/// Beside it lies its lock, `NAME.lock`. It holds the process that has the lock, and stays when the session is removed: a lock
+/// without a session says "signed out". If both are missing where a session was stored, the place is away, for example on
+/// a disk that is not mounted: calls then throw ``StoreProblem/unavailable``, and the session is not over.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
@@ -38,7 +40,15 @@ public struct FileTokenStore: TokenStore {
     public var place: String { "file:\(path)" }
 
     /// Reads the session; nil if there is no file.
-    public func load() async throws -> AuthStateRecord? { try read() }
+    ///
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if its lock is missing too, though a session was stored here.
+    public func load() async throws -> AuthStateRecord? {
+        guard let record = try read() else {
+            if TokenStoreCall.expectsSession { try lock.requireFile() }
+            return nil
+        }
+        return record
+    }
 
     /// As ``load()``, for a caller that cannot wait for a thread.
     package func read() throws -> AuthStateRecord? { try file.read() }
@@ -51,9 +61,9 @@ public struct FileTokenStore: TokenStore {
     ) async throws -> Result {
         // The thread keeps to the limit by itself, unless the file system holds it up.
         let limit = lockTimeout + .seconds(2)
+        let lock = lockToTake
         return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
-            [file, folder, lock, lockTimeout] commitment in
-            try folder.make()
+            [file, lockTimeout] commitment in
             let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
             return try file.update(change, commitment)
@@ -61,10 +71,7 @@ public struct FileTokenStore: TokenStore {
     }
 
     /// Waits for whoever refreshes, in this process or another.
-    public func refreshLock() async throws -> RefreshLock {
-        try folder.make()
-        return try await lock.refreshLock()
-    }
+    public func refreshLock() async throws -> RefreshLock { try await lockToTake.refreshLock() }
 
     /// The process that refreshes the session, by its id and name.
     public func refreshLockHolder() async -> String? { lock.holder(.refresh) }
@@ -77,5 +84,11 @@ public struct FileTokenStore: TokenStore {
         SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
     }
     private var folder: Folder { Folder(of: path, place: place, synchronise: synchroniseFolder) }
-    private var lock: LockFile { LockFile(path: path + ".lock", place: place) }
+    private var lock: LockFile { LockFile(path: path + ".lock", place: place, folder: folder) }
+    /// The lock, with its file and folder made where they are missing, unless they must be somewhere else.
+    private var lockToTake: LockFile {
+        var lock = lock
+        lock.isMade = !TokenStoreCall.expectsSession || access(path, F_OK) == 0
+        return lock
+    }
 }

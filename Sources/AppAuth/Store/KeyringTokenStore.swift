@@ -14,8 +14,9 @@ internal import JOSE
 ///
 /// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
 /// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
-/// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``. None of them
-/// ends a session.
+/// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``, and
+/// ``StoreProblem/unavailable`` where a session was stored and the service has no keyring, as KeePassXC has none while no
+/// database is open. None of them ends a session.
 ///
 /// ```swift
 /// let store = KeyringTokenStore(application: "My App", issuer: try Issuer("https://op.example"), clientID: "my-app")
@@ -62,21 +63,26 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Reads the session; nil if the keyring is open and has none.
+    /// Reads the session; nil if the keyring is open and has none, or if there is no keyring yet.
+    ///
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is no keyring, though a session was stored in it.
     public func load() async throws -> AuthStateRecord? {
-        try await open(entry(account: account)) { service, _ in try decode(service.read()) }
+        let expectsSession = TokenStoreCall.expectsSession
+        return try await open(entry(account: account)) { service, _ in
+            try decode(service.read(expectsSession: expectsSession))
+        }
     }
 
     /// Changes the session, under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await open(entry(account: account)) { service, commitment in
+        let expectsSession = TokenStoreCall.expectsSession
+        return try await open(entry(account: account)) { service, commitment in
             let lock = try lock
-            try Folder(of: lock.path, place: place).make()
             let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
-            let old = try decode(service.read())
+            let old = try decode(service.read(expectsSession: expectsSession))
             var record = old
             let result = try change(&record)
             guard record != old else { return result }
@@ -95,9 +101,7 @@ public struct KeyringTokenStore: TokenStore {
 
     /// Waits for whoever refreshes, in this process or another.
     public func refreshLock() async throws -> RefreshLock {
-        let lock = try lock
-        try Folder(of: lock.path, place: place).make()
-        return try await lock.refreshLock()
+        try await lock.refreshLock()
     }
 
     /// The process that refreshes the session, by its id and name.
@@ -176,7 +180,8 @@ public struct KeyringTokenStore: TokenStore {
             let key = "\(application.utf8.count) \(application)\(account)"
             let name = Base64URL.encode(Array(Digest.sha256.hash(key).prefix(15)))
             let home = try HomeFolder.path(for: place)
-            return LockFile(path: "\(home)/.local/state/swift-appauth/\(name).lock", place: place)
+            let path = "\(home)/.local/state/swift-appauth/\(name).lock"
+            return LockFile(path: path, place: place, folder: Folder(of: path, place: place))
         }
     }
 }

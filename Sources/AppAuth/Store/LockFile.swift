@@ -20,6 +20,9 @@ struct LockFile: Sendable {
     let path: String
     /// The store, for messages.
     let place: String
+    let folder: Folder
+    /// Whether the file and its folder are made if they are missing.
+    var isMade = true
 
     /// Waits for the refresh lock; a thread of its own is the one that waits, if another process has it.
     func refreshLock() async throws -> RefreshLock {
@@ -56,7 +59,17 @@ struct LockFile: Sendable {
     }
 
     /// Describes who has a lock; nil if nobody has it, or the file is not there or not ours.
-    func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, flags: O_RDONLY))?.holder }
+    func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, isRead: true))?.holder }
+
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if the file is not there.
+    func requireFile() throws { if access(path, F_OK) != 0 { throw away } }
+
+    fileprivate var away: AuthError {
+        .store(
+            place, .unavailable, "is not there at the moment",
+            "neither the session nor its lock \(path) exists, though a session was stored. Is the disk mounted?",
+            isTemporary: true)
+    }
 
     private func busy(_ holder: String?, _ limit: Duration) -> AuthError {
         var error = AuthError(
@@ -77,10 +90,9 @@ private final class OpenLock: Sendable {
     private let state = Guarded((isOpen: true, isLocked: false))
 
     /// - Throws: ``AuthError`` if the file is not ours: a lock of another user's could be held against us for ever.
-    init(_ purpose: LockFile.Purpose, of file: LockFile, flags: Int32 = O_RDWR | O_CREAT) throws {
+    init(_ purpose: LockFile.Purpose, of file: LockFile, isRead: Bool = false) throws {
         (self.file, self.purpose) = (file, purpose)
-        descriptor = Glibc.open(file.path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { throw Self.failure(file, errno) }
+        descriptor = try Self.open(file, isRead: isRead)
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
             throw AuthError(
@@ -91,6 +103,18 @@ private final class OpenLock: Sendable {
     }
 
     deinit { release() }
+
+    private static func open(_ file: LockFile, isRead: Bool) throws -> Int32 {
+        let flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (isRead ? O_RDONLY : O_RDWR)
+        var descriptor = Glibc.open(file.path, flags)
+        if descriptor < 0, errno == ENOENT, !isRead {
+            guard file.isMade else { throw file.away }
+            try file.folder.make()
+            descriptor = Glibc.open(file.path, flags | O_CREAT, 0o600)
+        }
+        guard descriptor >= 0 else { throw failure(file, errno) }
+        return descriptor
+    }
 
     func tryLock() throws -> Bool {
         let error = shims_try_lock_byte(descriptor, off_t(purpose.rawValue))

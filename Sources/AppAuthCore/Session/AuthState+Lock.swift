@@ -38,7 +38,8 @@ extension AuthState {
     private func lockInTurn() async throws -> Turn {
         let turn = try await turns.wait()
         try await storeUnsaved()
-        return .held(try await store.attempt { [store] in try await store.refreshLock() }, turn: turn)
+        let lock = try await store.attempt(expectsSession: wasStored) { [store] in try await store.refreshLock() }
+        return .held(lock, turn: turn)
     }
 
     private func decision(

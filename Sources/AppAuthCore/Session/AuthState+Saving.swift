@@ -9,7 +9,7 @@ extension AuthState {
         _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Moment? = nil
     ) async throws -> SessionRules.Decision {
         let (known, before) = (known ?? knowledge, looks)
-        let (decision, stored) = try await store.attempt { [store, environment] in
+        let (decision, stored) = try await store.attempt(expectsSession: wasStored) { [store, environment] in
             try await store.update { stored in
                 // A sign-out is no use of it.
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
@@ -47,7 +47,7 @@ extension AuthState {
     func latest() async throws -> AuthStateRecord? {
         while true {
             let before = looks
-            let loaded = try await store.attempt { [store] in try await store.load() }
+            let loaded = try await store.attempt(expectsSession: wasStored) { [store] in try await store.load() }
             if looks == before { return loaded }
         }
     }

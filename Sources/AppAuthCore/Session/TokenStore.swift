@@ -44,6 +44,11 @@ public enum TokenStoreCall {
     /// Whether nobody waits for it: ``AuthState`` tries by itself to store what the store has refused before. A store that
     /// could ask the person something, to unlock a keyring for example, asks nothing then: it would be asked every minute.
     @TaskLocal public static var isUnattended = false
+
+    /// Whether the caller knows that a session was stored here. A sign-out then leaves a place without a session. If the place
+    /// itself is missing, because its disk is not mounted or its keyring is not open, the store throws
+    /// ``StoreProblem/unavailable`` and creates nothing. Otherwise such a place is a new one.
+    @TaskLocal public static var expectsSession = false
 }
 
 /// The right to present the refresh token of a stored session, held until it is released or nobody has it any more.
@@ -64,8 +69,15 @@ public final class RefreshLock: Sendable {
 
 extension TokenStore {
     /// Whatever a store of an app throws becomes an ``AuthError``.
-    package func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
-        do { return try await operation() } catch let error as AuthError { throw error } catch let error
+    ///
+    /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
+    package func attempt<Value: Sendable>(
+        expectsSession: Bool = false, _ operation: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let expectsSession = expectsSession || TokenStoreCall.expectsSession
+        do {
+            return try await TokenStoreCall.$expectsSession.withValue(expectsSession) { try await operation() }
+        } catch let error as AuthError { throw error } catch let error
             as CancellationError
         { throw error } catch {
             throw AuthError(.store, .store, "\(place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)

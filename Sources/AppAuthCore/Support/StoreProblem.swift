@@ -20,6 +20,9 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     public static let unanswered = StoreProblem(rawValue: "unanswered")
     /// The system does not let this program use it: a sandbox, a policy of the bus.
     public static let denied = StoreProblem(rawValue: "denied")
+    /// The place of a session that was stored is missing at the moment: a home folder that is not mounted, a keyring service
+    /// with no keyring open. The session is not over.
+    public static let unavailable = StoreProblem(rawValue: "unavailable")
     /// Another process has held a lock of the session for longer than a caller waits; the error names it if it can.
     public static let busy = StoreProblem(rawValue: "busy")
     /// The session is on its way from one store to another: see ``TokenStore/moveSession(to:)``.

@@ -17,7 +17,10 @@ struct KeyringStoreTests {
     @Test func `a session is kept, listed with a label for people, changed in its place, and removed`() async throws {
         try await withDesk { desk in
             try await desk.withKeyring(.unlocked) { bus in
-                #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
+                for options in [[], ["--expected"]] {
+                    let load = try [BuiltProducts.path("keyring-program"), "load"] + options
+                    #expect(try await desk.start(load, [], bus).outcome().result()["session"] == .null)
+                }
                 #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
                 for name in ["first", "second"] {
                     #expect(try await desk.keyringProgram("save", name, with: bus)["session"]?.string == name)
@@ -115,6 +118,11 @@ struct KeyringStoreTests {
                 #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
                 for call in ["save", "probe"] {
                     try expect(await desk.keyringProgram(call, with: bus), "locked", isTemporary: true)
+                }
+                // Where a session was stored, that is no sign-out.
+                for call in ["load", "save", "remove"] {
+                    let found = try await desk.keyringProgram(call, "--expected", with: bus)
+                    try expect(found, "unavailable", isTemporary: true)
                 }
             }
         }

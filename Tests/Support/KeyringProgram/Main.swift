@@ -18,7 +18,7 @@ import JOSE
 ///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
 ///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
-/// With `--unattended` as a call that nobody waits for.
+/// With `--unattended` as a call that nobody waits for, with `--expected` as one that knows of a session there.
 /// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
 /// Prints one JSON object.
 @main
@@ -40,7 +40,7 @@ enum Main {
             return true
         }
         if flag("--no-prompt") { store.mayPrompt = false }
-        let isUnattended = flag("--unattended")
+        let (isUnattended, expectsSession) = (flag("--unattended"), flag("--expected"))
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
         if let changes = option("--die-after").flatMap(Int.init) { lifetime = changes }
@@ -48,7 +48,9 @@ enum Main {
         var result: JSON.Object
         do {
             result = try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
-                try await run(arguments, store, lifetime)
+                try await TokenStoreCall.$expectsSession.withValue(expectsSession) {
+                    try await run(arguments, store, lifetime)
+                }
             }
         } catch let error as AuthError {
             result = [
