@@ -74,8 +74,8 @@ struct LockFile: Sendable {
     private func busy(_ holder: String?, _ limit: Duration) -> AuthError {
         var error = AuthError(
             .store, .store,
-            "\(place) is in use: \(holder ?? "another process") has held its lock \(path) for "
-                + "\(Int(limit.seconds.rounded(.up))) s. If that process is stopped, continue it or end it",
+            "\(place) could not be locked within \(Int(limit.seconds.rounded(.up))) s: \(holder ?? "another process") holds "
+                + "its lock \(path). If that process is stopped, continue it or end it",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy
         return error

@@ -84,8 +84,8 @@ extension TokenStore {
         let holder = await refreshLockHolder() ?? "another process"
         var error = AuthError(
             .store, .store,
-            "\(place) is in use: \(holder) has been refreshing the session for \(Int(limit.seconds.rounded(.up))) s. It "
-                + "waits for the server, is stopped, or cannot store its new tokens",
+            "\(place) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing it. It waits "
+                + "for the server, is stopped, or cannot store its new tokens",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy
         return error
