@@ -59,6 +59,18 @@ extension StateFolder {
         return (try? StateFolder())?.notedKeyring(issuer: issuer, clientID: clientID) != nil
     }
 
+    /// Sets aside what cannot be used as a session, and says where it is now.
+    static func discard(_ store: any TokenStore, _ console: Console) async throws -> String? {
+        let aside: String?
+        switch store {
+        case let file as FileTokenStore: aside = try await file.discard()
+        case let keyring as KeyringTokenStore: aside = try await keyring.discard()
+        default: aside = nil
+        }
+        if let aside { console.say("What was in \(store.place) is now in \(aside).") }
+        return aside
+    }
+
     /// The session that is stored there.
     static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) {

@@ -63,6 +63,8 @@ enum { SECRET_IS_LOCKED = 2, SECRET_NO_SUCH_OBJECT = 3 };
     X(size_t, secret_item_get_type, (void))                                                                     \
     X(int, secret_item_get_locked, (void *))                                                                    \
     X(int, secret_item_set_secret_sync, (void *, void *, void *, GError **))                                    \
+    X(int, secret_item_set_attributes_sync, (void *, const SecretSchema *, void *, void *, GError **))          \
+    X(int, secret_item_set_label_sync, (void *, const char *, void *, GError **))                               \
     X(GList *, secret_password_searchv_sync, (const SecretSchema *, void *, int, void *, GError **))            \
     X(int, secret_password_storev_sync,                                                                         \
       (const SecretSchema *, void *, const char *, const char *, const char *, void *, GError **))              \
@@ -345,6 +347,29 @@ enum shims_secret_code shims_secret_write(
     void *table = attributes(s, place);
     s->secret_password_storev_sync(&schema, table, NULL, place->label, secret, NULL, &error);
     s->g_hash_table_unref(table);
+    return meaning(call, error);
+}
+
+enum shims_secret_code shims_secret_set_aside(
+    struct shims_secret_call *call, const struct shims_secret_place *place, const struct shims_secret_place *aside) {
+    const struct shims_secrets *s = call->secrets;
+    void *item;
+    enum shims_secret_code code = find_unlocked(call, place, &item);
+    if (code != SHIMS_SECRET_OK) return code;
+    if (!s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
+        // libsecret's own file, in a Flatpak.
+        s->g_object_unref(item);
+        snprintf(call->problem, call->capacity, "an entry of this keyring cannot be renamed");
+        return SHIMS_SECRET_FAILED;
+    }
+    GError *error = NULL;
+    s->secret_item_set_label_sync(item, aside->label, NULL, &error);
+    if (error == NULL) {
+        void *table = attributes(s, aside);
+        s->secret_item_set_attributes_sync(item, &schema, table, NULL, &error);
+        s->g_hash_table_unref(table);
+    }
+    s->g_object_unref(item);
     return meaning(call, error);
 }
 

@@ -8,7 +8,8 @@ internal import JOSE
 /// crash, a full disk or a power cut the file holds the old session or the new one, whole. The file has mode 0600;
 /// folders that are missing are made with 0700, others stay as they are. Before a refresh token is presented, the room for
 /// what comes is taken there: a disk that is filled meanwhile costs nothing. A symbolic link, a file of another user and
-/// whatever is no session are refused with an error that names the file, and are neither overwritten nor removed.
+/// whatever is no session are refused with an error that names the file (``StoreProblem/damaged``), and are neither
+/// overwritten nor removed. ``discard()`` sets them aside.
 ///
 /// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call
 /// fails; the store, and whatever copy of it, then makes up for it before it confirms anything else.
@@ -51,7 +52,7 @@ public struct FileTokenStore: TokenStore {
     }
 
     /// As ``load()``, for a caller that cannot wait for a thread.
-    package func read() throws -> AuthStateRecord? { try file.read() }
+    package func read() throws -> AuthStateRecord? { try hintingAtDiscard { try file.read() } }
 
     /// Changes the session, under the lock. A caller whose task is cancelled leaves, unless the change is being written.
     ///
@@ -59,14 +60,37 @@ public struct FileTokenStore: TokenStore {
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        // The thread keeps to the limit by itself, unless the file system holds it up.
-        let limit = lockTimeout + .seconds(2)
         let lock = lockToTake
-        return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
-            [file, lockTimeout] commitment in
+        return try await underLock { [file, lockTimeout] commitment in
             let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
             return try file.update(change, commitment)
+        }
+    }
+
+    /// Sets aside what is in the place of the session and cannot be used as one (``StoreProblem/damaged``), so that a new
+    /// session can be stored. It is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted; of a
+    /// symbolic link the link is renamed. A session that can be read stays, and is no error.
+    ///
+    /// - Returns: The new path; nil if there was nothing to set aside.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    @discardableResult
+    public func discard() async throws -> String? {
+        let lock = lock
+        return try await underLock { [file, lockTimeout] commitment in
+            let held = try lock.withoutForeignFile { try lock.sessionLock(within: lockTimeout, commitment) }
+            defer { held.release() }
+            return try file.discard(commitment)
+        }
+    }
+
+    private func underLock<Result: Sendable>(
+        _ work: @escaping @Sendable (Commitment) throws -> Result
+    ) async throws -> Result {
+        // The thread keeps to the limit by itself, unless the file system holds it up.
+        let limit = lockTimeout + .seconds(2)
+        return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
+            commitment in try hintingAtDiscard { try work(commitment) }
         }
     }
 
@@ -77,7 +101,7 @@ public struct FileTokenStore: TokenStore {
     public func refreshLockHolder() async -> String? { lock.holder(.refresh) }
 
     /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
-    package var isBeingRefreshed: Bool { lock.holder(.refresh) != nil }
+    package var isBeingRefreshed: Bool { lock.isHeld(.refresh) }
 
     private var silence: AuthError { .store(place, "cannot be read or written", errno: ETIMEDOUT) }
     private var file: SessionFile {

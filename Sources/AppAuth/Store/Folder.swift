@@ -35,6 +35,14 @@ struct Folder: Sendable {
         }
     }
 
+    /// Whether what has a path belongs to this user; nil if that cannot be seen. Leaves `errno` as it is.
+    static func isOurs(_ path: String) -> Bool? {
+        let error = errno
+        defer { errno = error }
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_uid == geteuid() : nil
+    }
+
     /// A rename is safe only when the folder that holds the name is.
     func synchronise() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

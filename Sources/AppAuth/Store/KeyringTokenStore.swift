@@ -104,6 +104,30 @@ public struct KeyringTokenStore: TokenStore {
         try await lock.refreshLock()
     }
 
+    /// Sets aside what is in the place of the session and cannot be used as one (``StoreProblem/damaged``), so that a new
+    /// session can be stored. The entry stays in the keyring with its secret, under another label and other attributes, which
+    /// have the date. A session that can be read stays, and is no error.
+    ///
+    /// - Returns: The new label; nil if there was nothing to set aside.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    @discardableResult
+    public func discard() async throws -> String? {
+        try await open(entry(account: account)) { service, commitment in
+            let held = try lock.withoutForeignFile { try lock.sessionLock(within: lockTimeout, commitment) }
+            defer { held.release() }
+            do {
+                _ = try decode(service.read())
+                return nil
+            } catch let error as AuthError where error.storeProblem == .damaged {}
+            try commitment.make()
+            let aside = SecretService.Entry(
+                application: "\(application) (damaged)", account: "\(account) \(AsideFile.date)",
+                label: "\(label) (damaged, set aside \(AsideFile.date))", place: place)
+            try service.setAside(as: aside)
+            return aside.label
+        }
+    }
+
     /// The process that refreshes the session, by its id and name.
     public func refreshLockHolder() async -> String? { try? lock.holder(.refresh) }
 
@@ -126,7 +150,7 @@ public struct KeyringTokenStore: TokenStore {
     }
 
     private func decode(_ bytes: [UInt8]?) throws -> AuthStateRecord? {
-        try bytes.map { try AuthStateRecord(decoding: $0, from: place) }
+        try hintingAtDiscard { try bytes.map { try AuthStateRecord(decoding: $0, from: place) } }
     }
 
     private func entry(account: String?) -> SecretService.Entry {

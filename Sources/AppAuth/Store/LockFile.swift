@@ -58,8 +58,20 @@ struct LockFile: Sendable {
         return RefreshLock { file.release() }
     }
 
+    /// Whether another process or another part of this one has a lock. A file that is not there, or not ours, is not locked.
+    func isHeld(_ purpose: Purpose) -> Bool { (try? OpenLock(purpose, of: self, isRead: true))?.isHeld ?? false }
+
     /// Describes who has a lock; nil if nobody has it, or the file is not there or not ours.
     func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, isRead: true))?.holder }
+
+    /// Takes a lock, after what is in the place of its file was set aside, if that is not a file of this user. No process of this
+    /// user has a lock of such a file, so there are never two holders.
+    func withoutForeignFile(_ take: () throws -> RefreshLock) throws -> RefreshLock {
+        do { return try take() } catch let error as AuthError where error.storeProblem == .damaged {
+            _ = try AsideFile.move(path, place: place)
+            return try take()
+        }
+    }
 
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if the file is not there.
     func requireFile() throws { if access(path, F_OK) != 0 { throw away } }
@@ -95,10 +107,7 @@ private final class OpenLock: Sendable {
         descriptor = try Self.open(file, isRead: isRead)
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
-            throw AuthError(
-                .store, .store,
-                "\(file.place) cannot be locked: expected \(file.path) to be a file of this user, found another",
-                outcome: .notSent)
+            throw Self.foreign(file)
         }
     }
 
@@ -112,7 +121,11 @@ private final class OpenLock: Sendable {
             try file.folder.make()
             descriptor = Glibc.open(file.path, flags | O_CREAT, 0o600)
         }
-        guard descriptor >= 0 else { throw failure(file, errno) }
+        if descriptor < 0 {
+            // Another user's, a symbolic link, or a folder.
+            let isForeign = errno == EACCES && Folder.isOurs(file.path) == false
+            throw isForeign || errno == ELOOP || errno == EISDIR ? foreign(file) : failure(file, errno)
+        }
         return descriptor
     }
 
@@ -143,8 +156,16 @@ private final class OpenLock: Sendable {
         }
     }
 
+    var isHeld: Bool { shims_lock_holder(descriptor, off_t(purpose.rawValue)) != 0 }
+
     /// Who has it, if it is another.
     var holder: String? { LockHolder.description(at: purpose.rawValue, in: descriptor) }
+
+    private static func foreign(_ file: LockFile) -> AuthError {
+        .damagedStore(
+            file.place, "cannot be locked: expected \(file.path) to be a file of this user, found another"
+        ).withDiscardHint
+    }
 
     private static func failure(_ file: LockFile, _ error: Int32) -> AuthError {
         .store(file.place, "cannot be locked by \(file.path)", errno: error)

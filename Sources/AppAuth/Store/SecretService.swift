@@ -67,6 +67,11 @@ final class SecretService {
     /// Removes it, wherever it is.
     func remove() throws { try check(withPlace { shims_secret_remove(call, &$0) }) }
 
+    /// Makes the newest entry another one, with its secret.
+    func setAside(as other: Entry) throws {
+        try check(withPlace { mine in Self.withPlace(of: other) { shims_secret_set_aside(call, &mine, &$0) } })
+    }
+
     /// The accounts that have an entry, with their labels.
     func list() throws -> [(account: String, label: String)] {
         final class Found { var entries: [(String, String)] = [] }
@@ -83,6 +88,10 @@ final class SecretService {
     }
 
     private func withPlace<Result>(_ body: (inout shims_secret_place) -> Result) -> Result {
+        Self.withPlace(of: entry, body)
+    }
+
+    private static func withPlace<Result>(of entry: Entry, _ body: (inout shims_secret_place) -> Result) -> Result {
         entry.application.withCString { application in
             entry.label.withCString { label in
                 guard let account = entry.account else {

@@ -52,6 +52,21 @@ struct SessionFile: Sendable {
         return result
     }
 
+    /// Renames what is there if it is no session, and what a dead process has left beside it. The lock has to be held.
+    ///
+    /// - Returns: The new path; nil if there is nothing, or a session that can be read.
+    func discard(_ commitment: Commitment) throws -> String? {
+        do {
+            _ = try read()
+            return nil
+        } catch let error as AuthError where error.storeProblem == .damaged {}
+        try commitment.make()
+        let aside = try AsideFile.move(path, place: place)
+        if isRoom { unlink(new) } else { _ = try AsideFile.move(new, place: place) }
+        try secure()
+        return aside
+    }
+
     /// Takes the room for the tokens that come. Once a refresh token has been presented, a disk that others have filled
     /// would cost the session.
     private func reserve(_ size: Int) throws {
@@ -113,11 +128,17 @@ struct SessionFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
         if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
+        if descriptor < 0, errno == EACCES, let isOurs = Folder.isOurs(path), !isOurs {
+            throw refusal("belongs to another user")
+        }
         guard descriptor >= 0 else { throw failure("cannot be opened") }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
+        let type = status.st_mode & S_IFMT
+        // A device is not ours to rename.
+        guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
+        guard type == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: place)
@@ -136,7 +157,10 @@ struct SessionFile: Sendable {
     /// Writes beside the file, and puts what is written in its place.
     private func write(_ bytes: [UInt8]) throws {
         guard bytes.count <= largestRecord else {
-            throw refusal("can take \(largestRecord) bytes, and the session has \(bytes.count)")
+            throw AuthError(
+                .store, .store,
+                "\(place) can take \(largestRecord) bytes, and the session has \(bytes.count); it is left as it is",
+                outcome: .notSent)
         }
         do {
             try writeNew(bytes)
@@ -189,7 +213,5 @@ struct SessionFile: Sendable {
 
     private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(place, what, errno: error) }
 
-    private func refusal(_ what: String) -> AuthError {
-        AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)
-    }
+    private func refusal(_ what: String) -> AuthError { .damagedStore(place, what) }
 }

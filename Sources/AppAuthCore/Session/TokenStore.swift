@@ -67,6 +67,15 @@ public final class RefreshLock: Sendable {
     deinit { release() }
 }
 
+extension AuthError {
+    /// A store has something that is no session.
+    package static func damagedStore(_ place: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
+        error.storeProblem = .damaged
+        return error
+    }
+}
+
 extension TokenStore {
     /// Whatever a store of an app throws becomes an ``AuthError``.
     ///

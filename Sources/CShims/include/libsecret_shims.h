@@ -67,6 +67,11 @@ enum shims_secret_code shims_secret_write(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     const char *_Nonnull secret, size_t length);
 
+// Gives an entry other attributes and another label. Its secret stays.
+enum shims_secret_code shims_secret_set_aside(
+    struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
+    const struct shims_secret_place *_Nonnull aside);
+
 // Removes an entry, in whatever keyring it is.
 enum shims_secret_code shims_secret_remove(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);

@@ -173,6 +173,45 @@ struct KeyringStoreTests {
         }
     }
 
+    @Test(arguments: ["healthy", "damaged"])
+    func `a damaged entry is set aside under another label, with its secret, and a session stays`(state: String)
+        async throws
+    {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", "first", with: bus)
+                if state == "damaged" {
+                    _ = try await desk.keyringProgram("spoil", with: bus)
+                    let found = try await desk.keyringProgram("load", with: bus)
+                    #expect(found["problem"]?.string == "damaged", "\(found)")
+                    #expect(found["message"]?.string?.hasSuffix(": discard() sets it aside") == true, "\(found)")
+                }
+                let aside = try await desk.keyringProgram("discard", with: bus)["aside"]
+                let session = try await desk.keyringProgram("load", with: bus)["session"]
+                let other = ["--application", "keyring-program (damaged)"]
+                func program(_ arguments: String...) async throws -> JSON {
+                    try await desk.start([BuiltProducts.path("keyring-program")], arguments + other, bus).outcome()
+                        .result()
+                }
+                let all = try await program("stored")["stored"]?.array
+                if state == "damaged" {
+                    #expect(aside?.string?.hasPrefix("A test's sign-in (damaged, set aside ") == true)
+                    #expect(session == .null)
+                    #expect(all?.count == 1 && all?.first?["label"] == aside, "\(String(describing: all))")
+                    let account = try #require(all?.first?["account"]?.string)
+                    #expect(account.hasPrefix("Zoë "))
+                    #expect(try await program("load", "--account", account)["problem"]?.string == "damaged")
+                    _ = try await desk.keyringProgram("save", "second", with: bus)
+                } else {
+                    #expect(aside == .null && session?.string == "first")
+                    #expect(all?.isEmpty == true)
+                }
+                let stored = try await desk.keyringProgram("stored", with: bus)["stored"]
+                #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
+            }
+        }
+    }
+
     @Test(arguments: ["save", "remove"])
     func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
         async throws

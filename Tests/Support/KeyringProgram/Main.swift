@@ -1,14 +1,15 @@
-import AppAuth
 import AppAuthCore
 import AppAuthTestSupport
 import Foundation
 import Glibc
 import JOSE
 
+@testable import AppAuth
+
 /// Uses the keyring of the session bus that it finds, since libsecret takes that from its process's environment.
 ///
 ///     keyring-program conformance
-///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
+///     keyring-program load|save|remove|probe|stored|spoil|discard|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
 ///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
 ///     keyring-program crowd COUNT                            (loads at once and then again, and counts the questions)
 ///     keyring-program without-threads FILE                   (changes the file where no thread can be started)
@@ -81,8 +82,14 @@ enum Main {
         case "remove": try await store.update { $0 = nil }
         case "probe": _ = try await store.probe()
         case "stored":
-            let stored = try await KeyringTokenStore.stored(application: "keyring-program")
+            let stored = try await KeyringTokenStore.stored(application: store.application)
             return ["stored": .array(stored.map { ["account": .string($0.account), "label": .string($0.label)] })]
+        case "spoil":
+            let entry = SecretService.Entry(
+                application: store.application, account: store.account, label: store.label, place: store.place)
+            try SecretService(entry, library: store.library).write(Array("{}".utf8))
+            return [:]
+        case "discard": return ["aside": try await store.discard().map(JSON.string) ?? .null]
         case "restart":
             _ = try await store.load()
             guard system(arguments[1]) == 0 else { return ["error": "the command failed"] }
