@@ -293,13 +293,19 @@ enum shims_secret_code shims_secret_unlock(
 enum shims_secret_code shims_secret_read(
     struct shims_secret_call *call, const struct shims_secret_place *place, char **secret, size_t *length) {
     const struct shims_secrets *s = call->secrets;
-    void *item;
-    enum shims_secret_code code = find_unlocked(call, place, &item);
-    if (code != SHIMS_SECRET_OK) return code;
-    GError *error = NULL;
-    void *value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
-    s->g_object_unref(item);
-    if (error != NULL) return meaning(call, error);
+    void *value = NULL;
+    for (int attempt = 0;; attempt++) {
+        void *item;
+        enum shims_secret_code code = find_unlocked(call, place, &item);
+        if (code != SHIMS_SECRET_OK) return code;
+        GError *error = NULL;
+        value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
+        s->g_object_unref(item);
+        if (error == NULL) break;
+        code = meaning(call, error);
+        // Removed since it was found, or locked: to find it once more tells which.
+        if (code != SHIMS_SECRET_LOCKED || attempt > 0) return code;
+    }
     if (value == NULL) {
         snprintf(call->problem, call->capacity, "it has no secret");
         return SHIMS_SECRET_FAILED;

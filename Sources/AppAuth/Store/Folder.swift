@@ -59,6 +59,10 @@ extension AuthError {
     static func store(_ place: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
             .store, .store, "\(place) \(what): \(SystemError.text(code))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM].contains(code))
+            isTemporary: [
+                ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
+                // A network file system whose server does not answer.
+                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN,
+            ].contains(code))
     }
 }

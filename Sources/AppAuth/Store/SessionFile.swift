@@ -97,11 +97,12 @@ struct SessionFile: Sendable {
         return left
     }
 
-    /// What a dead process has left, if it is whole. What only cannot be read now (too many open files) is kept.
+    /// What a dead process has left, if it is whole. What only cannot be read now is kept: too many files are open, or a
+    /// network file system does not answer.
     private func remains() throws -> AuthStateRecord? {
-        do { return try read(at: new, synchronising: true) } catch let error as AuthError where error.isTemporary {
-            throw error
-        } catch { return nil }
+        do { return try read(at: new, synchronising: true) } catch let error as AuthError
+            where error.storeProblem == .damaged
+        { return nil }
     }
 
     /// Whether it is the room that was taken, as it was taken.

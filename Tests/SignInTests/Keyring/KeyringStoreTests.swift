@@ -173,6 +173,17 @@ struct KeyringStoreTests {
         }
     }
 
+    @Test func `an entry that is removed between search and read is no locked one`() async throws {
+        try await withDesk { desk in
+            let library = try await Accidents.library("vanishing", for: desk, linking: "libsecret-1.so.0")
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", with: bus)
+                let found = try await desk.keyringProgram("load", "--library", library, with: bus)
+                #expect(found["session"] == .null, "\(found)")
+            }
+        }
+    }
+
     @Test(arguments: ["healthy", "damaged"])
     func `a damaged entry is set aside under another label, with its secret, and a session stays`(state: String)
         async throws
