@@ -90,7 +90,7 @@ public struct FileTokenStore: TokenStore {
         // The thread keeps to the limit by itself, unless the file system holds it up.
         let limit = lockTimeout + .seconds(2)
         return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
-            commitment in try hintingAtDiscard { try work(commitment) }
+            commitment in try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
         }
     }
 

@@ -80,7 +80,7 @@ public struct KeyringTokenStore: TokenStore {
         let expectsSession = TokenStoreCall.expectsSession
         return try await open(entry(account: account)) { service, commitment in
             let lock = try lock
-            let held = try lock.sessionLock(within: lockTimeout, commitment)
+            let held = try SpareDescriptors.use { try lock.sessionLock(within: lockTimeout, commitment) }
             defer { held.release() }
             let old = try decode(service.read(expectsSession: expectsSession))
             var record = old

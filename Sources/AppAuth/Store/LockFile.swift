@@ -28,8 +28,10 @@ struct LockFile: Sendable {
     func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: path).wait()
         let file = try OpenLock(.refresh, of: self)
+        try SpareDescriptors.keep(for: place)
         let lock = RefreshLock {
             file.release()
+            SpareDescriptors.drop()
             turn.release()
         }
         // Nobody has it, as a rule: then no thread is needed.

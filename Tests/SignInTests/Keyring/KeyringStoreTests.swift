@@ -223,6 +223,15 @@ struct KeyringStoreTests {
         }
     }
 
+    @Test func `new tokens are stored even if no file can be opened any more, and no refresh begins then`() async throws
+    {
+        try await withDesk { desk in
+            let found = try await desk.keyringProgram("without-descriptors", desk.home + "/session.json", with: [:])
+            #expect(found["session"]?.string == "stored", "\(found)")
+            #expect(found["refusal"]?.string?.contains("Too many open files") == true, "\(found)")
+        }
+    }
+
     @Test(arguments: ["save", "remove"])
     func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
         async throws

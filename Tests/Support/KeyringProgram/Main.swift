@@ -13,6 +13,7 @@ import JOSE
 ///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
 ///     keyring-program crowd COUNT                            (loads at once and then again, and counts the questions)
 ///     keyring-program without-threads FILE                   (changes the file where no thread can be started)
+///     keyring-program without-descriptors FILE               (changes the file where none can be opened any more)
 ///     keyring-program record                                 (the session as it is stored)
 ///     keyring-program expire                                 (takes the rest of its life from the access token)
 ///     keyring-program choose FILE
@@ -128,6 +129,22 @@ enum Main {
                 try await file.update { _ in }
             }.value
             return [:]
+        case "without-descriptors":
+            let file = FileTokenStore(path: arguments[1])
+            let lock = try await file.refreshLock()
+            let former = takeDescriptors()
+            defer { limitDescriptors(to: former) }
+            let record = try Self.record("stored")
+            for _ in 0..<2 { try await file.update { $0 = $0 == nil ? record : nil } }
+            try await file.update { $0 = record }
+            lock.release()
+            limitDescriptors(to: former)
+            _ = takeDescriptors()
+            let refusal = await Self.problem { _ = try await file.refreshLock() }
+            limitDescriptors(to: former)
+            return [
+                "session": (try await file.load()).map { .string($0.client.id) } ?? .null, "refusal": .string(refusal),
+            ]
         case "record":
             let record = try await store.load()
             return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
@@ -179,6 +196,27 @@ enum Main {
         setrlimit(addressSpace, &limit)
     }
 
+    /// From now on no file can be opened, unless another is closed.
+    ///
+    /// - Returns: The limit that there was.
+    private static func takeDescriptors() -> rlim_t {
+        var limit = rlimit()
+        getrlimit(openFiles, &limit)
+        let open = (0..<1024).filter { fcntl($0, F_GETFD) >= 0 }
+        limitDescriptors(to: rlim_t((open.max() ?? 0) + 1))
+        // What lies between is taken too.
+        while dup(0) >= 0 {}
+        return limit.rlim_cur
+    }
+
+    private static func limitDescriptors(to count: rlim_t) {
+        var limit = rlimit()
+        getrlimit(openFiles, &limit)
+        limit.rlim_cur = count
+        setrlimit(openFiles, &limit)
+    }
+
+    private static let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     private static let addressSpace = __rlimit_resource_t(RLIMIT_AS.rawValue)
 
     /// The same, with an access token whose time is over.
