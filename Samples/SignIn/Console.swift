@@ -15,13 +15,15 @@ struct Console: Sendable {
     let input: StandardInput?
     private let isWaitingForBrowser = Guarded(false)
 
-    init(options: CommonOptions, input: StandardInput) {
+    /// - Parameter limit: How long the command may take: a lock is given up before, so that its holder can be named.
+    init(options: CommonOptions, input: StandardInput, limit: Duration) {
         (json, isVerbose, self.input) = (options.json, options.verbose, input)
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         var environment = Environment.live
         (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
+        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forLocks)
         self.environment = environment
     }
 

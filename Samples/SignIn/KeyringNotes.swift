@@ -51,6 +51,33 @@ extension StateFolder {
         unlink(file(issuer, clientID) + ".keyring")
     }
 
+    /// Whether a session was stored there, as far as noted: then a keyring that is not open has it still.
+    static func expectsSession(in store: any TokenStore) -> Bool {
+        guard let keyring = store as? KeyringTokenStore, let (issuer, clientID) = parts(keyring.account) else {
+            return false
+        }
+        return (try? StateFolder())?.notedKeyring(issuer: issuer, clientID: clientID) != nil
+    }
+
+    /// Sets aside what cannot be used as a session, and says where it is now.
+    static func discard(_ store: any TokenStore, _ console: Console) async throws -> String? {
+        let aside: String?
+        switch store {
+        case let file as FileTokenStore: aside = try await file.discard()
+        case let keyring as KeyringTokenStore: aside = try await keyring.discard()
+        default: aside = nil
+        }
+        if let aside { console.say("What was in \(store.place) is now in \(aside).") }
+        return aside
+    }
+
+    /// The session that is stored there.
+    static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+        try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) {
+            try await AuthState(restoring: store, environment: environment)
+        }
+    }
+
     /// The store of a session that is noted.
     func notedKeyring(issuer: Issuer, clientID: String) -> KeyringTokenStore? {
         guard access(file(issuer, clientID) + ".keyring", F_OK) == 0 else { return nil }

@@ -35,6 +35,24 @@ struct Seconds: ExpressibleByArgument, Sendable {
     }
 }
 
+extension Duration {
+    /// How much of a command's time it waits for locks.
+    var forLocks: Duration { self * 5 / 6 }
+}
+
+extension TokenStore {
+    /// The store for a command that has so much time.
+    func within(_ limit: Duration) -> any TokenStore {
+        if var file = self as? FileTokenStore {
+            file.lockTimeout = min(file.lockTimeout, limit.forLocks)
+            return file
+        }
+        guard var keyring = self as? KeyringTokenStore else { return self }
+        keyring.lockTimeout = min(keyring.lockTimeout, limit.forLocks)
+        return keyring
+    }
+}
+
 /// `file:PATH`, `keyring` or `memory`.
 enum StoreChoice: Sendable {
     case file(String)

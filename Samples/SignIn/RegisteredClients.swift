@@ -31,7 +31,7 @@ struct RegisteredClients: Sendable {
         if let clientID {
             let path = try clients.path(Issuer(issuer), clientID)
             guard FileManager.default.fileExists(atPath: path) else { return nil }
-            return try FileTokenStore(path: path).read()?.client
+            return try Self.client(path)
         }
         let found = try clients.all(at: issuer)
         guard found.count > 1 else { return found.first }
@@ -42,10 +42,18 @@ struct RegisteredClients: Sendable {
     /// Whether there is any of the issuer.
     static func isAny(at issuer: String) throws -> Bool { try RegisteredClients()?.all(at: issuer).isEmpty == false }
 
+    private static func client(_ path: String) throws -> Client? {
+        do { return try FileTokenStore(path: path).read()?.client } catch var error as AuthError {
+            // Not what the options of the command name.
+            error.message = error.message(for: ["--store", "file:\(path)"])
+            throw error
+        }
+    }
+
     private func all(at issuer: String) throws -> [Client] {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return [] }
         return try names.sorted().filter { $0.hasSuffix(".json") }
-            .compactMap { try FileTokenStore(path: "\(path)/\($0)").read()?.client }
+            .compactMap { try Self.client("\(path)/\($0)") }
             .filter { $0.provider.issuer.string == issuer }
     }
 }

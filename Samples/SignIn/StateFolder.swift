@@ -76,9 +76,10 @@ struct StateFolder: Sendable {
                 reader = keyring
             }
             do {
-                if let record = try await reader.load() {
-                    entries.append(Entry(store: store, record: .success(record)))
+                let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
+                    try await reader.load()
                 }
+                if let record { entries.append(Entry(store: store, record: .success(record))) }
             } catch let error as AuthError { entries.append(Entry(store: store, record: .failure(error))) }
         }
         return entries
@@ -138,8 +139,8 @@ extension SessionOptions {
         _ console: Console, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store = try await find(),
-            let state = try await AuthState(restoring: store, environment: console.environment)
+        guard let store = try await find()?.within(limit),
+            let state = try await StateFolder.restore(store, console.environment)
         else {
             throw AuthError(
                 .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)

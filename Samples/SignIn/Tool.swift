@@ -24,7 +24,7 @@ struct Tool: ParsableCommand {
         } catch {
             return refuse(error, arguments)
         }
-        if let command = command as? any Command { return await run(command, interrupts, input) }
+        if let command = command as? any Command { return await run(command, arguments, interrupts, input) }
         if command is Tool { return refuse(ValidationError("a command is missing; see 'sign-in --help'"), arguments) }
         do {
             var help = command
@@ -36,11 +36,11 @@ struct Tool: ParsableCommand {
     }
 
     private static func run(
-        _ command: any Command, _ interrupts: Interrupts, _ input: StandardInput
+        _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
-        let console = Console(options: command.common, input: input)
+        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let console = Console(options: command.common, input: input, limit: limit)
         do {
-            let limit = command.common.timeout?.duration ?? command.defaultTimeout
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
                 return try await withTimeout(limit, .configuration, console.whatIsLate) {
@@ -51,7 +51,7 @@ struct Tool: ParsableCommand {
             console.fail(code: "usage", error.message)
             return 2
         } catch let error as AuthError {
-            console.fail(code: error.code.rawValue, error.message)
+            console.fail(code: error.code.rawValue, error.message(for: arguments))
             return 1
         } catch {
             return interrupts.status(console)

@@ -63,6 +63,8 @@ enum { SECRET_IS_LOCKED = 2, SECRET_NO_SUCH_OBJECT = 3 };
     X(size_t, secret_item_get_type, (void))                                                                     \
     X(int, secret_item_get_locked, (void *))                                                                    \
     X(int, secret_item_set_secret_sync, (void *, void *, void *, GError **))                                    \
+    X(int, secret_item_set_attributes_sync, (void *, const SecretSchema *, void *, void *, GError **))          \
+    X(int, secret_item_set_label_sync, (void *, const char *, void *, GError **))                               \
     X(GList *, secret_password_searchv_sync, (const SecretSchema *, void *, int, void *, GError **))            \
     X(int, secret_password_storev_sync,                                                                         \
       (const SecretSchema *, void *, const char *, const char *, const char *, void *, GError **))              \
@@ -214,7 +216,7 @@ static enum shims_secret_code unlock(struct shims_secret_call *call, void *objec
     return SHIMS_SECRET_DISMISSED;
 }
 
-// The keyring for new entries, unlocked if `asking`. NONE if there is none.
+// The keyring for new entries, unlocked if `asking`. NO_KEYRING if there is none.
 static enum shims_secret_code find_default(struct shims_secret_call *call, bool asking) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
@@ -223,7 +225,7 @@ static enum shims_secret_code find_default(struct shims_secret_call *call, bool 
     void *collection = s->secret_collection_for_alias_sync(service, "default", 0, NULL, &error);
     s->g_object_unref(service);
     if (error != NULL) return meaning(call, error);
-    if (collection == NULL) return SHIMS_SECRET_NONE;
+    if (collection == NULL) return SHIMS_SECRET_NO_KEYRING;
     enum shims_secret_code code = SHIMS_SECRET_OK;
     if (s->secret_collection_get_locked(collection)) code = asking ? unlock(call, collection) : locked(call);
     s->g_object_unref(collection);
@@ -251,7 +253,8 @@ static enum shims_secret_code find(
     return newest != NULL ? SHIMS_SECRET_OK : SHIMS_SECRET_NONE;
 }
 
-// The newest entry. NONE if there is none, and not if a locked keyring does not tell what it has.
+// The newest entry. NONE if there is none, NO_KEYRING if there is no keyring either, and neither if a locked keyring does
+// not tell what it has.
 static enum shims_secret_code find_unlocked(
     struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
     enum shims_secret_code code = find(call, place, found);
@@ -275,7 +278,7 @@ enum shims_secret_code shims_secret_unlock(
         return code;
     }
     if (code == SHIMS_SECRET_NONE) code = find_default(call, true);
-    if (code != SHIMS_SECRET_NONE) return code;
+    if (code != SHIMS_SECRET_NO_KEYRING) return code;
     GError *error = NULL;
     void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
     if (error != NULL) return meaning(call, error);
@@ -290,13 +293,19 @@ enum shims_secret_code shims_secret_unlock(
 enum shims_secret_code shims_secret_read(
     struct shims_secret_call *call, const struct shims_secret_place *place, char **secret, size_t *length) {
     const struct shims_secrets *s = call->secrets;
-    void *item;
-    enum shims_secret_code code = find_unlocked(call, place, &item);
-    if (code != SHIMS_SECRET_OK) return code;
-    GError *error = NULL;
-    void *value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
-    s->g_object_unref(item);
-    if (error != NULL) return meaning(call, error);
+    void *value = NULL;
+    for (int attempt = 0;; attempt++) {
+        void *item;
+        enum shims_secret_code code = find_unlocked(call, place, &item);
+        if (code != SHIMS_SECRET_OK) return code;
+        GError *error = NULL;
+        value = s->secret_retrievable_retrieve_secret_sync(item, NULL, &error);
+        s->g_object_unref(item);
+        if (error == NULL) break;
+        code = meaning(call, error);
+        // Removed since it was found, or locked: to find it once more tells which.
+        if (code != SHIMS_SECRET_LOCKED || attempt > 0) return code;
+    }
     if (value == NULL) {
         snprintf(call->problem, call->capacity, "it has no secret");
         return SHIMS_SECRET_FAILED;
@@ -316,7 +325,7 @@ void shims_secret_free(char *secret, size_t length) {
 
 enum shims_secret_code shims_secret_prepare(struct shims_secret_call *call) {
     enum shims_secret_code code = find_default(call, false);
-    if (code != SHIMS_SECRET_NONE) return code;
+    if (code != SHIMS_SECRET_NO_KEYRING) return code;
     snprintf(call->problem, call->capacity, "there is no keyring yet");
     return SHIMS_SECRET_LOCKED;
 }
@@ -337,13 +346,36 @@ enum shims_secret_code shims_secret_write(
             return meaning(call, error);
         }
         s->g_object_unref(item);
-    } else if (code != SHIMS_SECRET_NONE) {
+    } else if (code != SHIMS_SECRET_NONE && code != SHIMS_SECRET_NO_KEYRING) {
         return code;
     }
     GError *error = NULL;
     void *table = attributes(s, place);
     s->secret_password_storev_sync(&schema, table, NULL, place->label, secret, NULL, &error);
     s->g_hash_table_unref(table);
+    return meaning(call, error);
+}
+
+enum shims_secret_code shims_secret_set_aside(
+    struct shims_secret_call *call, const struct shims_secret_place *place, const struct shims_secret_place *aside) {
+    const struct shims_secrets *s = call->secrets;
+    void *item;
+    enum shims_secret_code code = find_unlocked(call, place, &item);
+    if (code != SHIMS_SECRET_OK) return code;
+    if (!s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
+        // libsecret's own file, in a Flatpak.
+        s->g_object_unref(item);
+        snprintf(call->problem, call->capacity, "an entry of this keyring cannot be renamed");
+        return SHIMS_SECRET_FAILED;
+    }
+    GError *error = NULL;
+    s->secret_item_set_label_sync(item, aside->label, NULL, &error);
+    if (error == NULL) {
+        void *table = attributes(s, aside);
+        s->secret_item_set_attributes_sync(item, &schema, table, NULL, &error);
+        s->g_hash_table_unref(table);
+    }
+    s->g_object_unref(item);
     return meaning(call, error);
 }
 
@@ -379,7 +411,7 @@ enum shims_secret_code shims_secret_list(
     if (code == SHIMS_SECRET_OK && items == NULL) {
         // A keyring that is locked does not tell what it has.
         code = find_default(call, false);
-        return code == SHIMS_SECRET_NONE ? SHIMS_SECRET_OK : code;
+        return code == SHIMS_SECRET_NO_KEYRING ? SHIMS_SECRET_OK : code;
     }
     for (GList *item = items; code == SHIMS_SECRET_OK && item != NULL; item = item->next) {
         void *table = s->secret_retrievable_get_attributes(item->data);

@@ -33,7 +33,7 @@ struct Device: Command {
         signIn.dpop = dpop ? .es256 : nil
         signIn.authentication = authentication
         signIn.registration = registered?.registration
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let record = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)
         try console.succeed(.object(record.summary), text: Login.text(record, nil))

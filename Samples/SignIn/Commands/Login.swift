@@ -27,6 +27,9 @@ struct Login: Command {
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
+    @Flag(
+        name: .customLong("replace-store"), help: "If what is stored there is damaged, set it aside under a new name.")
+    var replaceStore = false
     @Flag(help: "Push the request to the provider, so that the browser carries a reference to it alone (RFC 9126).")
     var par = false
     @Flag(help: "Bind the tokens to a key of the session's own (RFC 9449).")
@@ -76,7 +79,8 @@ struct Login: Command {
                 claims.withLock { $0 = answer }
             }
         }
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
+        if replaceStore { _ = try await StateFolder.discard(store, console) }
         let record: AuthStateRecord
         do { record = try await signIn.run(store: store).record } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)

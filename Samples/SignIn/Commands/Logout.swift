@@ -13,6 +13,8 @@ struct Logout: Command {
     var local = false
     @Flag(name: .customLong("no-browser"), help: "Show a URL that ends the session, and start no browser.")
     var noBrowser = false
+    @Flag(help: "If what is stored is damaged, set it aside under a new name.")
+    var discard = false
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
@@ -45,9 +47,10 @@ struct Logout: Command {
                 }
             }
         }
-        var report = SignOut.Report()
-        if let store = try await session.find() {
-            if let state = try await AuthState(restoring: store, environment: console.environment) {
+        var (report, aside) = (SignOut.Report(), nil as String?)
+        if let store = try await session.find()?.within(limit) {
+            if discard { aside = try await StateFolder.discard(store, console) }
+            if let state = try await StateFolder.restore(store, console.environment) {
                 report = try await signOut.run(state)
             }
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
@@ -56,8 +59,9 @@ struct Logout: Command {
         if let error = report.endSessionError {
             console.note("the provider did not confirm the sign-out: \(error.message)")
         }
-        try console.succeed(
-            ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)], text: "Signed out.")
+        var result: JSON.Object = ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)]
+        if let aside { result["discarded"] = .string(aside) }
+        try console.succeed(.object(result), text: "Signed out.")
         return 0
     }
 }

@@ -34,7 +34,7 @@ struct Password: Command {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
         let provider = try await Discovery(environment: console.environment).metadata(for: issuer)
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID)
+        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState(
             presenting: grant, as: client.client(clientID, at: provider), store: store,
             environment: console.environment)

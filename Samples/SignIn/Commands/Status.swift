@@ -24,16 +24,24 @@ struct Status: Command {
         }
         // Where nothing can be read, "no session" would be a guess.
         let failure = sessions.isEmpty ? unreadable.popLast() : nil
-        for (_, error) in unreadable { console.note(error.message) }
+        for (place, error) in unreadable { console.note(error.message(for: ["--store", Self.option(place)])) }
         if let failure { throw failure.error }
         var result: JSON.Object = ["sessions": .array(sessions)]
         if !unreadable.isEmpty {
             result["unreadable"] = .array(
-                unreadable.map { ["store": .string($0.place), "reason": .string($0.error.message)] })
+                unreadable.map {
+                    [
+                        "store": .string($0.place),
+                        "reason": .string($0.error.message(for: ["--store", Self.option($0.place)])),
+                    ]
+                })
         }
         try console.succeed(.object(result), text: Self.text(sessions))
         return 0
     }
+
+    /// What `--store` takes for a place.
+    private static func option(_ place: String) -> String { place.hasPrefix("keyring:") ? "keyring" : place }
 
     private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
         let entries: [StateFolder.Entry]

@@ -63,6 +63,9 @@ final class Commitment: Sendable {
         }
     }
 
+    /// - Throws: `CancellationError` if nobody waits any more.
+    func check() throws { if state.withLock({ $0 == .abandoned }) { throw CancellationError() } }
+
     /// Whether something may have been changed.
     var isMade: Bool { state.withLock { $0 == .made } }
 

@@ -61,6 +61,14 @@ struct Folder: Sendable {
         }
     }
 
+    /// Whether what has a path belongs to this user; nil if that cannot be seen. Leaves `errno` as it is.
+    static func isOurs(_ path: String) -> Bool? {
+        let error = errno
+        defer { errno = error }
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_uid == geteuid() : nil
+    }
+
     /// A rename is safe only when the folder that holds the name is.
     func synchronise() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -77,6 +85,10 @@ extension AuthError {
     static func store(_ place: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
             .store, .store, "\(place) \(what): \(SystemError.text(code))", outcome: .notSent,
-            isTemporary: [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM].contains(code))
+            isTemporary: [
+                ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
+                // A network file system whose server does not answer.
+                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN,
+            ].contains(code))
     }
 }

@@ -14,8 +14,9 @@ internal import JOSE
 ///
 /// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
 /// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
-/// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``. None of them
-/// ends a session.
+/// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``, and
+/// ``StoreProblem/unavailable`` where a session was stored and the service has no keyring, as KeePassXC has none while no
+/// database is open. None of them ends a session.
 ///
 /// ```swift
 /// let store = KeyringTokenStore(application: "My App", issuer: try Issuer("https://op.example"), clientID: "my-app")
@@ -32,6 +33,9 @@ public struct KeyringTokenStore: TokenStore {
     public var mayPrompt = true
     /// How long a call waits for the person, and for others who wait for the person.
     public var promptTimeout = Duration.seconds(30)
+    /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
+    /// process is stopped.
+    public var lockTimeout = Duration.seconds(10)
     package var library = "libsecret-1.so.0"
 
     /// Names an entry; nothing is read or made yet.
@@ -59,21 +63,26 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Reads the session; nil if the keyring is open and has none.
+    /// Reads the session; nil if the keyring is open and has none, or if there is no keyring yet.
+    ///
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is no keyring, though a session was stored in it.
     public func load() async throws -> AuthStateRecord? {
-        try await open(entry(account: account)) { service, _ in try decode(service.read()) }
+        let expectsSession = TokenStoreCall.expectsSession
+        return try await open(entry(account: account)) { service, _ in
+            try decode(service.read(expectsSession: expectsSession))
+        }
     }
 
     /// Changes the session, under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        try await open(entry(account: account)) { service, commitment in
+        let expectsSession = TokenStoreCall.expectsSession
+        return try await open(entry(account: account)) { service, commitment in
             let lock = try lock
-            try Folder(of: lock.path, place: place).make()
-            let held = try lock.hold(.session)
+            let held = try SpareDescriptors.use { try lock.sessionLock(within: lockTimeout, commitment) }
             defer { held.release() }
-            let old = try decode(service.read())
+            let old = try decode(service.read(expectsSession: expectsSession))
             var record = old
             let result = try change(&record)
             guard record != old else { return result }
@@ -92,10 +101,35 @@ public struct KeyringTokenStore: TokenStore {
 
     /// Waits for whoever refreshes, in this process or another.
     public func refreshLock() async throws -> RefreshLock {
-        let lock = try lock
-        try Folder(of: lock.path, place: place).make()
-        return try await lock.refreshLock()
+        try await lock.refreshLock()
     }
+
+    /// Sets aside what is in the place of the session and cannot be used as one (``StoreProblem/damaged``), so that a new
+    /// session can be stored. The entry stays in the keyring with its secret, under another label and other attributes, which
+    /// have the date. A session that can be read stays, and is no error.
+    ///
+    /// - Returns: The new label; nil if there was nothing to set aside.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
+    @discardableResult
+    public func discard() async throws -> String? {
+        try await open(entry(account: account)) { service, commitment in
+            let held = try lock.withoutForeignFile { try lock.sessionLock(within: lockTimeout, commitment) }
+            defer { held.release() }
+            do {
+                _ = try decode(service.read())
+                return nil
+            } catch let error as AuthError where error.storeProblem == .damaged {}
+            try commitment.make()
+            let aside = SecretService.Entry(
+                application: "\(application) (damaged)", account: "\(account) \(AsideFile.date)",
+                label: "\(label) (damaged, set aside \(AsideFile.date))", place: place)
+            try service.setAside(as: aside)
+            return aside.label
+        }
+    }
+
+    /// The process that refreshes the session, by its id and name.
+    public func refreshLockHolder() async -> String? { try? lock.holder(.refresh) }
 
     /// Sees whether a session could be kept here, by writing an entry and removing it.
     ///
@@ -116,7 +150,7 @@ public struct KeyringTokenStore: TokenStore {
     }
 
     private func decode(_ bytes: [UInt8]?) throws -> AuthStateRecord? {
-        try bytes.map { try AuthStateRecord(decoding: $0, from: place) }
+        try hintingAtDiscard { try bytes.map { try AuthStateRecord(decoding: $0, from: place) } }
     }
 
     private func entry(account: String?) -> SecretService.Entry {
@@ -170,7 +204,8 @@ public struct KeyringTokenStore: TokenStore {
             let key = "\(application.utf8.count) \(application)\(account)"
             let name = Base64URL.encode(Array(Digest.sha256.hash(key).prefix(15)))
             let home = try HomeFolder.path(for: place)
-            return LockFile(path: "\(home)/.local/state/swift-appauth/\(name).lock", place: place)
+            let path = "\(home)/.local/state/swift-appauth/\(name).lock"
+            return LockFile(path: path, place: place, folder: Folder(of: path, place: place))
         }
     }
 }

@@ -1,6 +1,7 @@
 internal import AppAuthCore
 internal import CShims
 internal import Glibc
+internal import JOSE
 
 /// A file whose bytes are locks, shared by all processes that have the same session.
 ///
@@ -19,63 +20,156 @@ struct LockFile: Sendable {
     let path: String
     /// The store, for messages.
     let place: String
+    let folder: Folder
+    /// Whether the file and its folder are made if they are missing.
+    var isMade = true
 
     /// Waits for the refresh lock; a thread of its own is the one that waits, if another process has it.
     func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: path).wait()
-        let (descriptor, file) = try open()
+        let file = try OpenLock(.refresh, of: self)
+        try SpareDescriptors.keep(for: place)
         let lock = RefreshLock {
             file.release()
+            SpareDescriptors.drop()
             turn.release()
         }
         // Nobody has it, as a rule: then no thread is needed.
-        if shims_try_lock_byte(descriptor, off_t(Purpose.refresh.rawValue)) == 0 { return lock }
+        if try file.tryLock() { return lock }
         return try await onThreadUnlessCancelled(named: "appauth-lock", of: place) {
-            try wait(for: .refresh, descriptor)
+            try file.lock()
             return lock
         }
     }
 
-    /// Waits for a lock, on the caller's thread.
-    func hold(_ purpose: Purpose) throws -> RefreshLock {
-        let (descriptor, lock) = try open()
-        try wait(for: purpose, descriptor)
-        return lock
+    /// Waits for the session's lock on the caller's thread, and not for ever: its holder may be stopped.
+    ///
+    /// - Parameter commitment: Ends the wait when the caller has left.
+    /// - Throws: ``AuthError`` with ``StoreProblem/busy``, which names the holder; `CancellationError`.
+    func sessionLock(within limit: Duration, _ commitment: Commitment) throws -> RefreshLock {
+        let file = try OpenLock(.session, of: self)
+        // A machine that sleeps lets nobody go on.
+        let end = SuspendingClock.now + limit
+        var pause: useconds_t = 500
+        while try !file.tryLock() {
+            try commitment.check()
+            guard SuspendingClock.now < end else { throw busy(file.holder, limit) }
+            usleep(pause)
+            pause = min(2 * pause, 10_000)
+        }
+        return RefreshLock { file.release() }
     }
 
     /// Whether another process or another part of this one has a lock. A file that is not there, or not ours, is not locked.
-    func isHeld(_ purpose: Purpose) -> Bool {
-        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return isOurs(descriptor) && shims_is_locked_byte(descriptor, off_t(purpose.rawValue)) != 0
-    }
+    func isHeld(_ purpose: Purpose) -> Bool { (try? OpenLock(purpose, of: self, isRead: true))?.isHeld ?? false }
 
-    private func wait(for purpose: Purpose, _ descriptor: Int32) throws {
-        let error = shims_lock_byte(descriptor, off_t(purpose.rawValue))
-        guard error == 0 else { throw failure("cannot be locked", error) }
-    }
+    /// Describes who has a lock; nil if nobody has it, or the file is not there or not ours.
+    func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, isRead: true))?.holder }
 
-    /// Opens the file, and says who closes it: from the beginning it has an owner, whatever becomes of those who wait.
-    private func open() throws -> (descriptor: Int32, lock: RefreshLock) {
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { throw failure("cannot be locked", errno) }
-        let lock = RefreshLock { close(descriptor) }
-        guard isOurs(descriptor) else {
-            throw AuthError(
-                .store, .store, "\(place) cannot be locked: expected \(path) to be a file of this user, found another",
-                outcome: .notSent)
+    /// Takes a lock, after what is in the place of its file was set aside, if that is not a file of this user. No process of this
+    /// user has a lock of such a file, so there are never two holders.
+    func withoutForeignFile(_ take: () throws -> RefreshLock) throws -> RefreshLock {
+        do { return try take() } catch let error as AuthError where error.storeProblem == .damaged {
+            _ = try AsideFile.move(path, place: place)
+            return try take()
         }
-        return (descriptor, lock)
     }
 
-    /// A lock of somebody else's could be held against us for ever.
-    private func isOurs(_ descriptor: Int32) -> Bool {
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if the file is not there.
+    func requireFile() throws { if access(path, F_OK) != 0 { throw away } }
+
+    fileprivate var away: AuthError {
+        .store(
+            place, .unavailable, "is not there at the moment",
+            "neither the session nor its lock \(path) exists, though a session was stored. Is the disk mounted?",
+            isTemporary: true)
+    }
+
+    private func busy(_ holder: String?, _ limit: Duration) -> AuthError {
+        var error = AuthError(
+            .store, .store,
+            "\(place) could not be locked within \(Int(limit.seconds.rounded(.up))) s: \(holder ?? "another process") holds "
+                + "its lock \(path). If that process is stopped, continue it or end it",
+            outcome: .notSent, isTemporary: true)
+        error.storeProblem = .busy
+        return error
+    }
+}
+
+/// A lock whose file is open, until it is released.
+private final class OpenLock: Sendable {
+    private let file: LockFile
+    private let purpose: LockFile.Purpose
+    private let descriptor: Int32
+    private let state = Guarded((isOpen: true, isLocked: false))
+
+    /// - Throws: ``AuthError`` if the file is not ours: a lock of another user's could be held against us for ever.
+    init(_ purpose: LockFile.Purpose, of file: LockFile, isRead: Bool = false) throws {
+        (self.file, self.purpose) = (file, purpose)
+        descriptor = try Self.open(file, isRead: isRead)
         var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+            throw Self.foreign(file)
+        }
     }
 
-    private func failure(_ what: String, _ error: Int32) -> AuthError {
-        .store(place, "\(what) by \(path)", errno: error)
+    deinit { release() }
+
+    private static func open(_ file: LockFile, isRead: Bool) throws -> Int32 {
+        let flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (isRead ? O_RDONLY : O_RDWR)
+        var descriptor = Glibc.open(file.path, flags)
+        if descriptor < 0, errno == ENOENT, !isRead {
+            guard file.isMade else { throw file.away }
+            try file.folder.make()
+            descriptor = Glibc.open(file.path, flags | O_CREAT, 0o600)
+        }
+        if descriptor < 0 {
+            // Another user's, a symbolic link, or a folder.
+            let isForeign = errno == EACCES && Folder.isOurs(file.path) == false
+            throw isForeign || errno == ELOOP || errno == EISDIR ? foreign(file) : failure(file, errno)
+        }
+        return descriptor
+    }
+
+    func tryLock() throws -> Bool {
+        let error = shims_try_lock_byte(descriptor, off_t(purpose.rawValue))
+        if [EAGAIN, EACCES].contains(error) { return false }
+        try take(error)
+        return true
+    }
+
+    /// Waits for as long as another has it.
+    func lock() throws { try take(shims_lock_byte(descriptor, off_t(purpose.rawValue))) }
+
+    private func take(_ error: Int32) throws {
+        guard error == 0 else { throw Self.failure(file, error) }
+        state.withLock { $0.isLocked = true }
+        LockHolder.note(true, at: purpose.rawValue, in: descriptor)
+    }
+
+    func release() {
+        state.withLock { state in
+            if state.isLocked {
+                LockHolder.note(false, at: purpose.rawValue, in: descriptor)
+                _ = shims_unlock_byte(descriptor, off_t(purpose.rawValue))
+            }
+            if state.isOpen { close(descriptor) }
+            state = (false, false)
+        }
+    }
+
+    var isHeld: Bool { shims_lock_holder(descriptor, off_t(purpose.rawValue)) != 0 }
+
+    /// Who has it, if it is another.
+    var holder: String? { LockHolder.description(at: purpose.rawValue, in: descriptor) }
+
+    private static func foreign(_ file: LockFile) -> AuthError {
+        .damagedStore(
+            file.place, "cannot be locked: expected \(file.path) to be a file of this user, found another"
+        ).withDiscardHint
+    }
+
+    private static func failure(_ file: LockFile, _ error: Int32) -> AuthError {
+        .store(file.place, "cannot be locked by \(file.path)", errno: error)
     }
 }

@@ -43,12 +43,14 @@ final class SecretService {
     func unlock() throws { try check(withPlace { shims_secret_unlock(call, &$0) }) }
 
     /// The secret; nil if there is no entry.
-    func read() throws -> [UInt8]? {
+    ///
+    /// - Parameter expectsSession: Whether there was one: then a service without a keyring has it elsewhere.
+    func read(expectsSession: Bool = false) throws -> [UInt8]? {
         var secret: UnsafeMutablePointer<CChar>?
         var count = 0
         let code = withPlace { shims_secret_read(call, &$0, &secret, &count) }
         defer { shims_secret_free(secret, count) }
-        if code == SHIMS_SECRET_NONE { return nil }
+        if code == SHIMS_SECRET_NONE || code == SHIMS_SECRET_NO_KEYRING && !expectsSession { return nil }
         try check(code)
         return Array(UnsafeRawBufferPointer(start: secret, count: count))
     }
@@ -64,6 +66,11 @@ final class SecretService {
 
     /// Removes it, wherever it is.
     func remove() throws { try check(withPlace { shims_secret_remove(call, &$0) }) }
+
+    /// Makes the newest entry another one, with its secret.
+    func setAside(as other: Entry) throws {
+        try check(withPlace { mine in Self.withPlace(of: other) { shims_secret_set_aside(call, &mine, &$0) } })
+    }
 
     /// The accounts that have an entry, with their labels.
     func list() throws -> [(account: String, label: String)] {
@@ -81,6 +88,10 @@ final class SecretService {
     }
 
     private func withPlace<Result>(_ body: (inout shims_secret_place) -> Result) -> Result {
+        Self.withPlace(of: entry, body)
+    }
+
+    private static func withPlace<Result>(of entry: Entry, _ body: (inout shims_secret_place) -> Result) -> Result {
         entry.application.withCString { application in
             entry.label.withCString { label in
                 guard let account = entry.account else {
@@ -107,6 +118,11 @@ final class SecretService {
             throw AuthError.store(place, .locked, "cannot be opened", said, isTemporary: true)
         case SHIMS_SECRET_DISMISSED:
             throw AuthError.store(place, .dismissed, "cannot be opened", said, isTemporary: true)
+        case SHIMS_SECRET_NO_KEYRING:
+            throw AuthError.store(
+                place, .unavailable, "is not there at the moment",
+                "the keyring service has no keyring open, though a session was stored. In KeePassXC, open the database",
+                isTemporary: true)
         case SHIMS_SECRET_DENIED: throw AuthError.store(place, .denied, "may not be used by this program", said)
         default: throw AuthError.store(place, nil, "cannot be read or written", said, isTemporary: true)
         }

@@ -20,10 +20,15 @@ struct SessionFile: Sendable {
     private static let growth = 16 << 10
 
     /// Reads, changes and writes the session. The lock has to be held.
-    func update<Result>(_ change: (inout AuthStateRecord?) throws -> Result) throws -> Result {
+    ///
+    /// - Parameter commitment: Made before anything is written.
+    func update<Result>(
+        _ change: (inout AuthStateRecord?) throws -> Result, _ commitment: Commitment
+    ) throws -> Result {
         let old = try recovered(read())  // refuses what is no session
         var record = old
         let result = try change(&record)
+        try commitment.make()
         guard record != old else {
             // Who stored this was told that it failed, and asks again.
             if isUnsafe.withLock({ $0 }) { try secure() }
@@ -45,6 +50,21 @@ struct SessionFile: Sendable {
             try secure()
         }
         return result
+    }
+
+    /// Renames what is there if it is no session, and what a dead process has left beside it. The lock has to be held.
+    ///
+    /// - Returns: The new path; nil if there is nothing, or a session that can be read.
+    func discard(_ commitment: Commitment) throws -> String? {
+        do {
+            _ = try read()
+            return nil
+        } catch let error as AuthError where error.storeProblem == .damaged {}
+        try commitment.make()
+        let aside = try AsideFile.move(path, place: place)
+        if isRoom { unlink(new) } else { _ = try AsideFile.move(new, place: place) }
+        try secure()
+        return aside
     }
 
     /// Takes the room for the tokens that come. Once a refresh token has been presented, a disk that others have filled
@@ -77,11 +97,12 @@ struct SessionFile: Sendable {
         return left
     }
 
-    /// What a dead process has left, if it is whole. What only cannot be read now (too many open files) is kept.
+    /// What a dead process has left, if it is whole. What only cannot be read now is kept: too many files are open, or a
+    /// network file system does not answer.
     private func remains() throws -> AuthStateRecord? {
-        do { return try read(at: new, synchronising: true) } catch let error as AuthError where error.isTemporary {
-            throw error
-        } catch { return nil }
+        do { return try read(at: new, synchronising: true) } catch let error as AuthError
+            where error.storeProblem == .damaged
+        { return nil }
     }
 
     /// Whether it is the room that was taken, as it was taken.
@@ -108,11 +129,17 @@ struct SessionFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
         if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
+        if descriptor < 0, errno == EACCES, let isOurs = Folder.isOurs(path), !isOurs {
+            throw refusal("belongs to another user")
+        }
         guard descriptor >= 0 else { throw failure("cannot be opened") }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("is no regular file") }
+        let type = status.st_mode & S_IFMT
+        // A device is not ours to rename.
+        guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
+        guard type == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: place)
@@ -131,7 +158,10 @@ struct SessionFile: Sendable {
     /// Writes beside the file, and puts what is written in its place.
     private func write(_ bytes: [UInt8]) throws {
         guard bytes.count <= largestRecord else {
-            throw refusal("can take \(largestRecord) bytes, and the session has \(bytes.count)")
+            throw AuthError(
+                .store, .store,
+                "\(place) can take \(largestRecord) bytes, and the session has \(bytes.count); it is left as it is",
+                outcome: .notSent)
         }
         do {
             try writeNew(bytes)
@@ -184,7 +214,5 @@ struct SessionFile: Sendable {
 
     private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(place, what, errno: error) }
 
-    private func refusal(_ what: String) -> AuthError {
-        AuthError(.store, .store, "\(place) \(what); it is left as it is", outcome: .notSent)
-    }
+    private func refusal(_ what: String) -> AuthError { .damagedStore(place, what) }
 }

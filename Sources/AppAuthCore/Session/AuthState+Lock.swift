@@ -38,7 +38,8 @@ extension AuthState {
     private func lockInTurn() async throws -> Turn {
         let turn = try await turns.wait()
         try await storeUnsaved()
-        return .held(try await store.attempt { [store] in try await store.refreshLock() }, turn: turn)
+        let lock = try await store.attempt(expectsSession: wasStored) { [store] in try await store.refreshLock() }
+        return .held(lock, turn: turn)
     }
 
     private func decision(
@@ -48,14 +49,14 @@ extension AuthState {
         // A machine that sleeps lets nobody go on.
         let end = SuspendingClock.now + patience.limit
         while SuspendingClock.now < end {
-            try await Task.sleep(for: patience.pause, clock: .suspending)
+            try await Task.sleep(for: min(patience.pause, SuspendingClock.now.duration(to: end)), clock: .suspending)
             // What cannot be read now may be read the next time. Nobody is asked to unlock anything every few seconds.
             let decision = try? await TokenStoreCall.$isUnattended.withValue(true) { try await look() }
             guard let decision else { continue }
             if case .waitForLock = decision.action { continue }
             return decision
         }
-        throw store.lockIsHeld(for: patience.limit)
+        throw await store.lockIsHeld(for: patience.limit)
     }
 }
 
@@ -72,18 +73,21 @@ extension TokenStore {
             group.addTask { try await attempt { try await refreshLock() } }
             group.addTask {
                 try await Task.sleep(until: end, clock: .suspending)
-                throw lockIsHeld(for: limit)
+                throw await lockIsHeld(for: limit)
             }
             while let lock = try await group.next() { return lock }
             throw CancellationError()
         }
     }
 
-    fileprivate func lockIsHeld(for limit: Duration) -> AuthError {
-        AuthError(
+    fileprivate func lockIsHeld(for limit: Duration) async -> AuthError {
+        let holder = await refreshLockHolder() ?? "another process"
+        var error = AuthError(
             .store, .store,
-            "expected the refresh lock of \(place) within \(Int(limit.seconds)) s, found it held: its holder takes long, is "
-                + "stopped, or cannot store its new tokens",
+            "\(place) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing it. It waits "
+                + "for the server, is stopped, or cannot store its new tokens",
             outcome: .notSent, isTemporary: true)
+        error.storeProblem = .busy
+        return error
     }
 }

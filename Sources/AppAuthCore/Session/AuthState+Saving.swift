@@ -9,7 +9,7 @@ extension AuthState {
         _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Moment? = nil
     ) async throws -> SessionRules.Decision {
         let (known, before) = (known ?? knowledge, looks)
-        let (decision, stored) = try await store.attempt { [store, environment] in
+        let (decision, stored) = try await store.attempt(expectsSession: wasStored) { [store, environment] in
             try await store.update { stored in
                 // A sign-out is no use of it.
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
@@ -47,7 +47,7 @@ extension AuthState {
     func latest() async throws -> AuthStateRecord? {
         while true {
             let before = looks
-            let loaded = try await store.attempt { [store] in try await store.load() }
+            let loaded = try await store.attempt(expectsSession: wasStored) { [store] in try await store.load() }
             if looks == before { return loaded }
         }
     }
@@ -185,7 +185,8 @@ extension AuthState {
     /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``. Only what a refresh has brought since
     /// ``revokeTokens()`` is revoked, too.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; `CancellationError` if the task was
+    ///   cancelled and the store has not removed it within two seconds. Memory has forgotten it anyway.
     public func forget() async throws { try await forget(because: "signed out") }
 
     func forget(because reason: String) async throws {
@@ -195,8 +196,17 @@ extension AuthState {
         if !hadEnded, let end = record.end { publish(.ended(end)) }
         // What is being written keeps its lock until the store has answered: the token before it may not be presented.
         if storing.running == nil || lastTried !== unsaved { unsaved?.lock?.release() }
-        // In a task of its own: who is cancelled while signing out has to be signed out all the same.
         unsaved = Unsaved(.signedOut, known: known, lock: nil)
-        try await Task { try await storeUnsaved() }.value
+        // In a task of its own: a caller that is cancelled while it signs out is signed out all the same, unless the store
+        // takes longer than a caller that wants to leave can wait.
+        let removing = Task { try await storeUnsaved() }
+        try await withTaskCancellationHandler {
+            try await removing.value
+        } onCancel: {
+            Task {
+                try await Task.sleep(for: .seconds(2))
+                removing.cancel()
+            }
+        }
     }
 }

@@ -255,10 +255,10 @@ extension AuthStateRecord {
     /// Reads a record.
     ///
     /// - Parameter place: Where it comes from, for the error.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for anything but a whole record of a version known here.
+    /// - Throws: ``AuthError`` with ``StoreProblem/damaged`` for anything but a whole record of a version known here.
     public init(decoding bytes: [UInt8], from place: String) throws {
         func refusal(_ why: String) -> AuthError {
-            AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
+            .damagedStore(place, why)
         }
         // What servers sent stands two levels deeper here.
         guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,

@@ -41,7 +41,13 @@ extension TokenStore {
         guard place != target.place else { return false }
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
-        if here == nil, there?.move != .arriving(from: place), there?.move != .signedOut(at: place) { return false }
+        if here == nil {
+            guard [.arriving(from: place), .signedOut(at: place)].contains(there?.move) else { return false }
+            // It was here: an unmounted disk is no sign-out.
+            _ = try await attempt(expectsSession: true) { try await load() }
+        } else if there == nil, [.leaving(to: target.place), .signedOut(at: target.place)].contains(here?.move) {
+            _ = try await target.attempt(expectsSession: true) { try await target.load() }
+        }
         if let here, here.isTwin(of: there) { try await refuseTwin(of: here, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
         let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
@@ -71,7 +77,7 @@ extension TokenStore {
 
     private func nextStep(to target: some TokenStore) async throws -> Step {
         let source = place
-        guard let record = try await attempt({ try await load() }) else {
+        guard let record = try await attempt(expectsSession: true, { try await load() }) else {
             // Signed out on the way.
             try await target.change { if $0?.move == .arriving(from: source) { $0 = nil } }
             return .ended(false)
@@ -85,7 +91,9 @@ extension TokenStore {
             return .again
         case .leaving(to: target.place):
             // Step 3. Where the target has no copy any more, it was signed out there.
-            try await target.change { if $0?.id == record.id, $0?.move == .arriving(from: source) { $0?.move = nil } }
+            try await target.change(expectsSession: true) {
+                if $0?.id == record.id, $0?.move == .arriving(from: source) { $0?.move = nil }
+            }
             // Step 4.
             let isOver = try await attempt {
                 try await update { stored in
@@ -109,7 +117,7 @@ extension TokenStore {
     /// Removes what a sign-out has left of a session that was leaving, and before that what has arrived of it.
     private func bury(_ record: AuthStateRecord, with other: some TokenStore) async throws {
         guard record.move == .signedOut(at: other.place) else { return }
-        try await other.change { if $0?.id == record.id { $0 = nil } }
+        try await other.change(expectsSession: true) { if $0?.id == record.id { $0 = nil } }
         try await change { if $0 == record { $0 = nil } }
     }
 
@@ -129,8 +137,10 @@ extension TokenStore {
         }
     }
 
-    private func change(_ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Void) async throws {
-        try await attempt { try await update(change) }
+    private func change(
+        expectsSession: Bool = false, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Void
+    ) async throws {
+        try await attempt(expectsSession: expectsSession) { try await update(change) }
     }
 }
 

@@ -34,6 +34,15 @@ public protocol TokenStore: Sendable {
     /// ``load()`` and ``update(_:)`` work whoever holds it. The wait blocks no thread of the cooperative pool, and ends
     /// with `CancellationError` when its task is cancelled.
     func refreshLock() async throws -> RefreshLock
+
+    /// Describes who holds the refresh lock, for messages, for example `process 4711 (my-app)`; nil if nobody holds it, or if
+    /// the store cannot tell, which is the default.
+    func refreshLockHolder() async -> String?
+}
+
+extension TokenStore {
+    /// The store cannot tell.
+    public func refreshLockHolder() async -> String? { nil }
 }
 
 /// What a store can know of the call that it serves.
@@ -41,6 +50,11 @@ public enum TokenStoreCall {
     /// Whether nobody waits for it: ``AuthState`` tries by itself to store what the store has refused before. A store that
     /// could ask the person something, to unlock a keyring for example, asks nothing then: it would be asked every minute.
     @TaskLocal public static var isUnattended = false
+
+    /// Whether the caller knows that a session was stored here. A sign-out then leaves a place without a session. If the place
+    /// itself is missing, because its disk is not mounted or its keyring is not open, the store throws
+    /// ``StoreProblem/unavailable`` and creates nothing. Otherwise such a place is a new one.
+    @TaskLocal public static var expectsSession = false
 }
 
 /// The right to present the refresh token of a stored session, held until it is released or nobody has it any more.
@@ -59,13 +73,29 @@ public final class RefreshLock: Sendable {
     deinit { release() }
 }
 
+extension AuthError {
+    /// A store has something that is no session.
+    package static func damagedStore(_ place: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
+        error.storeProblem = .damaged
+        return error
+    }
+}
+
 extension TokenStore {
     /// Reads the session.
     public func prepare() async throws { _ = try await load() }
 
     /// Whatever a store of an app throws becomes an ``AuthError``.
-    package func attempt<Value: Sendable>(_ operation: @Sendable () async throws -> Value) async throws -> Value {
-        do { return try await operation() } catch let error as AuthError { throw error } catch let error
+    ///
+    /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
+    package func attempt<Value: Sendable>(
+        expectsSession: Bool = false, _ operation: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let expectsSession = expectsSession || TokenStoreCall.expectsSession
+        do {
+            return try await TokenStoreCall.$expectsSession.withValue(expectsSession) { try await operation() }
+        } catch let error as AuthError { throw error } catch let error
             as CancellationError
         { throw error } catch {
             throw AuthError(.store, .store, "\(place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)

@@ -20,6 +20,14 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     public static let unanswered = StoreProblem(rawValue: "unanswered")
     /// The system does not let this program use it: a sandbox, a policy of the bus.
     public static let denied = StoreProblem(rawValue: "denied")
+    /// The place of a session that was stored is missing at the moment: a home folder that is not mounted, a keyring service
+    /// with no keyring open. The session is not over.
+    public static let unavailable = StoreProblem(rawValue: "unavailable")
+    /// What is in the store cannot be used as a session: it is damaged, something else, another user's, or of a later version of
+    /// this library. It is left as it is. `discard()` of the library's stores sets it aside, so that a new session can be stored.
+    public static let damaged = StoreProblem(rawValue: "damaged")
+    /// Another process has held a lock of the session for longer than a caller waits; the error names it if it can.
+    public static let busy = StoreProblem(rawValue: "busy")
     /// The session is on its way from one store to another: see ``TokenStore/moveSession(to:)``.
     public static let moving = StoreProblem(rawValue: "moving")
 }

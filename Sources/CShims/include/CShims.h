@@ -5,6 +5,7 @@
 #include "libcurl_shims.h"
 #include "libsecret_shims.h"
 #include "lock_shims.h"
+#include "rename_shims.h"
 #include "socket_shims.h"
 #include "spawn_shims.h"
 #include "unix_socket_shims.h"

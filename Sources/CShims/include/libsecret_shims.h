@@ -12,6 +12,7 @@
 enum shims_secret_code {
     SHIMS_SECRET_OK,
     SHIMS_SECRET_NONE,        // there is no such entry
+    SHIMS_SECRET_NO_KEYRING,  // nor is there a keyring that it could be in
     SHIMS_SECRET_NO_BUS,      // there is no session bus
     SHIMS_SECRET_NO_SERVICE,  // nobody on the bus keeps secrets
     SHIMS_SECRET_LOCKED,      // the entry or its keyring is locked, or there is no keyring yet
@@ -49,7 +50,8 @@ void shims_secret_call_free(struct shims_secret_call *_Nonnull call);
 enum shims_secret_code shims_secret_unlock(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place);
 
-// Reads an entry. What it gives is to be freed. Where several keyrings have one, the newest counts.
+// Reads an entry; NONE or NO_KEYRING if there is none. What it gives is to be freed. Where several keyrings have one, the
+// newest counts.
 enum shims_secret_code shims_secret_read(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     char *_Nullable *_Nonnull secret, size_t *_Nonnull length);
@@ -64,6 +66,11 @@ enum shims_secret_code shims_secret_prepare(struct shims_secret_call *_Nonnull c
 enum shims_secret_code shims_secret_write(
     struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
     const char *_Nonnull secret, size_t length);
+
+// Gives an entry other attributes and another label. Its secret stays.
+enum shims_secret_code shims_secret_set_aside(
+    struct shims_secret_call *_Nonnull call, const struct shims_secret_place *_Nonnull place,
+    const struct shims_secret_place *_Nonnull aside);
 
 // Removes an entry, in whatever keyring it is.
 enum shims_secret_code shims_secret_remove(

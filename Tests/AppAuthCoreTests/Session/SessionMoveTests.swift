@@ -43,6 +43,37 @@ struct SessionMoveTests {
         }
     }
 
+    /// A store that notes its place when its lock is asked for.
+    private struct NotedStore: TokenStore {
+        let base: MemoryTokenStore
+        let place: String
+        let notes: Guarded<[String]>
+
+        func load() async throws -> AuthStateRecord? { await base.load() }
+        func refreshLock() async throws -> RefreshLock {
+            notes.withLock { $0.append(place) }
+            return try await base.refreshLock()
+        }
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(change) }
+    }
+
+    /// Two moves in opposite directions would wait for each other otherwise.
+    @Test(arguments: [true, false])
+    func `a move takes the two locks in the same order in both directions`(isForth: Bool) async throws {
+        let notes = Guarded<[String]>([])
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        let record = try AuthStateRecord(
+            client: Client(id: "client", provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
+        let one = NotedStore(base: MemoryTokenStore(isForth ? record : nil), place: "one", notes: notes)
+        let two = NotedStore(base: MemoryTokenStore(isForth ? nil : record), place: "two", notes: notes)
+        let (source, target) = isForth ? (one, two) : (two, one)
+        #expect(try await source.moveSession(to: target))
+        #expect(notes.withLock { $0 } == ["one", "two"])
+    }
+
     /// A store whose session is refreshed by somebody each time before it is read.
     struct ChangingStore: TokenStore {
         let base: MemoryTokenStore

@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthCore
 import Foundation
 import HTTPTypes
+import JOSE
 import LocalProvider
 import Testing
 
@@ -140,8 +141,47 @@ struct SharedSessionTests {
         try await withLockHeld(since: 3600, patience: patience) { _, _, state in
             let error = try #require(await authError { try await state.freshAccessToken() })
             #expect(error.code == .store && error.outcome == .notSent && error.isTemporary)
-            #expect(error.message.contains("refresh lock"))
+            #expect(error.storeProblem == .busy && error.message.contains("process \(getpid()) ("), "\(error)")
             #expect(await state.record.end == nil)
+        }
+    }
+
+    /// Each of its requests may take its whole time: for the provider's metadata, for its keys, and for the tokens.
+    @Test func `the wait for the refresh of another process is longer than a slow refresh`() {
+        #expect(LockPatience().limit >= HTTPLimits.default.total * 3)
+    }
+
+    /// A store that notes whether it is read for a caller that waits for it.
+    private struct WatchedStore: TokenStore {
+        let base: FileTokenStore
+        let attended = Guarded<[Bool]>([])
+
+        var place: String { base.place }
+        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+        func load() async throws -> AuthStateRecord? {
+            attended.withLock { $0.append(!TokenStoreCall.isUnattended) }
+            return try await base.load()
+        }
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(change) }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `while a caller waits for the lock, nobody is asked to unlock the store`() async throws {
+        try await twoStates { world, store, _, _ in
+            let watched = WatchedStore(base: store)
+            var environment = world.environment
+            environment.lockPatience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
+            let state = try #require(await AuthState(restoring: watched, environment: environment))
+            world.clock.advance(by: 3600)
+            let lock = try await store.refreshLock()
+            let waiting = Task { try await state.freshAccessToken() }
+            while watched.attended.withLock({ $0.count { !$0 } }) < 3 { await Task.yield() }
+            // At the restoration, and when the caller came.
+            #expect(watched.attended.withLock { $0.count { $0 } } == 2)
+            lock.release()
+            _ = try await waiting.value
         }
     }
 

@@ -1,5 +1,6 @@
 import AppAuth
 import AppAuthCore
+import Glibc
 import JOSE
 import Testing
 
@@ -52,6 +53,19 @@ struct LockFileTests {
         #expect(folder.openLocks == 0)
         try await folder.store.update { $0 = nil }
         #expect(folder.openLocks == 0)
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func `a lock file of another user is refused, and left alone`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.refreshLock().release()
+        #expect(chown(folder.lockPath, 65534, 65534) == 0)
+        for error in await [
+            authError { try await folder.store.refreshLock() }, authError { try await folder.store.update { _ in } },
+        ] {
+            #expect(error?.storeProblem == .damaged && error?.message.contains(folder.lockPath) == true)
+        }
+        #expect(chown(folder.lockPath, 0, 0) == 0)
+        try await folder.store.refreshLock().release()
     }
 
     @Test func `that somebody refreshes can be seen without a lock, while it is so`() async throws {

@@ -26,12 +26,15 @@ final class StoreFolder: Sendable {
     }
 
     /// How often this process has the lock's file open.
-    var openLocks: Int {
+    var openLocks: Int { lockDescriptors.count }
+
+    /// The descriptors by which it has.
+    var lockDescriptors: [Int32] {
         let folder = "/proc/self/fd"
         let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return descriptors.count {
+        return descriptors.filter {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == lockPath
-        }
+        }.compactMap(Int32.init)
     }
 
     /// Holds the refresh lock as another process would, that is, unknown to this process's stores.

@@ -17,7 +17,10 @@ struct KeyringStoreTests {
     @Test func `a session is kept, listed with a label for people, changed in its place, and removed`() async throws {
         try await withDesk { desk in
             try await desk.withKeyring(.unlocked) { bus in
-                #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
+                for options in [[], ["--expected"]] {
+                    let load = try [BuiltProducts.path("keyring-program"), "load"] + options
+                    #expect(try await desk.start(load, [], bus).outcome().result()["session"] == .null)
+                }
                 #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
                 for name in ["first", "second"] {
                     #expect(try await desk.keyringProgram("save", name, with: bus)["session"]?.string == name)
@@ -43,7 +46,9 @@ struct KeyringStoreTests {
                 let folder = desk.home + "/.local/state/swift-appauth"
                 let files = try FileManager.default.contentsOfDirectory(atPath: folder)
                 #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix(".lock") }, "\(files)")
-                #expect(FileManager.default.contents(atPath: "\(folder)/\(files.first ?? "")") == Data())
+                // Nobody has it any more, so it names nobody.
+                let holders = FileManager.default.contents(atPath: "\(folder)/\(files.first ?? "")")
+                #expect(holders?.allSatisfy { [0, 10, 32].contains($0) } == true)
             }
         }
     }
@@ -114,6 +119,11 @@ struct KeyringStoreTests {
                 for call in ["save", "probe"] {
                     try expect(await desk.keyringProgram(call, with: bus), "locked", isTemporary: true)
                 }
+                // Where a session was stored, that is no sign-out.
+                for call in ["load", "save", "remove"] {
+                    let found = try await desk.keyringProgram(call, "--expected", with: bus)
+                    try expect(found, "unavailable", isTemporary: true)
+                }
             }
         }
     }
@@ -160,6 +170,65 @@ struct KeyringStoreTests {
             #expect(
                 found["message"]?.string?.contains("session.json cannot be used: a thread could not be started")
                     == true, "\(found)")
+        }
+    }
+
+    @Test func `an entry that is removed between search and read is no locked one`() async throws {
+        try await withDesk { desk in
+            let library = try await Accidents.library("vanishing", for: desk, linking: "libsecret-1.so.0")
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", with: bus)
+                let found = try await desk.keyringProgram("load", "--library", library, with: bus)
+                #expect(found["session"] == .null, "\(found)")
+            }
+        }
+    }
+
+    @Test(arguments: ["healthy", "damaged"])
+    func `a damaged entry is set aside under another label, with its secret, and a session stays`(state: String)
+        async throws
+    {
+        try await withDesk { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.keyringProgram("save", "first", with: bus)
+                if state == "damaged" {
+                    _ = try await desk.keyringProgram("spoil", with: bus)
+                    let found = try await desk.keyringProgram("load", with: bus)
+                    #expect(found["problem"]?.string == "damaged", "\(found)")
+                    #expect(found["message"]?.string?.hasSuffix(": discard() sets it aside") == true, "\(found)")
+                }
+                let aside = try await desk.keyringProgram("discard", with: bus)["aside"]
+                let session = try await desk.keyringProgram("load", with: bus)["session"]
+                let other = ["--application", "keyring-program (damaged)"]
+                func program(_ arguments: String...) async throws -> JSON {
+                    try await desk.start([BuiltProducts.path("keyring-program")], arguments + other, bus).outcome()
+                        .result()
+                }
+                let all = try await program("stored")["stored"]?.array
+                if state == "damaged" {
+                    #expect(aside?.string?.hasPrefix("A test's sign-in (damaged, set aside ") == true)
+                    #expect(session == .null)
+                    #expect(all?.count == 1 && all?.first?["label"] == aside, "\(String(describing: all))")
+                    let account = try #require(all?.first?["account"]?.string)
+                    #expect(account.hasPrefix("Zoë "))
+                    #expect(try await program("load", "--account", account)["problem"]?.string == "damaged")
+                    _ = try await desk.keyringProgram("save", "second", with: bus)
+                } else {
+                    #expect(aside == .null && session?.string == "first")
+                    #expect(all?.isEmpty == true)
+                }
+                let stored = try await desk.keyringProgram("stored", with: bus)["stored"]
+                #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
+            }
+        }
+    }
+
+    @Test func `new tokens are stored even if no file can be opened any more, and no refresh begins then`() async throws
+    {
+        try await withDesk { desk in
+            let found = try await desk.keyringProgram("without-descriptors", desk.home + "/session.json", with: [:])
+            #expect(found["session"]?.string == "stored", "\(found)")
+            #expect(found["refusal"]?.string?.contains("Too many open files") == true, "\(found)")
         }
     }
 

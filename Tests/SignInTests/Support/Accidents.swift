@@ -14,21 +14,29 @@ struct Accidents {
     /// Builds what is loaded into the process, into the person's home.
     init(_ desk: Desk) async throws {
         self.desk = desk
-        library = desk.home + "/accidents.so"
-        guard !FileManager.default.fileExists(atPath: library) else { return }
+        library = try await Self.library("accidents", for: desk)
+    }
+
+    /// Builds a library of `Tests/Support/Accidents` into the person's home, and returns its path.
+    static func library(_ name: String, for desk: Desk, linking others: String...) async throws -> String {
+        let library = "\(desk.home)/\(name).so"
+        guard !FileManager.default.fileExists(atPath: library) else { return library }
         let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Support/Accidents/accidents.c").path
+            .deletingLastPathComponent().appending(path: "Support/Accidents/\(name).c").path
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        let compiler = try ChildProcess(
-            ["clang", "-shared", "-fPIC", "-O1", "-o", library, source], environment: ["PATH": path])
-        let outcome = try await compiler.outcome()
+        let arguments = ["clang", "-shared", "-fPIC", "-O1", "-o", library, source] + others.map { "-l:\($0)" }
+        let outcome = try await ChildProcess(arguments, environment: ["PATH": path]).outcome()
         try #require(outcome.status == 0, "\(outcome)")
+        return library
     }
 
     /// - Parameter point: The first is 1; nil for a process to which nothing happens, and that tells its points.
-    func start(_ arguments: [String], _ accident: PointAccident = .kill, at point: Int? = nil) throws -> ChildProcess {
+    func start(
+        _ arguments: [String], _ accident: PointAccident = .kill, at point: Int? = nil, error: CInt? = nil
+    ) throws -> ChildProcess {
         var changes = ["LD_PRELOAD": library, "ACCIDENT_FOLDER": desk.sessions]
         if let point { changes.merge(["ACCIDENT": accident.rawValue, "ACCIDENT_AT": String(point)]) { $1 } }
+        if let error { changes["ACCIDENT_ERROR"] = String(error) }
         return try desk.start(arguments, changes)
     }
 }

@@ -7,7 +7,7 @@
 //     accident: 7 write session.new
 //
 // ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
-// a third of a second, `fail` the call (not one that is told of afterwards), or `full`: from then on there is no room on the
+// a third of a second, `fail` the call (not one that is told of afterwards) with the error number ACCIDENT_ERROR or a usual one, or `full`: from then on there is no room on the
 // disk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,7 +48,8 @@ static bool point(const char *call, const char *name, int error) {
     pthread_mutex_unlock(&lock);
     if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 333000000}, NULL);
     bool fails = is_due && strcmp(accident, "fail") == 0;
-    if (fails) errno = error;
+    const char *other = getenv("ACCIDENT_ERROR");
+    if (fails) errno = other ? atoi(other) : error;
     return fails;
 }
 
@@ -114,7 +115,8 @@ int fcntl(int descriptor, int command, ...) {
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
     const char *file = command == F_OFD_SETLK || command == F_OFD_SETLKW ? name_of(descriptor) : NULL;
-    if (file && point("take", file, ENOLCK)) return -1;
+    bool releases = file && ((struct flock *)argument)->l_type == F_UNLCK;
+    if (file && point(releases ? "release" : "take", file, ENOLCK)) return -1;
     return NEXT(fcntl)(descriptor, command, argument);
 }
 

@@ -1,24 +1,26 @@
-import AppAuth
 import AppAuthCore
 import AppAuthTestSupport
 import Foundation
 import Glibc
 import JOSE
 
+@testable import AppAuth
+
 /// Uses the keyring of the session bus that it finds, since libsecret takes that from its process's environment.
 ///
 ///     keyring-program conformance
-///     keyring-program load|save|remove|probe|stored|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
+///     keyring-program load|save|remove|probe|stored|spoil|discard|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
 ///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
 ///     keyring-program crowd COUNT                            (loads at once and then again, and counts the questions)
 ///     keyring-program without-threads FILE                   (changes the file where no thread can be started)
+///     keyring-program without-descriptors FILE               (changes the file where none can be opened any more)
 ///     keyring-program record                                 (the session as it is stored)
 ///     keyring-program expire                                 (takes the rest of its life from the access token)
 ///     keyring-program choose FILE
 ///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
 ///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
-/// With `--unattended` as a call that nobody waits for.
+/// With `--unattended` as a call that nobody waits for, with `--expected` as one that knows of a session there.
 /// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
 /// Prints one JSON object.
 @main
@@ -40,7 +42,7 @@ enum Main {
             return true
         }
         if flag("--no-prompt") { store.mayPrompt = false }
-        let isUnattended = flag("--unattended")
+        let (isUnattended, expectsSession) = (flag("--unattended"), flag("--expected"))
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
         if let changes = option("--die-after").flatMap(Int.init) { lifetime = changes }
@@ -48,7 +50,9 @@ enum Main {
         var result: JSON.Object
         do {
             result = try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
-                try await run(arguments, store, lifetime)
+                try await TokenStoreCall.$expectsSession.withValue(expectsSession) {
+                    try await run(arguments, store, lifetime)
+                }
             }
         } catch let error as AuthError {
             result = [
@@ -79,8 +83,14 @@ enum Main {
         case "remove": try await store.update { $0 = nil }
         case "probe": _ = try await store.probe()
         case "stored":
-            let stored = try await KeyringTokenStore.stored(application: "keyring-program")
+            let stored = try await KeyringTokenStore.stored(application: store.application)
             return ["stored": .array(stored.map { ["account": .string($0.account), "label": .string($0.label)] })]
+        case "spoil":
+            let entry = SecretService.Entry(
+                application: store.application, account: store.account, label: store.label, place: store.place)
+            try SecretService(entry, library: store.library).write(Array("{}".utf8))
+            return [:]
+        case "discard": return ["aside": try await store.discard().map(JSON.string) ?? .null]
         case "restart":
             _ = try await store.load()
             guard system(arguments[1]) == 0 else { return ["error": "the command failed"] }
@@ -119,6 +129,22 @@ enum Main {
                 try await file.update { _ in }
             }.value
             return [:]
+        case "without-descriptors":
+            let file = FileTokenStore(path: arguments[1])
+            let lock = try await file.refreshLock()
+            let former = takeDescriptors()
+            defer { limitDescriptors(to: former) }
+            let record = try Self.record("stored")
+            for _ in 0..<2 { try await file.update { $0 = $0 == nil ? record : nil } }
+            try await file.update { $0 = record }
+            lock.release()
+            limitDescriptors(to: former)
+            _ = takeDescriptors()
+            let refusal = await Self.problem { _ = try await file.refreshLock() }
+            limitDescriptors(to: former)
+            return [
+                "session": (try await file.load()).map { .string($0.client.id) } ?? .null, "refusal": .string(refusal),
+            ]
         case "record":
             let record = try await store.load()
             return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
@@ -170,6 +196,27 @@ enum Main {
         setrlimit(addressSpace, &limit)
     }
 
+    /// From now on no file can be opened, unless another is closed.
+    ///
+    /// - Returns: The limit that there was.
+    private static func takeDescriptors() -> rlim_t {
+        var limit = rlimit()
+        getrlimit(openFiles, &limit)
+        let open = (0..<1024).filter { fcntl($0, F_GETFD) >= 0 }
+        limitDescriptors(to: rlim_t((open.max() ?? 0) + 1))
+        // What lies between is taken too.
+        while dup(0) >= 0 {}
+        return limit.rlim_cur
+    }
+
+    private static func limitDescriptors(to count: rlim_t) {
+        var limit = rlimit()
+        getrlimit(openFiles, &limit)
+        limit.rlim_cur = count
+        setrlimit(openFiles, &limit)
+    }
+
+    private static let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     private static let addressSpace = __rlimit_resource_t(RLIMIT_AS.rawValue)
 
     /// The same, with an access token whose time is over.

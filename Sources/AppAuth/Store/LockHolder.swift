@@ -1,0 +1,79 @@
+internal import CShims
+internal import Glibc
+internal import JOSE
+
+/// Who holds a lock, for messages.
+///
+/// The kernel tells the process of a lock of a process's (`l_pid`), and not of one of an open file description. So each
+/// process that takes a lock writes its id into the lock's file, and takes it back when it releases the lock.
+enum LockHolder {
+    /// Each lock has a line of this length, and the file nothing else.
+    private static let length = 32
+
+    /// Writes this process's name, or takes it back. It is for messages only, so what goes wrong goes unnoticed.
+    static func note(_ isHeld: Bool, at index: Int, in descriptor: Int32) {
+        guard isOurs(descriptor) else { return }
+        let name = isHeld ? ownName() : ""
+        let line = Array(name.utf8.prefix(length - 1))
+        let bytes = line + Array(repeating: UInt8(ascii: " "), count: length - 1 - line.count) + [UInt8(ascii: "\n")]
+        _ = shims_write_at(descriptor, bytes, bytes.count, off_t(index * length))
+    }
+
+    /// Describes who holds a lock: `process 4711 (my-app)`, or `another process` where that cannot be found out.
+    static func description(at index: Int, in descriptor: Int32) -> String? {
+        let holder = shims_lock_holder(descriptor, off_t(index))
+        guard holder != 0 else { return nil }
+        return named(holder, at: index, in: descriptor) ?? "another process"
+    }
+
+    private static func named(_ holder: pid_t, at index: Int, in descriptor: Int32) -> String? {
+        if holder > 0 { return Status(of: holder).map { "process \(holder) (\($0.name))" } }
+        var bytes = [UInt8](repeating: 0, count: length)
+        guard isOurs(descriptor), pread(descriptor, &bytes, length, off_t(index * length)) == length else { return nil }
+        let words = String(decoding: bytes, as: UTF8.self).split { $0 == " " || $0 == "\n" }
+        guard words.count == 2, let id = pid_t(words[0]), let status = Status(of: id), status.start == words[1] else {
+            return nil
+        }
+        return "process \(id) (\(status.name))"
+    }
+
+    /// Whether the file holds such lines and nothing else: a file of that name may have been there before.
+    private static func isOurs(_ descriptor: Int32) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 2 * length + 1)
+        let count = pread(descriptor, &bytes, bytes.count, 0)
+        guard (0...2 * length).contains(count) else { return false }
+        return bytes[..<count].allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, 32, 10].contains($0)
+        }
+    }
+
+    /// The process id and when it started. An id alone may be another process's by now, or one of another machine that has the
+    /// file over NFS.
+    private static func ownName() -> String {
+        let id = getpid()
+        return own.withLock { own in
+            // Made anew in a child that was forked.
+            if own.id != id { own = (id, Status(of: id).map { "\(id) \($0.start)" } ?? "") }
+            return own.name
+        }
+    }
+
+    private static let own = Guarded<(id: pid_t, name: String)>((0, ""))
+
+    /// What `/proc/PID/stat` says, proc(5).
+    private struct Status {
+        let name: Substring
+        /// In clock ticks since boot.
+        let start: Substring
+
+        init?(of id: pid_t) {
+            guard let bytes = try? InputFile.read("/proc/\(id)/stat", atMost: 4096) else { return nil }
+            let text = String(decoding: bytes, as: UTF8.self)
+            // The name may hold anything, parentheses too.
+            guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
+            let fields = text[text.index(after: end)...].split(separator: " ")
+            guard begin < end, fields.count > 19 else { return nil }
+            (name, start) = (text[text.index(after: begin)..<end], fields[19])
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import AppAuthCore
+internal import Glibc
+internal import JOSE
+
+/// File descriptors that are kept while a refresh token is on its way, so that the tokens that come can be stored even if
+/// the process has opened as many files as it may by then.
+enum SpareDescriptors {
+    /// For a lock and for one file at a time.
+    fileprivate static let count = 2
+
+    fileprivate struct State {
+        var keepers = 0
+        var users = 0
+        var descriptors: [Int32] = []
+    }
+
+    private static let state = Guarded(State())
+
+    /// Keeps them until ``drop()``.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if too few are left: nothing may be sent then.
+    static func keep(for place: String) throws {
+        let error = state.withLock { state -> Int32 in
+            let error = state.users > 0 ? 0 : state.fill()
+            if error == 0 { state.keepers += 1 } else if state.keepers == 0 { state.clear() }
+            return error
+        }
+        guard error == 0 else { throw AuthError.store(place, "has no room for new tokens", errno: error) }
+    }
+
+    static func drop() {
+        state.withLock { state in
+            state.keepers -= 1
+            if state.keepers == 0 { state.clear() }
+        }
+    }
+
+    /// Lets some work open files in their place.
+    static func use<Result>(_ work: () throws -> Result) rethrows -> Result {
+        state.withLock { state in
+            state.users += 1
+            state.clear()
+        }
+        defer {
+            state.withLock { state in
+                state.users -= 1
+                if state.users == 0, state.keepers > 0 { _ = state.fill() }
+            }
+        }
+        return try work()
+    }
+}
+
+extension SpareDescriptors.State {
+    /// - Returns: An error number, or 0.
+    fileprivate mutating func fill() -> Int32 {
+        while descriptors.count < SpareDescriptors.count {
+            let descriptor = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard descriptor >= 0 else { return errno }
+            descriptors.append(descriptor)
+        }
+        return 0
+    }
+
+    fileprivate mutating func clear() {
+        for descriptor in descriptors { close(descriptor) }
+        descriptors = []
+    }
+}

@@ -1,0 +1,59 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import JOSE
+import Testing
+
+/// What a process leaves in `NAME.new` if it dies before the rename: new tokens of this session are put in its place, and nothing
+/// else is.
+@Suite(.timeLimit(.minutes(1)))
+struct RecoveryTests {
+    enum Remains: CaseIterable {
+        /// New tokens of this session.
+        case rotated
+        case anotherSession, ended, sameToken
+    }
+
+    /// A session whose refresh token was presented, and what is left beside it.
+    private func prepare(_ remains: Remains, _ folder: StoreFolder) async throws -> AuthStateRecord {
+        let mark = Presentation(
+            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
+        var record = try StoreFolder.record(token: "before")
+        record.presented = mark
+        try await folder.store.replace(with: record)
+        var json = try #require(JSON(parsing: record.encoded()).object)
+        json["presented"] = nil
+        if remains != .sameToken { json["refreshToken"] = .string("after") }
+        if remains == .anotherSession { json["id"] = "another" }
+        if remains == .ended { json["end"] = ["reason": "signed out", "date": 1_700_000_000] }
+        try Data(JSON.object(json).serialized().utf8).write(to: URL(filePath: folder.path + ".new"))
+        return try #require(try await folder.store.load())
+    }
+
+    @Test(arguments: [Remains.rotated, .anotherSession, .ended, .sameToken])
+    func `only new tokens of the same session take its place`(remains: Remains) async throws {
+        let folder = try StoreFolder()
+        let record = try await prepare(remains, folder)
+        let found = try await folder.store.update { $0 }
+        if remains == .rotated {
+            #expect(found?.refreshToken == Secret("after"))
+            #expect(try await folder.store.load() == found)
+        } else {
+            #expect(found == record)
+            #expect(try await folder.store.load() == record)
+        }
+        #expect(try folder.names == ["session.json"])
+    }
+
+    @Test func `room that was open to other users is closed before tokens are written to it`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record(token: "before"))
+        let mark = Presentation(
+            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
+        try await folder.store.update { $0?.presented = mark }
+        #expect(chmod(folder.path + ".new", 0o644) == 0)
+        try await folder.store.update { $0?.presented = nil }
+        let mode = try FileManager.default.attributesOfItem(atPath: folder.path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// Another process that keeps a lock of the session: commands say which, within their time, and can be ended.
+@Suite(.timeLimit(.minutes(5)))
+struct BusyStoreTests {
+    /// Runs a program that has a lock of the stored session.
+    private func withHolder(
+        of byte: Int, _ desk: Desk, _ body: (ChildProcess, String) async throws -> Void
+    ) async throws {
+        let path = "\(desk.sessions)/\(try #require(desk.stored.first)).lock"
+        let script = """
+            $| = 1; open(F, "+>>", $ARGV[0]) or die;
+            fcntl(F, F_SETLK, pack("ssx4qqlx4", F_WRLCK, 0, $ARGV[1], 1, 0)) or die;
+            print "locked\\n"; sleep 900;
+            """
+        let holder = try desk.start(["perl", "-MFcntl", "-e", script, path, String(byte)], [])
+        _ = try await holder.outputLine { $0 == "locked" }
+        try await body(holder, "process \(holder.id) (perl)")
+        holder.send(SIGKILL)
+        _ = try await holder.outcome()
+    }
+
+    @Test(arguments: [0, 1])
+    func `a refresh that another process blocks fails with the name of that process before its time is over`(
+        byte: Int
+    ) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            try await withHolder(of: byte, desk) { _, name in
+                let token = try await desk.run("token", "--json", "--force-refresh", "--timeout", "6")
+                #expect(try token.failure(1, "store").contains(name), "\(token)")
+            }
+            #expect(desk.provider.count(.token) == 1)
+            #expect(try desk.session() == before)
+            _ = try await desk.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
+    @Test(arguments: [["--local"], ["--revoke-only"]])
+    func `a sign-out that another process blocks says which, and works afterwards`(options: [String]) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            try await withHolder(of: 0, desk) { _, name in
+                let arguments = ["logout", "--json", "--timeout", "6"] + options
+                let logout = try await desk.start(arguments).outcome()
+                #expect(try logout.failure(1, "store").contains(name), "\(logout)")
+            }
+            #expect(desk.stored.count == 1)
+            _ = try await desk.run("logout", "--json", "--local").result()
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a sign-in that another process blocks says which`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let before = try desk.session()
+            try await withHolder(of: 0, desk) { _, name in
+                let login = try await desk.login()
+                #expect(try login.failure(1, "store").contains(name), "\(login)")
+            }
+            #expect(try desk.session() == before)
+        }
+    }
+
+    /// The wait for the lock would end later: the signal ends it.
+    @Test func `a sign-out that waits for a lock ends when it is told to`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            try await withHolder(of: 0, desk) { _, _ in
+                let logout = try desk.start(["logout", "--json", "--revoke-only", "--timeout", "200"])
+                while desk.provider.count(.revocation) < 2 { await Task.yield() }
+                logout.send(SIGTERM)
+                try await logout.outcome().failure(1, "terminated")
+            }
+            #expect(desk.stored.count == 1)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// What is no session can be set aside: it keeps its contents under another name, and a new session takes its place.
+@Suite(.timeLimit(.minutes(5)))
+struct DiscardTests {
+    enum Damage: CaseIterable {
+        case truncated, empty, foreign, laterVersion, anotherUsers, link, folder
+    }
+
+    private func damage(_ path: String, _ damage: Damage, _ desk: Desk) throws {
+        let file = URL(fileURLWithPath: path)
+        switch damage {
+        case .truncated: try Data(contentsOf: file).dropLast(20).write(to: file)
+        case .empty: try Data().write(to: file)
+        case .foreign: try Data("my diary\n".utf8).write(to: file)
+        case .laterVersion: try Desk.editSession(at: path) { $0["version"] = 99 }
+        case .anotherUsers: #expect(chown(path, 65534, 65534) == 0)
+        case .link:
+            try FileManager.default.moveItem(atPath: path, toPath: desk.home + "/target")
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: desk.home + "/target")
+        case .folder:
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try Data("inside".utf8).write(to: URL(fileURLWithPath: path + "/file"))
+        }
+    }
+
+    /// The bytes of a file, the target of a link, or the names in a folder.
+    private func contents(_ path: String) throws -> Data? {
+        if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) { return Data(target.utf8) }
+        if let names = try? FileManager.default.contentsOfDirectory(atPath: path) { return Data("\(names)".utf8) }
+        return FileManager.default.contents(atPath: path)
+    }
+
+    private static let damages = Damage.allCases.filter { $0 != .anotherUsers || geteuid() == 0 }
+
+    @Test(arguments: damages, [["logout", "--local", "--discard"], ["login", "--replace-store"]])
+    func `a damaged store is set aside under a new name, and a new session takes its place`(
+        damage: Damage, command: [String]
+    ) async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            try self.damage(path, damage, desk)
+            let before = try contents(path)
+            // Where root has no more rights than others, a file of another user cannot even be opened.
+            func run(_ arguments: [String]) async throws -> Outcome {
+                guard damage == .anotherUsers else { return try await desk.start(arguments).outcome() }
+                return try await desk.startWithoutPrivileges(arguments).outcome()
+            }
+            let refused = try await run(["token", "--json"]).failure(1, "store")
+            #expect(refused.hasSuffix(". To set it aside and go on: sign-in logout --local --discard"), "\(refused)")
+            let isLogin = command.first == "login"
+            let arguments = isLogin ? desk.loginArguments(["--replace-store"]) : command + ["--json"]
+            let outcome = try await run(arguments)
+            let result = try outcome.result()
+            let aside = try #require(desk.stored.first { $0.contains(".damaged-") })
+            #expect(outcome.errors.contains("is now in \(desk.sessions)/\(aside)"), "\(outcome)")
+            if !isLogin { #expect(result["discarded"]?.string == "\(desk.sessions)/\(aside)") }
+            #expect(try contents("\(desk.sessions)/\(aside)") == before)
+            if damage == .link { #expect(FileManager.default.fileExists(atPath: desk.home + "/target")) }
+            if !isLogin { _ = try await desk.login().result() }
+            #expect(desk.stored.count == 2)
+            _ = try await desk.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
+    @Test func `a session that is not damaged is signed out, or replaced, as without the option`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            _ = try await desk.login("--replace-store").result()
+            #expect(desk.stored.count == 1)
+            let logout = try await desk.run("logout", "--json", "--revoke-only", "--discard").result()
+            #expect(logout["revoked"]?.array?.count == 2 && logout["discarded"] == nil)
+            #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0), arguments: [true, false])
+    func `the lock of another user is set aside too`(isPrivileged: Bool) async throws {
+        try await withDesk { desk in
+            func logout(_ options: String...) async throws -> Outcome {
+                let arguments = ["logout", "--json", "--local"] + options
+                return try await (isPrivileged ? desk.start(arguments) : desk.startWithoutPrivileges(arguments))
+                    .outcome()
+            }
+            _ = try await desk.login().result()
+            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            for file in [path, path + ".lock"] { #expect(chown(file, 65534, 65534) == 0) }
+            try await logout().failure(1, "store")
+            _ = try await logout("--discard").result()
+            let names = try FileManager.default.contentsOfDirectory(atPath: desk.sessions)
+            #expect(names.count { $0.contains(".damaged-") } == 2, "\(names)")
+            _ = try await desk.login().result()
+            _ = try await desk.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
+    @Test func `a lock that is a symbolic link is set aside, and never what it points to`() async throws {
+        try await withDesk { desk in
+            _ = try await desk.login().result()
+            let lock = "\(desk.sessions)/\(try #require(desk.stored.first)).lock"
+            try FileManager.default.moveItem(atPath: lock, toPath: desk.home + "/target")
+            try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: desk.home + "/target")
+            let refused = try await desk.run("token", "--json", "--force-refresh").failure(1, "store")
+            #expect(refused.contains("--discard"), "\(refused)")
+            _ = try await desk.run("logout", "--json", "--revoke-only", "--discard").result()
+            #expect(FileManager.default.fileExists(atPath: desk.home + "/target"))
+            #expect(desk.stored.count == 1 && desk.stored.allSatisfy { $0.contains(".lock.damaged-") })
+        }
+    }
+
+    @Test func `the hint names the session as the command did`() async throws {
+        try await withDesk { desk in
+            let path = desk.home + "/my diary"
+            try Data("my diary".utf8).write(to: URL(fileURLWithPath: path))
+            let options = ["--store=file:\(path)", "--client-id", "demo"]
+            let message = try await desk.start(["token", "--json"] + options).outcome().failure(1, "store")
+            #expect(message.hasSuffix(": sign-in logout --local --discard '--store=file:\(path)' --client-id demo"))
+        }
+    }
+}
