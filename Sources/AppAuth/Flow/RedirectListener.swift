@@ -1,9 +1,10 @@
 internal import AppAuthCore
 
-/// What waits for the redirect of a sign-in: on loopback, or for a scheme of the app's own.
+/// What opens the authorization URL of a sign-in and waits for its redirect: on loopback, or for a scheme of the app's own.
 enum RedirectListener: Sendable {
     case loopback(LoopbackRedirectListener)
-    case privateUse(PrivateUseRedirectListener)
+    /// The redirect comes by the scheme, and the browser starts at a one-time URL on loopback all the same.
+    case privateUse(PrivateUseRedirectListener, opener: LoopbackRedirectListener)
 
     init(
         _ redirect: SignIn.Redirect, responseMode: AuthorizationRequest.ResponseMode, pages: CompletionPages
@@ -23,20 +24,28 @@ enum RedirectListener: Sendable {
                 "expected a response mode that is not posted for a redirect to a private-use scheme, found \(responseMode.rawValue)",
                 outcome: .notSent)
         }
-        self = .privateUse(try await PrivateUseRedirectListener(privateUse))
+        let opener = try LoopbackRedirectListener(
+            path: nil, requiresSameUser: redirect.requiresSameUser, pages: pages)
+        self = .privateUse(try await PrivateUseRedirectListener(privateUse), opener: opener)
     }
 
     var redirectURI: String {
         switch self {
         case .loopback(let listener): listener.redirectURI
-        case .privateUse(let listener): listener.redirectURI
+        case .privateUse(let listener, _): listener.redirectURI
+        }
+    }
+
+    func oneTimeURL(redirectingTo target: String) -> String {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): listener.oneTimeURL(redirectingTo: target)
         }
     }
 
     func redirect<Value: Sendable>(judge: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
         switch self {
         case .loopback(let listener): try await listener.redirect(judge: judge)
-        case .privateUse(let listener): try await listener.redirect(judge: judge)
+        case .privateUse(let listener, _): try await listener.redirect(judge: judge)
         }
     }
 
@@ -44,14 +53,16 @@ enum RedirectListener: Sendable {
     func finish(with page: CompletionPage) async {
         switch self {
         case .loopback(let listener): await listener.finish(with: page)
-        case .privateUse(let listener): listener.close()
+        case .privateUse: close()
         }
     }
 
     func close() {
         switch self {
         case .loopback(let listener): listener.close()
-        case .privateUse(let listener): listener.close()
+        case .privateUse(let listener, let opener):
+            opener.close()
+            listener.close()
         }
     }
 }

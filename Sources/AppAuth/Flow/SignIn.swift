@@ -34,7 +34,11 @@ public struct SignIn: Sendable {
     public var requiredEndpoints: [ProviderMetadata.Endpoint] = []
     /// Where the browser comes back to.
     public var redirect = Redirect()
-    /// What opens the URL; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    /// What opens the sign-in; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    ///
+    /// It gets a URL of this process on loopback that redirects one request to the authorization URL, so that nothing of
+    /// the provider's, and no `state`, is in a program's arguments. A browser on another machine needs the authorization
+    /// URL itself.
     public var browser: Browser? = .system
     /// What the person pastes: texts, each of which should be the whole redirect URL, for a browser that cannot come back
     /// by itself since it runs on another machine. Asked for once in a run; nil means that nothing can be pasted.
@@ -85,7 +89,9 @@ public struct SignIn: Sendable {
     public enum Event: Sendable {
         /// The provider's metadata is there.
         case provider(ProviderMetadata)
-        /// The browser is being sent to this URL. Always show it to the person too: browsers fail in many ways.
+        /// The provider's authorization URL, which the browser is about to be redirected to. Always show it to the person
+        /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
+        /// loopback URL that redirects there.
         case authorization(url: String)
         /// A browser was started, and something may be in its way: tell the person.
         case browserObstacle(BrowserObstacle)
@@ -142,7 +148,7 @@ public struct SignIn: Sendable {
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
         observe(.authorization(url: request.url))
-        try await openBrowser(for: request)
+        try await openBrowser(for: request, by: listener)
         let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
             .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
         observe(.redirected)
@@ -162,11 +168,14 @@ public struct SignIn: Sendable {
         }
     }
 
-    private func openBrowser(for request: AuthorizationRequest) async throws {
+    /// The browser gets a one-time URL of our own: the provider chooses the authorization URL, which must reach no shell,
+    /// and its state must be in no argument list (RFC 6749 §10.12).
+    private func openBrowser(for request: AuthorizationRequest, by listener: RedirectListener) async throws {
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {
-            for obstacle in try await browser.open(request.url) { observe(.browserObstacle(obstacle)) }
+            let url = listener.oneTimeURL(redirectingTo: request.url)
+            for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
         } catch let error as AuthError {
             observe(.withoutBrowser(error, canUseDevice: canUseDevice))
         }

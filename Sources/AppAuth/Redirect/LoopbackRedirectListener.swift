@@ -5,7 +5,8 @@ internal import JOSE
 ///
 /// ```swift
 /// let listener = try LoopbackRedirectListener()
-/// try await Browser.system.open(authorizationURL(redirectURI: listener.redirectURI))
+/// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
+/// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let response = try await listener.redirect { query in request.responseIfOurs(query) }
 /// await listener.finish(with: .signedIn(appName: "Harbour"))
 /// ```
@@ -76,12 +77,13 @@ public final class LoopbackRedirectListener: Sendable {
             requiresSameUser: requiresSameUser, pages: pages, limits: ListenerLimits())
     }
 
+    /// - Parameter path: nil takes no redirect, and serves only one-time URLs.
     package init(
-        host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
+        host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
-        pages: CompletionPages = CompletionPages(), limits: ListenerLimits
+        pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits()
     ) throws {
-        guard RedirectPath.isValid(path) else {
+        if let path, !RedirectPath.isValid(path) {
             throw AuthError(
                 .invalidConfiguration, .redirect,
                 "expected a redirect path of RFC 3986 that begins with /, without query, fragment and dots, found \(path)",
@@ -93,7 +95,7 @@ public final class LoopbackRedirectListener: Sendable {
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
         do {
             let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
-            let path = addsRandomComponent ? path + (path.hasSuffix("/") ? "" : "/") + pathSecret : path
+            let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
             let routes = RedirectRoutes(
                 hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret,
                 formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
@@ -127,8 +129,10 @@ public final class LoopbackRedirectListener: Sendable {
     /// and redirects with another state or after the awaited one. Many of them mean that somebody is trying things out.
     public var ignoredRequests: Int { state.ignoredRequests }
 
-    /// A URL of our own that sends the first GET on to another address, and no other: what stands in that address (the
-    /// `id_token_hint` of a sign-out) then stands in no argument list that every user of the machine can read.
+    /// Returns a URL of our own that redirects the first GET, and no other, to another address.
+    ///
+    /// Open it in place of that address: its `state` or `id_token_hint` is then in no argument list, which every user of
+    /// the machine can read, and no text of the provider's reaches an opener or a shell behind it.
     public func oneTimeURL(redirectingTo target: String) -> String {
         let number = count.withLock { count in
             count += 1

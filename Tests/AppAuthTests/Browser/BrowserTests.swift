@@ -21,16 +21,18 @@ struct BrowserTests {
     }
 
     @Test(arguments: [
-        "$(touch x)", ";reboot", "&bg", "|cat", "a b  c", "'", "\"", "`id`", "\\", "*?[a]", "~", "%s", "%d", "<>", "!!",
-        "ü☃", "#{x}",
+        ("$(touch x)", "%24%28touch%20x%29"), (";reboot", ";reboot"), ("&bg", "&bg"), ("|cat", "%7Ccat"),
+        ("a b  c", "a%20b%20%20c"), ("'", "%27"), ("\"", "%22"), ("`id`", "%60id%60"), ("\\", "%5C"),
+        ("*?[a]", "%2A?[a]"), ("~-._", "~-._"), ("%s", "%25s"), ("%d", "%25d"), ("%2", "%252"), ("%aF%20", "%aF%20"),
+        ("<>", "%3C%3E"), ("!!", "%21%21"), ("ü“", "%C3%BC%E2%80%9C"), ("#{x}", "#%7Bx%7D"), ("a=b+c,d:@", "a=b+c,d:@"),
     ])
-    func `the URL is one argument whatever it holds`(_ part: String) async throws {
+    func `the URL is one argument, and nothing in it is left for a shell`(_ part: String, _ given: String) async throws
+    {
         let program = try RecordingBrowser()
-        let url = "http://127.0.0.1/\(part)"
-        try await Browser(candidates: ["\(program.command) %s"]).open(url)
-        #expect(try await program.record().arguments == [url])
-        try await Browser(candidates: [program.command]).open(url)
-        #expect(try await program.record().arguments == [url])
+        try await Browser(candidates: ["\(program.command) %s"]).open("http://127.0.0.1/\(part)")
+        #expect(try await program.record().arguments == ["http://127.0.0.1/\(given)"])
+        try await Browser(candidates: [program.command]).open("http://127.0.0.1/\(part)")
+        #expect(try await program.record().arguments == ["http://127.0.0.1/\(given)"])
     }
 
     @Test func `nothing of this process goes with it`() async throws {
