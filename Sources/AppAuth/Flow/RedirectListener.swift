@@ -14,7 +14,7 @@ enum RedirectListener: Sendable {
                 try LoopbackRedirectListener(
                     host: redirect.host, ports: redirect.ports, path: redirect.path,
                     addsRandomComponent: redirect.addsRandomComponent, responseMode: responseMode,
-                    requiresSameUser: redirect.requiresSameUser, pages: pages))
+                    sameUser: redirect.sameUser, pages: pages))
             return
         }
         // OAuth 2.0 Form Post Response Mode §2: an HTML form, which cannot be posted to a scheme that is not HTTP's.
@@ -25,7 +25,7 @@ enum RedirectListener: Sendable {
                 outcome: .notSent)
         }
         let opener = try LoopbackRedirectListener(
-            path: nil, requiresSameUser: redirect.requiresSameUser, pages: pages)
+            path: nil, sameUser: redirect.sameUser, pages: pages)
         self = .privateUse(try await PrivateUseRedirectListener(privateUse), opener: opener)
     }
 
@@ -33,6 +33,12 @@ enum RedirectListener: Sendable {
         switch self {
         case .loopback(let listener): listener.redirectURI
         case .privateUse(let listener, _): listener.redirectURI
+        }
+    }
+
+    var sameUserObstacle: BrowserObstacle? {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): listener.sameUserObstacle
         }
     }
 

@@ -75,9 +75,8 @@ public struct SignIn: Sendable {
         public var path = "/callback"
         /// Whether the path ends in a component that nobody can guess; few providers let it differ.
         public var addsRandomComponent = false
-        /// Whether a redirect is ignored that a program of another user of this machine brings. Not where the browser
-        /// comes from elsewhere: from Windows into WSL, or through a forwarded port.
-        public var requiresSameUser = false
+        /// Whether programs of other users on this machine may connect.
+        public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
         /// A scheme of the app's own in place of the loopback address, for clients that are registered with one. No page
         /// of the app's can be shown in the browser then.
         public var privateUse: PrivateUseRedirect?
@@ -93,7 +92,7 @@ public struct SignIn: Sendable {
         /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
         /// loopback URL that redirects there.
         case authorization(url: String)
-        /// A browser was started, and something may be in its way: tell the person.
+        /// Something may be in the way of the browser, or protects the sign-in less than it should: tell the person.
         case browserObstacle(BrowserObstacle)
         /// No browser was started: the error says why, if there should have been one. The wait goes on, for a browser that
         /// the person sends to the URL and for what is ``SignIn/pasted``. With `canUseDevice` the provider has the device
@@ -171,6 +170,7 @@ public struct SignIn: Sendable {
     /// The browser gets a one-time URL of our own: the provider chooses the authorization URL, which must reach no shell,
     /// and its state must be in no argument list (RFC 6749 §10.12).
     private func openBrowser(for request: AuthorizationRequest, by listener: RedirectListener) async throws {
+        if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {

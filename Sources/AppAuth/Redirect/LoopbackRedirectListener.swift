@@ -59,29 +59,28 @@ public final class LoopbackRedirectListener: Sendable {
     ///   - responseMode: What the authorization request asks for. With one that is posted, a POST to the path is taken too: a
     ///     form (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since
     ///     providers that do not know the mode answer by it.
-    ///   - requiresSameUser: Whether a redirect is ignored that a program of another user of this machine brings, though
-    ///     its state is right: the URL that a browser is started with, and so the state, can be read by everybody here.
-    ///     Not for browsers that come from elsewhere: from Windows into WSL, or through a forwarded port. Where the
-    ///     kernel does not tell the user (sock_diag(7)), nothing is ignored.
+    ///   - sameUser: Whether programs of other users on this machine may connect.
     ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
     ///     page.
     /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
-    ///   `.invalidConfiguration` for a path that a browser would not send as it is.
+    ///   `.invalidConfiguration` for a path that a browser would not send as it is; `.unavailable` if the same-user check
+    ///   is required and cannot be made.
     public convenience init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
         pages: CompletionPages = CompletionPages()
     ) throws {
         try self.init(
             host: host, ports: ports, path: path, addsRandomComponent: addsRandomComponent, responseMode: responseMode,
-            requiresSameUser: requiresSameUser, pages: pages, limits: ListenerLimits())
+            sameUser: sameUser, pages: pages, limits: ListenerLimits())
     }
 
     /// - Parameter path: nil takes no redirect, and serves only one-time URLs.
     package init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
-        pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits()
+        responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
+        pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits(),
+        surroundings: Surroundings = .current
     ) throws {
         if let path, !RedirectPath.isValid(path) {
             throw AuthError(
@@ -93,6 +92,12 @@ public final class LoopbackRedirectListener: Sendable {
             throw AuthError(.unavailable, .redirect, "\(error)", outcome: .notSent)
         }
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
+        let peers: PeerCheck
+        do { peers = try PeerCheck(sameUser, sockets.descriptors, in: surroundings) } catch {
+            sockets.close()
+            throw error
+        }
+        sameUserObstacle = peers.obstacle
         do {
             let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
             let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
@@ -104,7 +109,7 @@ public final class LoopbackRedirectListener: Sendable {
             do {
                 thread = Guarded(
                     try SystemThread(named: "redirect-\(sockets.port)", for: .redirect) {
-                        var loop = ListenerLoop(sockets, state, limits, requiresSameUser: requiresSameUser)
+                        var loop = ListenerLoop(sockets, state, limits, peers)
                         loop.run()
                     })
             } catch {
@@ -113,11 +118,16 @@ public final class LoopbackRedirectListener: Sendable {
             }
         } catch {
             sockets.close()
+            peers.close()
             throw error
         }
     }
 
     deinit { close() }
+
+    /// Why other users' programs are not turned away, though the check is ``SameUserCheck/automatic``; nil where they are,
+    /// or where the app has made the choice.
+    public let sameUserObstacle: BrowserObstacle?
 
     /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
     public var redirectURI: String { redirectURIs.first ?? "" }
@@ -126,7 +136,8 @@ public final class LoopbackRedirectListener: Sendable {
     public var redirectURIs: [String] { state.redirectURIs }
 
     /// How many requests came that were answered and changed nothing: other paths, hosts and methods, what is not HTTP,
-    /// and redirects with another state or after the awaited one. Many of them mean that somebody is trying things out.
+    /// and redirects with another state or after the awaited one; and connections of other users that were closed unread.
+    /// Many of them mean that somebody is trying things out.
     public var ignoredRequests: Int { state.ignoredRequests }
 
     /// Returns a URL of our own that redirects the first GET, and no other, to another address.

@@ -25,7 +25,7 @@ package struct RedirectRoutes: Sendable {
 
     package private(set) var phase = Phase.open
     var isFinished: Bool { if case .finished = phase { true } else { false } }
-    /// How many requests were answered and changed nothing.
+    /// How many requests and connections changed nothing.
     package private(set) var ignoredRequests = 0
     /// One for each host, the preferred one first.
     package let redirectURIs: [String]
@@ -123,6 +123,9 @@ package struct RedirectRoutes: Sendable {
         ignoredRequests += 1
         return .plain(refusal.rawValue)
     }
+
+    /// Counts a connection that was closed unread.
+    mutating func turnAway() { ignoredRequests += 1 }
 
     private mutating func ignore(_ answer: RedirectAnswer) -> Step {
         ignoredRequests += 1

@@ -5,12 +5,17 @@ final class ListenerProcess: Sendable {
     private let process = Process()
     private let output = Pipe()
     private let lifeline = Pipe()
+    /// In its place an error, for a listener that could not be made.
     let redirectURI: String
 
-    init() throws {
+    /// - Parameters:
+    ///   - words: The program that starts it, and its arguments.
+    ///   - check: Its same-user check.
+    init(by words: [String] = [], _ check: String = "automatic") throws {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        process.executableURL = folder.appending(path: "listening-app")
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = words + [folder.appending(path: "listening-app").path, check]
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()

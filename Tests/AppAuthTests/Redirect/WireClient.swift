@@ -58,6 +58,13 @@ final class WireClient: Sendable {
     /// Ends the sending side alone.
     func shutDownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
+    /// Ends the connection by a reset (connect(2), AF_UNSPEC).
+    func reset() {
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// Everything until the other side closes; then this side closes too, as browsers do.
     func readAll() throws -> [UInt8] {
         var all: [UInt8] = []

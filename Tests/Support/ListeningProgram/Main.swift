@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A process with a listener and nothing else, whose memory and threads are the listener's.
 ///
-/// Prints the redirect URI; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
+/// Its argument is the same-user check. Prints the redirect URI, or why there is none; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
 @main
 enum Main {
@@ -14,7 +14,12 @@ enum Main {
             exit(1)
         }
         lifeline.detach()
-        let listener = try LoopbackRedirectListener(responseMode: .formPost)
+        let checks: [String: LoopbackRedirectListener.SameUserCheck] = ["required": .required, "off": .off]
+        let check = CommandLine.arguments.last.flatMap { checks[$0] } ?? .automatic
+        let listener: LoopbackRedirectListener
+        do { listener = try LoopbackRedirectListener(responseMode: .formPost, sameUser: check) } catch {
+            return say("error \((error as? AuthError)?.code.rawValue ?? "\(error)")")
+        }
         say(listener.redirectURI)
         let parameters = try await listener.redirect { $0.hasSuffix("state=right") ? $0 : nil }
         say(parameters)
