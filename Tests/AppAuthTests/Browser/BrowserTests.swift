@@ -64,6 +64,35 @@ struct BrowserTests {
         while FileManager.default.fileExists(atPath: "/proc/\(process)") { await Task.yield() }
     }
 
+    /// In a process of its own, since no thread can be started there any more.
+    @Test func `where no thread can be started to collect it, no program is started`() async {
+        await #expect(processExitsWith: .success) {
+            // In a task that has its thread already.
+            try await Task.detached {
+                var limit = rlimit()
+                let memory = __rlimit_resource_t(RLIMIT_AS.rawValue)
+                getrlimit(memory, &limit)
+                let former = limit
+                let pages = try #require(
+                    FileManager.default.contents(atPath: "/proc/self/statm")
+                        .flatMap { UInt(String(decoding: $0, as: UTF8.self).prefix { $0 != " " }) })
+                // No room for a stack.
+                limit.rlim_cur = rlim_t(pages * UInt(getpagesize()) + 1 << 20)
+                setrlimit(memory, &limit)
+                let result: Result<[BrowserObstacle], any Error>
+                do { result = .success(try await Browser(candidates: ["true"]).open("http://127.0.0.1/")) } catch {
+                    result = .failure(error)
+                }
+                limit = former
+                setrlimit(memory, &limit)
+                let error = #expect(throws: AuthError.self) { try result.get() }
+                try #require(error?.message.contains("a thread could not be started") == true)
+                // There is no child, not even a dead one.
+                try #require(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
+            }.value
+        }
+    }
+
     @Test func `one that runs on is not waited for`() async throws {
         let program = try RecordingBrowser(script: "read line < \"${0%/*}/pipe\"\n")
         try await Browser(candidates: [program.command]).open(url)
