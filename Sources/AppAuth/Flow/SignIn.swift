@@ -51,6 +51,9 @@ public struct SignIn: Sendable {
     ///
     /// Where nothing can listen, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
     public var pasted: (@Sendable () -> AsyncThrowingStream<String, any Error>)?
+    /// How long the person may take in the browser, from its start on. Afterwards the sign-in fails with
+    /// ``AuthError/Code/timeout``, and its port is free again.
+    public var timeout: Duration = .seconds(300)
     /// The app's name, for the page at the end.
     public var appName: String
     /// What the browser shows; nil means the library's own pages, with the app's name.
@@ -132,7 +135,7 @@ public struct SignIn: Sendable {
 
     /// Signs the person in, and stores the session in place of the one that is there.
     ///
-    /// Waits for the answer for as long as the task is not cancelled. What the flow will need is checked before the
+    /// Waits for the browser until ``timeout``, or until the task is cancelled. What the flow will need is checked before the
     /// browser opens: the store can be read, the metadata is complete, the port is free. On failure the browser shows
     /// it, nothing is stored, and a session that was stored before stays.
     ///
@@ -148,8 +151,10 @@ public struct SignIn: Sendable {
         ).prepared(in: environment)
         observe(.authorization(url: request.url))
         try await openBrowser(for: request, by: listener)
-        let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
-            .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
+        let answer = try await withTimeout(timeout, .redirect, "the browser did not come back") { [observe, pasted] in
+            try await FirstAnswer(to: request) { observe(.wrongPaste($0)) }
+                .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
+        }
         observe(.redirected)
         do {
             let new = try await AuthState(exchanging: answer.get(), store: MemoryTokenStore(), environment: environment)
