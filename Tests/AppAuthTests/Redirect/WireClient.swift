@@ -16,7 +16,7 @@ final class WireClient: Sendable {
 
     deinit { close(descriptor) }
 
-    private static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {
+    static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
