@@ -68,47 +68,47 @@ void shims_end(int fd) {
     close(fd);
 }
 
-// Asks the kernel about the one socket whose ends are those of our connection, seen from the other side (sock_diag(7)).
-static int ask_for_peer(int diagnosis, int fd) {
-    union address ours, theirs;
-    socklen_t length = sizeof ours;
-    if (getsockname(fd, &ours.any, &length) != 0) return -1;
-    length = sizeof theirs;
-    if (getpeername(fd, &theirs.any, &length) != 0) return -1;
+// Asks the kernel about the one socket with these ends (sock_diag(7)).
+static int ask(int diagnosis, const union address *local, const union address *remote) {
     struct {
         struct nlmsghdr head;
         struct inet_diag_req_v2 body;
     } request = {
         .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
-        .body = {.sdiag_family = ours.any.sa_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
+        .body = {.sdiag_family = local->any.sa_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
                  .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
     };
     struct inet_diag_sockid *id = &request.body.id;
-    if (ours.any.sa_family == AF_INET6) {
-        id->idiag_sport = theirs.v6.sin6_port;
-        id->idiag_dport = ours.v6.sin6_port;
-        memcpy(id->idiag_src, &theirs.v6.sin6_addr, sizeof theirs.v6.sin6_addr);
-        memcpy(id->idiag_dst, &ours.v6.sin6_addr, sizeof ours.v6.sin6_addr);
+    if (local->any.sa_family == AF_INET6) {
+        id->idiag_sport = local->v6.sin6_port;
+        id->idiag_dport = remote->v6.sin6_port;
+        memcpy(id->idiag_src, &local->v6.sin6_addr, sizeof local->v6.sin6_addr);
+        memcpy(id->idiag_dst, &remote->v6.sin6_addr, sizeof remote->v6.sin6_addr);
     } else {
-        id->idiag_sport = theirs.v4.sin_port;
-        id->idiag_dport = ours.v4.sin_port;
-        id->idiag_src[0] = theirs.v4.sin_addr.s_addr;
-        id->idiag_dst[0] = ours.v4.sin_addr.s_addr;
+        id->idiag_sport = local->v4.sin_port;
+        id->idiag_dport = remote->v4.sin_port;
+        id->idiag_src[0] = local->v4.sin_addr.s_addr;
+        id->idiag_dst[0] = remote->v4.sin_addr.s_addr;
     }
     return send(diagnosis, &request, sizeof request, 0) == sizeof request ? 0 : -1;
 }
 
-int shims_peer_user(int fd, uint32_t *user) {
-    int diagnosis = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (diagnosis < 0) return -1;
+int shims_open_diagnosis(void) {
+    int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    return fd < 0 ? -errno : fd;
+}
+
+static int user_of(int diagnosis, const union address *local, const union address *remote, uint32_t *user) {
     struct {
         struct nlmsghdr head;
         struct inet_diag_msg body;
         char attributes[512];
     } answer;
     int result = -1;
+    // What is left of an earlier question would be taken for the answer to this one.
+    while (recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT) > 0) {}
     // The kernel answers before the request's send returns; what is not there then does not come.
-    if (ask_for_peer(diagnosis, fd) == 0) {
+    if (ask(diagnosis, local, remote) == 0) {
         ssize_t count = recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
         if (count >= (ssize_t)NLMSG_LENGTH(sizeof answer.body) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
             // A socket whose process has closed it has no inode, and belongs to nobody any more.
@@ -116,8 +116,26 @@ int shims_peer_user(int fd, uint32_t *user) {
             result = 0;
         }
     }
-    close(diagnosis);
     return result;
+}
+
+int shims_peer_user(int diagnosis, int fd, uint32_t *user) {
+    union address ours, theirs;
+    socklen_t length = sizeof ours;
+    if (getsockname(fd, &ours.any, &length) != 0) return -1;
+    length = sizeof theirs;
+    if (getpeername(fd, &theirs.any, &length) != 0) return -1;
+    return user_of(diagnosis, &theirs, &ours, user);
+}
+
+int shims_tells_users(int diagnosis, int listener) {
+    union address ours, none;
+    socklen_t length = sizeof ours;
+    if (getsockname(listener, &ours.any, &length) != 0) return 0;
+    // A socket that listens has no other end.
+    memset(&none, 0, sizeof none);
+    uint32_t user = UINT32_MAX;
+    return user_of(diagnosis, &ours, &none, &user) == 0 && user == geteuid();
 }
 
 int shims_event(void) {

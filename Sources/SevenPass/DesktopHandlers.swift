@@ -40,19 +40,22 @@ private enum ProgramOutput {
         var (process, input, output) = (pid_t(), Int32(), Int32())
         guard shims_spawn_child(&copies, &input, &output, &process) == 0 else { return "" }
         close(input)
-        let (id, descriptor, isCollected) = (process, output, Guarded(false))
+        let (id, descriptor, life) = (process, output, Guarded(Life.running))
         @Sendable func collect() {
             close(descriptor)
-            isCollected.withLock { isCollected in
+            // The cancellation needs the lock to end a program that runs on: only one that has ended is collected under it.
+            var end = siginfo_t()
+            while waitid(P_PID, id_t(id), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            life.withLock { life in
                 while waitpid(id, nil, 0) < 0, errno == EINTR {}
-                isCollected = true
+                life = .collected
             }
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 do {
                     try SystemThread(named: "program-output", for: .browser) {
-                        let text = readAll(descriptor)
+                        let text = readAll(descriptor) { life.withLock { $0 == .running } }
                         collect()
                         continuation.resume(returning: text)
                     }.detach()
@@ -64,18 +67,28 @@ private enum ProgramOutput {
             }
         } onCancel: {
             // It has a session of its own, and its number is its own until it is collected.
-            isCollected.withLock { if !$0 { kill(-id, SIGKILL) } }
+            life.withLock { life in
+                guard life == .running else { return }
+                life = .cancelled
+                kill(-id, SIGKILL)
+            }
         }
     }
 
-    private static func readAll(_ descriptor: Int32) -> String {
+    private enum Life { case running, cancelled, collected }
+
+    /// Reads to the end, or until it is of no use any more: what the program has started may hold its output open.
+    private static func readAll(_ descriptor: Int32, while isOfUse: () -> Bool) -> String {
         var text: [UInt8] = []
-        while true {
+        while isOfUse() {
+            var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&polled, 1, 100) > 0 else { continue }
             let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
                 count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
             }
             if bytes.isEmpty { return String(decoding: text.prefix(4096), as: UTF8.self) }
             if text.count < 4096 { text += bytes }
         }
+        return ""
     }
 }

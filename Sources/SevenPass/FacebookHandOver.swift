@@ -6,7 +6,7 @@ internal import JOSE
 /// ```swift
 /// var handOver = try FacebookHandOver(facebook)
 /// switch handOver.take(url) {   // a URL of the scheme fb<APP_ID>, from the desktop
-/// case .open(let url): try await browser.open(url)   // the browser that began the sign-in
+/// case .open(let url): try await browser.open(listener.oneTimeURL(redirectingTo: url))   // where the sign-in began
 /// case .refused(let error): show(error.message)      // the person may try again there
 /// case .ignored: break
 /// }

@@ -43,10 +43,14 @@ public struct FacebookSignIn: Sendable {
         store: any TokenStore, answers: some AsyncSequence<String, Never> & Sendable
     ) async throws -> AuthState {
         let signIn = await announced()
+        let opener = try LoopbackRedirectListener(
+            path: nil, sameUser: signIn.redirect.sameUser,
+            pages: signIn.pages ?? CompletionPages(appName: signIn.appName))
+        defer { opener.close() }
         return try await withThrowingTaskGroup(of: AuthState?.self) { group in
             group.addTask { try await signIn.run(store: store) }
             group.addTask {
-                await pass(answers, to: signIn.browser)
+                await pass(answers, to: signIn.browser, by: opener)
                 return nil
             }
             defer { group.cancelAll() }
@@ -66,7 +70,10 @@ public struct FacebookSignIn: Sendable {
         return signIn
     }
 
-    private func pass(_ answers: some AsyncSequence<String, Never>, to browser: Browser?) async {
+    /// The browser gets a one-time URL: Facebook's code and state belong in no argument list.
+    private func pass(
+        _ answers: some AsyncSequence<String, Never>, to browser: Browser?, by opener: LoopbackRedirectListener
+    ) async {
         var handOver = handOver
         for await url in answers {
             let step = handOver.take(url)
@@ -74,7 +81,8 @@ public struct FacebookSignIn: Sendable {
             guard case .open(let callback) = step else { continue }
             // The person may open it by hand, or begin again: the sign-in waits on.
             do {
-                for obstacle in try await browser?.open(callback) ?? [] { signIn.observe(.browserObstacle(obstacle)) }
+                let url = opener.oneTimeURL(redirectingTo: callback)
+                for obstacle in try await browser?.open(url) ?? [] { signIn.observe(.browserObstacle(obstacle)) }
             } catch let error as AuthError {
                 signIn.observe(.withoutBrowser(error, canUseDevice: false))
             } catch {

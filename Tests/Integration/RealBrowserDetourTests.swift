@@ -65,7 +65,7 @@ extension Integration.InRealBrowsers {
                 let login = try await person.login { url in
                     let back = try WayBack(of: url)
                     try await first.open(url)
-                    try await second.open(url)
+                    try await second.open(first.authorizationURL)
                     var stopped: [Tab.Stopped] = []
                     try await person.identifies(in: second)
                     try await first.reload()
@@ -96,10 +96,11 @@ extension Integration.InRealBrowsers {
                 let login = try await person.login { url in
                     let closed = try await person.window.tab()
                     try await closed.open(url)
+                    let authorization = try await closed.authorizationURL
                     try await person.identifies(in: closed)
                     try await closed.close()
                     let tab = try await person.window.tab()
-                    try await tab.open(url)
+                    try await tab.open(authorization)
                     try await tab.shows("Allow Demo App?")
                     try await tab.click("button[value=allow]")
                     try await tab.shows("You are signed in")

@@ -118,6 +118,13 @@ import Testing
         }
     }
 
+    /// In a process of its own, since the path of programs is changed.
+    @Test func `a program that does not end is not waited for by who cancels`() async {
+        await #expect(processExitsWith: .success) { try await HandlerQuestion.cancelled("exec >&-; exec sleep 60") }
+        // What it has started holds its output open, in a session of its own.
+        await #expect(processExitsWith: .success) { try await HandlerQuestion.cancelled("setsid sleep 60 & exit 0") }
+    }
+
     @Test func `a configuration without an app at Facebook is refused`() {
         let configuration = SevenPassConfiguration(issuer: "https://op.example", clientID: "app")
         #expect(throws: AuthError.self) { try FacebookSignIn(configuration, appName: "Tests") }

@@ -64,6 +64,7 @@ struct Login: Command {
         signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
+        signIn.timeout = limit
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
         let found = Guarded<ProviderMetadata?>(nil)

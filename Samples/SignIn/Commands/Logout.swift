@@ -34,6 +34,7 @@ struct Logout: Command {
         if noBrowser { signOut.browser = nil }
         signOut.observe = { event in
             switch event {
+            case .browserObstacle(let obstacle): console.say("\(obstacle.message.asSentence).")
             case .openingBrowser: console.say("Ending the session in the browser…")
             case .endSession(let url):
                 console.say("Open this URL in a browser on this machine to end the session there too:")

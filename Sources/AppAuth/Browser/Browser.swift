@@ -3,7 +3,7 @@ internal import AppAuthCore
 /// Opens a URL where the person is: in the browser of the desktop, or wherever the app wants it.
 ///
 /// ```swift
-/// try await Browser.system.open("https://provider.example/authorize?…")
+/// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let browser = Browser { url in await webView.load(url) }
 /// ```
 /// A program is started without a shell and on its own: it outlives the app, inherits none of its files, and writes
@@ -57,7 +57,9 @@ public struct Browser: Sendable {
     /// browser is never waited for. Cancelling the task changes nothing about that.
     ///
     /// - Parameter url: http or https, without control characters; anything else is refused, since an opener would
-    ///   start other programs for other schemes.
+    ///   start other programs for other schemes. A character that a shell could take for a command is percent-encoded.
+    ///   Every user of this machine can read a program's arguments: for a URL with a secret or from somebody else, open
+    ///   a ``LoopbackRedirectListener/oneTimeURL(redirectingTo:)``.
     /// - Returns: What may keep the person from that browser, or the browser from this machine, all the same; mostly
     ///   nothing.
     /// - Throws: ``AuthError`` `.browser` that says what was tried and why it could not be started, and what is in the
@@ -71,6 +73,7 @@ public struct Browser: Sendable {
                 "expected an http or https URL without control characters for the browser, found another text",
                 outcome: .notSent)
         }
+        let url = OpenerURL.encoded(url)
         do { return try await opener(url) } catch let error as AuthError { throw error } catch let error
             as CancellationError
         {

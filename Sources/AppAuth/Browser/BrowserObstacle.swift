@@ -1,5 +1,5 @@
-/// What stands between the person and a browser here, or between that browser and this program: found before anything is
-/// started, so that it can be said.
+/// What stands between the person and a browser here, or between that browser and this program, or what protects them
+/// less than it should: found before anything is started, so that it can be said.
 public struct BrowserObstacle: Sendable, Hashable {
     /// Which one.
     public let kind: Kind
@@ -26,6 +26,9 @@ public struct BrowserObstacle: Sendable, Hashable {
         /// A browser for the terminal, which would take it away from the program or, on its own, show nothing: it is
         /// not started.
         public static let textBrowser = Kind(rawValue: "text_browser")
+        /// Programs of other users on this machine can connect to the listener too, since
+        /// ``LoopbackRedirectListener/SameUserCheck/automatic`` is off here.
+        public static let othersMayConnect = Kind(rawValue: "others_may_connect")
     }
 }
 
@@ -45,6 +48,12 @@ extension BrowserObstacle {
             + "as yourself, or name a browser in BROWSER")
     static let root = BrowserObstacle(
         kind: .root, message: "the program runs as root, and some browsers refuse to; better run it as yourself")
+
+    static func othersMayConnect(_ reason: String) -> BrowserObstacle {
+        BrowserObstacle(
+            kind: .othersMayConnect,
+            message: "other users of this machine are not kept away from the browser's redirect: \(reason)")
+    }
 
     static func textBrowser(_ name: String) -> BrowserObstacle {
         BrowserObstacle(

@@ -1,12 +1,10 @@
-internal import FoundationEssentials
-
 /// The program that the desktop opens https with, read where xdg-open looks it up (MIME Applications Associations
 /// Specification, 2 and 5): without starting a program to ask.
 package enum DefaultBrowser {
     /// The first default that is set.
     package static func entry(in environment: [String: String]) -> String? {
         lists(in: environment).lazy.compactMap { path in
-            FileManager.default.contents(atPath: path).flatMap { entry(in: String(decoding: $0, as: UTF8.self)) }
+            (try? InputFile.read(path, atMost: 1 << 20)).flatMap { entry(in: String(decoding: $0, as: UTF8.self)) }
         }.first
     }
 

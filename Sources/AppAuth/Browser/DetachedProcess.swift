@@ -1,3 +1,4 @@
+internal import AppAuthCore
 internal import CShims
 internal import FoundationEssentials
 internal import Glibc
@@ -9,15 +10,34 @@ enum DetachedProcess {
     /// - Parameter variables: What its environment has besides that of this process, or instead.
     /// - Returns: Why it could not be started or failed at once; nil if it still runs, or has ended well.
     static func start(_ arguments: [String], variables: [String: String] = [:], patience: Duration) async -> String? {
+        let environment = variables.isEmpty ? [] : environment(with: variables)
+        let milliseconds = Int32((patience / .milliseconds(1)).rounded())
+        return await withCheckedContinuation { continuation in
+            do {
+                // Started first: a program that no thread collects would stay a zombie.
+                try SystemThread(named: "browser-reaper", for: .browser) {
+                    switch spawn(arguments, environment) {
+                    case .success(let process): watch(process, milliseconds) { continuation.resume(returning: $0) }
+                    case .failure(let failure): continuation.resume(returning: SystemError.text(failure.number))
+                    }
+                }.detach()
+            } catch {
+                continuation.resume(returning: (error as? AuthError)?.message ?? "no thread could be started")
+            }
+        }
+    }
+
+    private struct Failure: Error { let number: Int32 }
+
+    private static func spawn(_ arguments: [String], _ environment: [String]) -> Result<pid_t, Failure> {
         var words = copies(arguments)
-        var settings = variables.isEmpty ? [] : copies(environment(with: variables))
+        var settings = environment.isEmpty ? [] : copies(environment)
         defer { for copy in words + settings { free(copy) } }
         var process: pid_t = 0
         let error =
             settings.isEmpty
             ? shims_spawn_detached(&words, nil, &process) : shims_spawn_detached(&words, &settings, &process)
-        guard error == 0 else { return SystemError.text(error) }
-        return await watch(process, milliseconds: Int32((patience / .milliseconds(1)).rounded()))
+        return error == 0 ? .success(process) : .failure(Failure(number: error))
     }
 
     private static func environment(with variables: [String: String]) -> [String] {
@@ -26,17 +46,12 @@ enum DetachedProcess {
 
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
 
-    /// A thread collects the process whenever it ends, so that no zombie stays; nobody waits for that.
-    private static func watch(_ process: pid_t, milliseconds: Int32) async -> String? {
-        await withCheckedContinuation { continuation in
-            let thread = try? SystemThread(named: "browser-reaper", for: .browser) {
-                let hasEnded = shims_wait_briefly(process, milliseconds) == 1
-                if !hasEnded { continuation.resume(returning: nil) }
-                let status = collect(process)
-                if hasEnded { continuation.resume(returning: status.flatMap(failure)) }
-            }
-            if let thread { thread.detach() } else { continuation.resume(returning: nil) }
-        }
+    /// Says how it went after a while, and collects the process whenever it ends; nobody waits for that.
+    private static func watch(_ process: pid_t, _ milliseconds: Int32, _ tell: (String?) -> Void) {
+        let hasEnded = shims_wait_briefly(process, milliseconds) == 1
+        if !hasEnded { tell(nil) }
+        let status = collect(process)
+        if hasEnded { tell(status.flatMap(failure)) }
     }
 
     /// The status of a process once it has ended; nil if the app has children collected in a way of its own.

@@ -1,9 +1,10 @@
 internal import AppAuthCore
 
-/// What waits for the redirect of a sign-in: on loopback, or for a scheme of the app's own.
+/// What opens the authorization URL of a sign-in and waits for its redirect: on loopback, or for a scheme of the app's own.
 enum RedirectListener: Sendable {
     case loopback(LoopbackRedirectListener)
-    case privateUse(PrivateUseRedirectListener)
+    /// The redirect comes by the scheme, and the browser starts at a one-time URL on loopback all the same.
+    case privateUse(PrivateUseRedirectListener, opener: LoopbackRedirectListener)
 
     init(
         _ redirect: SignIn.Redirect, responseMode: AuthorizationRequest.ResponseMode, pages: CompletionPages
@@ -13,7 +14,7 @@ enum RedirectListener: Sendable {
                 try LoopbackRedirectListener(
                     host: redirect.host, ports: redirect.ports, path: redirect.path,
                     addsRandomComponent: redirect.addsRandomComponent, responseMode: responseMode,
-                    requiresSameUser: redirect.requiresSameUser, pages: pages))
+                    sameUser: redirect.sameUser, pages: pages))
             return
         }
         // OAuth 2.0 Form Post Response Mode §2: an HTML form, which cannot be posted to a scheme that is not HTTP's.
@@ -23,20 +24,34 @@ enum RedirectListener: Sendable {
                 "expected a response mode that is not posted for a redirect to a private-use scheme, found \(responseMode.rawValue)",
                 outcome: .notSent)
         }
-        self = .privateUse(try await PrivateUseRedirectListener(privateUse))
+        let opener = try LoopbackRedirectListener(
+            path: nil, sameUser: redirect.sameUser, pages: pages)
+        self = .privateUse(try await PrivateUseRedirectListener(privateUse), opener: opener)
     }
 
     var redirectURI: String {
         switch self {
         case .loopback(let listener): listener.redirectURI
-        case .privateUse(let listener): listener.redirectURI
+        case .privateUse(let listener, _): listener.redirectURI
+        }
+    }
+
+    var sameUserObstacle: BrowserObstacle? {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): listener.sameUserObstacle
+        }
+    }
+
+    func oneTimeURL(redirectingTo target: String) -> String {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): listener.oneTimeURL(redirectingTo: target)
         }
     }
 
     func redirect<Value: Sendable>(judge: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
         switch self {
         case .loopback(let listener): try await listener.redirect(judge: judge)
-        case .privateUse(let listener): try await listener.redirect(judge: judge)
+        case .privateUse(let listener, _): try await listener.redirect(judge: judge)
         }
     }
 
@@ -44,14 +59,16 @@ enum RedirectListener: Sendable {
     func finish(with page: CompletionPage) async {
         switch self {
         case .loopback(let listener): await listener.finish(with: page)
-        case .privateUse(let listener): listener.close()
+        case .privateUse: close()
         }
     }
 
     func close() {
         switch self {
         case .loopback(let listener): listener.close()
-        case .privateUse(let listener): listener.close()
+        case .privateUse(let listener, let opener):
+            opener.close()
+            listener.close()
         }
     }
 }

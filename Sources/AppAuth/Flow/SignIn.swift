@@ -34,7 +34,11 @@ public struct SignIn: Sendable {
     public var requiredEndpoints: [ProviderMetadata.Endpoint] = []
     /// Where the browser comes back to.
     public var redirect = Redirect()
-    /// What opens the URL; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    /// What opens the sign-in; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    ///
+    /// It gets a URL of this process on loopback that redirects one request to the authorization URL, so that nothing of
+    /// the provider's, and no `state`, is in a program's arguments. A browser on another machine needs the authorization
+    /// URL itself.
     public var browser: Browser? = .system
     /// What the person pastes: texts, each of which should be the whole redirect URL, for a browser that cannot come back
     /// by itself since it runs on another machine. Asked for once in a run; nil means that nothing can be pasted.
@@ -47,6 +51,9 @@ public struct SignIn: Sendable {
     ///
     /// Where nothing can listen, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
     public var pasted: (@Sendable () -> AsyncThrowingStream<String, any Error>)?
+    /// How long the person may take in the browser, from its start on. Afterwards the sign-in fails with
+    /// ``AuthError/Code/timeout``, and its port is free again.
+    public var timeout: Duration = .seconds(300)
     /// The app's name, for the page at the end.
     public var appName: String
     /// What the browser shows; nil means the library's own pages, with the app's name.
@@ -71,9 +78,8 @@ public struct SignIn: Sendable {
         public var path = "/callback"
         /// Whether the path ends in a component that nobody can guess; few providers let it differ.
         public var addsRandomComponent = false
-        /// Whether a redirect is ignored that a program of another user of this machine brings. Not where the browser
-        /// comes from elsewhere: from Windows into WSL, or through a forwarded port.
-        public var requiresSameUser = false
+        /// Whether programs of other users on this machine may connect.
+        public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
         /// A scheme of the app's own in place of the loopback address, for clients that are registered with one. No page
         /// of the app's can be shown in the browser then.
         public var privateUse: PrivateUseRedirect?
@@ -85,9 +91,11 @@ public struct SignIn: Sendable {
     public enum Event: Sendable {
         /// The provider's metadata is there.
         case provider(ProviderMetadata)
-        /// The browser is being sent to this URL. Always show it to the person too: browsers fail in many ways.
+        /// The provider's authorization URL, which the browser is about to be redirected to. Always show it to the person
+        /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
+        /// loopback URL that redirects there.
         case authorization(url: String)
-        /// A browser was started, and something may be in its way: tell the person.
+        /// Something may be in the way of the browser, or protects the sign-in less than it should: tell the person.
         case browserObstacle(BrowserObstacle)
         /// No browser was started: the error says why, if there should have been one. The wait goes on, for a browser that
         /// the person sends to the URL and for what is ``SignIn/pasted``. With `canUseDevice` the provider has the device
@@ -127,7 +135,7 @@ public struct SignIn: Sendable {
 
     /// Signs the person in, and stores the session in place of the one that is there.
     ///
-    /// Waits for the answer for as long as the task is not cancelled. What the flow will need is checked before the
+    /// Waits for the browser until ``timeout``, or until the task is cancelled. What the flow will need is checked before the
     /// browser opens: the store can take a session, the metadata is complete, the port is free. On failure the browser shows
     /// it, nothing is stored, and a session that was stored before stays. Tokens that have come are revoked then, unless
     /// there is a stored session: several providers would end it with them. For the same reason the tokens of a session that
@@ -144,9 +152,11 @@ public struct SignIn: Sendable {
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
         observe(.authorization(url: request.url))
-        try await openBrowser(for: request)
-        let answer = try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
-            .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
+        try await openBrowser(for: request, by: listener)
+        let answer = try await withTimeout(timeout, .redirect, "the browser did not come back") { [observe, pasted] in
+            try await FirstAnswer(to: request) { observe(.wrongPaste($0)) }
+                .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
+        }
         observe(.redirected)
         do {
             let state = try await AuthState(
@@ -160,11 +170,15 @@ public struct SignIn: Sendable {
         }
     }
 
-    private func openBrowser(for request: AuthorizationRequest) async throws {
+    /// The browser gets a one-time URL of our own: the provider chooses the authorization URL, which must reach no shell,
+    /// and its state must be in no argument list (RFC 6749 §10.12).
+    private func openBrowser(for request: AuthorizationRequest, by listener: RedirectListener) async throws {
+        if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {
-            for obstacle in try await browser.open(request.url) { observe(.browserObstacle(obstacle)) }
+            let url = listener.oneTimeURL(redirectingTo: request.url)
+            for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
         } catch let error as AuthError {
             observe(.withoutBrowser(error, canUseDevice: canUseDevice))
         }

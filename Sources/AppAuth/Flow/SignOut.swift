@@ -16,6 +16,8 @@ public struct SignOut: Sendable {
     public var revokesTokens = true
     /// How long all of it may take. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
+    /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
+    public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
     /// The app's name, for the page at the end.
     public var appName: String
     /// What the browser shows; nil means the library's own pages, with the app's name.
@@ -31,6 +33,8 @@ public struct SignOut: Sendable {
         case forgotten
         /// The browser is being sent to the provider.
         case openingBrowser
+        /// Something may be in the way of the browser, or protects the sign-out less than it should: tell the person.
+        case browserObstacle(BrowserObstacle)
         /// There is no browser: the person may open this URL, which does not hold the ID token.
         case endSession(url: String)
     }
@@ -93,13 +97,17 @@ public struct SignOut: Sendable {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
         }
         let pages = pages ?? CompletionPages(appName: appName)
-        let listener = try Self.listener(for: record, pages)
+        let listener = try listener(for: record, pages)
         defer { listener.close() }
+        if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
         if let browser {
             observe(.openingBrowser)
             // The real URL holds the ID token, and what a program is started with can be read by everybody here.
-            do { try await browser.open(listener.oneTimeURL(redirectingTo: request.url.reveal())) } catch is AuthError {
+            do {
+                let url = listener.oneTimeURL(redirectingTo: request.url.reveal())
+                for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
+            } catch is AuthError {
                 observe(.endSession(url: request.urlWithoutHint))
             }
         } else {
@@ -113,11 +121,9 @@ public struct SignOut: Sendable {
 
     /// Listens where the sign-in came back to, since providers compare the address with the registered one; on a free
     /// port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
-    private static func listener(
-        for record: AuthStateRecord, _ pages: CompletionPages
-    ) throws -> LoopbackRedirectListener {
+    private func listener(for record: AuthStateRecord, _ pages: CompletionPages) throws -> LoopbackRedirectListener {
         guard let url = record.redirectURI.flatMap({ try? SecureURL($0) }), url.isLoopback else {
-            return try LoopbackRedirectListener(pages: pages)
+            return try LoopbackRedirectListener(sameUser: sameUser, pages: pages)
         }
         let host: LoopbackRedirectListener.Host =
             switch url.host {
@@ -125,7 +131,8 @@ public struct SignOut: Sendable {
             case "localhost": .localhost
             default: .ipv4
             }
-        return try LoopbackRedirectListener(host: host, ports: [url.port ?? 0, 0], path: url.path, pages: pages)
+        return try LoopbackRedirectListener(
+            host: host, ports: [url.port ?? 0, 0], path: url.path, sameUser: sameUser, pages: pages)
     }
 }
 

@@ -8,16 +8,15 @@ struct ListenerLoop {
     private let sockets: LoopbackSockets
     private let state: ListenerState
     private let limits: ListenerLimits
-    private let requiresSameUser: Bool
+    private let peers: PeerCheck
     private var connections: [RedirectConnection] = []
     private var scratch = [UInt8](repeating: 0, count: 16 << 10)
     private var pageWasRead = false
     private var pageDeadline: Instant?
     private var acceptsAgain: Instant?
 
-    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits, requiresSameUser: Bool) {
-        (self.sockets, self.state, self.limits) = (sockets, state, limits)
-        self.requiresSameUser = requiresSameUser
+    init(_ sockets: LoopbackSockets, _ state: ListenerState, _ limits: ListenerLimits, _ peers: PeerCheck) {
+        (self.sockets, self.state, self.limits, self.peers) = (sockets, state, limits, peers)
     }
 
     /// Serves until the listener is closed or its last page was read.
@@ -32,6 +31,7 @@ struct ListenerLoop {
         }
         for connection in connections { shims_end(connection.descriptor) }
         sockets.close()
+        peers.close()
         state.end()
     }
 
@@ -75,9 +75,7 @@ struct ListenerLoop {
     }
 
     private mutating func judge(_ index: Int, _ parameters: String, of head: RequestHead, now: Instant) {
-        if requiresSameUser, connections[index].isForeign {
-            connections[index].answer(state.ignore(head), now: now)
-        } else if let answer = state.judge(parameters, of: head) {
+        if let answer = state.judge(parameters, of: head) {
             connections[index].answer(answer, now: now)
         } else {
             connections[index].park(head, parameters: parameters)
@@ -144,8 +142,16 @@ struct ListenerLoop {
                 acceptsAgain = now + .milliseconds(20)
             }
             guard descriptor >= 0 else { return }
+            // Before anything of it is read: nothing that another user sends is looked at, or uses anything up.
+            let isForeign = peers.isForeign(descriptor)
+            if isForeign, peers.turnsAway {
+                state.turnAway()
+                shims_end(descriptor)
+                continue
+            }
             if connections.count >= limits.connections { evict() }
-            connections.append(RedirectConnection(descriptor: descriptor, limits: limits, now: now))
+            connections.append(
+                RedirectConnection(descriptor: descriptor, isForeign: isForeign, limits: limits, now: now))
             // The request has mostly come with the connection.
             proceed(connections.count - 1, now: now)
         }

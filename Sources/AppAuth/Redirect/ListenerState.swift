@@ -118,6 +118,9 @@ extension ListenerState {
 
     func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer { contents.withLock { $0.routes.refuse(refusal) } }
 
+    /// Counts a connection that was closed unread.
+    func turnAway() { contents.withLock { $0.routes.turnAway() } }
+
     func ignore(_ head: RequestHead) -> RedirectAnswer { contents.withLock { $0.routes.ignore(head) } }
 
     /// Has the waiter judge a redirect's parameters, outside of the lock since it is the app's code, and hands the first

@@ -5,7 +5,8 @@ internal import JOSE
 ///
 /// ```swift
 /// let listener = try LoopbackRedirectListener()
-/// try await Browser.system.open(authorizationURL(redirectURI: listener.redirectURI))
+/// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
+/// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let response = try await listener.redirect { query in request.responseIfOurs(query) }
 /// await listener.finish(with: .signedIn(appName: "Harbour"))
 /// ```
@@ -58,30 +59,30 @@ public final class LoopbackRedirectListener: Sendable {
     ///   - responseMode: What the authorization request asks for. With one that is posted, a POST to the path is taken too: a
     ///     form (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since
     ///     providers that do not know the mode answer by it.
-    ///   - requiresSameUser: Whether a redirect is ignored that a program of another user of this machine brings, though
-    ///     its state is right: the URL that a browser is started with, and so the state, can be read by everybody here.
-    ///     Not for browsers that come from elsewhere: from Windows into WSL, or through a forwarded port. Where the
-    ///     kernel does not tell the user (sock_diag(7)), nothing is ignored.
+    ///   - sameUser: Whether programs of other users on this machine may connect.
     ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
     ///     page.
     /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
-    ///   `.invalidConfiguration` for a path that a browser would not send as it is.
+    ///   `.invalidConfiguration` for a path that a browser would not send as it is; `.unavailable` if the same-user check
+    ///   is required and cannot be made.
     public convenience init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
+        responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
         pages: CompletionPages = CompletionPages()
     ) throws {
         try self.init(
             host: host, ports: ports, path: path, addsRandomComponent: addsRandomComponent, responseMode: responseMode,
-            requiresSameUser: requiresSameUser, pages: pages, limits: ListenerLimits())
+            sameUser: sameUser, pages: pages, limits: ListenerLimits())
     }
 
+    /// - Parameter path: nil takes no redirect, and serves only one-time URLs.
     package init(
-        host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
-        responseMode: AuthorizationRequest.ResponseMode = .query, requiresSameUser: Bool = false,
-        pages: CompletionPages = CompletionPages(), limits: ListenerLimits
+        host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
+        responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
+        pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits(),
+        surroundings: Surroundings = .current
     ) throws {
-        guard RedirectPath.isValid(path) else {
+        if let path, !RedirectPath.isValid(path) {
             throw AuthError(
                 .invalidConfiguration, .redirect,
                 "expected a redirect path of RFC 3986 that begins with /, without query, fragment and dots, found \(path)",
@@ -91,9 +92,15 @@ public final class LoopbackRedirectListener: Sendable {
             throw AuthError(.unavailable, .redirect, "\(error)", outcome: .notSent)
         }
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
+        let peers: PeerCheck
+        do { peers = try PeerCheck(sameUser, sockets.descriptors, in: surroundings) } catch {
+            sockets.close()
+            throw error
+        }
+        sameUserObstacle = peers.obstacle
         do {
             let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
-            let path = addsRandomComponent ? path + (path.hasSuffix("/") ? "" : "/") + pathSecret : path
+            let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
             let routes = RedirectRoutes(
                 hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret,
                 formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
@@ -102,7 +109,7 @@ public final class LoopbackRedirectListener: Sendable {
             do {
                 thread = Guarded(
                     try SystemThread(named: "redirect-\(sockets.port)", for: .redirect) {
-                        var loop = ListenerLoop(sockets, state, limits, requiresSameUser: requiresSameUser)
+                        var loop = ListenerLoop(sockets, state, limits, peers)
                         loop.run()
                     })
             } catch {
@@ -111,11 +118,16 @@ public final class LoopbackRedirectListener: Sendable {
             }
         } catch {
             sockets.close()
+            peers.close()
             throw error
         }
     }
 
     deinit { close() }
+
+    /// Why other users' programs are not turned away, though the check is ``SameUserCheck/automatic``; nil where they are,
+    /// or where the app has made the choice.
+    public let sameUserObstacle: BrowserObstacle?
 
     /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
     public var redirectURI: String { redirectURIs.first ?? "" }
@@ -124,11 +136,14 @@ public final class LoopbackRedirectListener: Sendable {
     public var redirectURIs: [String] { state.redirectURIs }
 
     /// How many requests came that were answered and changed nothing: other paths, hosts and methods, what is not HTTP,
-    /// and redirects with another state or after the awaited one. Many of them mean that somebody is trying things out.
+    /// and redirects with another state or after the awaited one; and connections of other users that were closed unread.
+    /// Many of them mean that somebody is trying things out.
     public var ignoredRequests: Int { state.ignoredRequests }
 
-    /// A URL of our own that sends the first GET on to another address, and no other: what stands in that address (the
-    /// `id_token_hint` of a sign-out) then stands in no argument list that every user of the machine can read.
+    /// Returns a URL of our own that redirects the first GET, and no other, to another address.
+    ///
+    /// Open it in place of that address: its `state` or `id_token_hint` is then in no argument list, which every user of
+    /// the machine can read, and no text of the provider's reaches an opener or a shell behind it.
     public func oneTimeURL(redirectingTo target: String) -> String {
         let number = count.withLock { count in
             count += 1

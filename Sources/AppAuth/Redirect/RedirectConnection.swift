@@ -28,6 +28,8 @@ struct RedirectConnection {
     }
 
     let descriptor: Int32
+    /// Whether another user's program has the other end, as far as the kernel tells.
+    private let isForeign: Bool
     private let limits: ListenerLimits
     /// What came together with the head: the begin of a form, if there is one.
     private var behindHead: ArraySlice<UInt8> = []
@@ -38,8 +40,8 @@ struct RedirectConnection {
     /// Whether the whole answer was sent.
     private(set) var isSent = false
 
-    init(descriptor: Int32, limits: ListenerLimits, now: Instant) {
-        (self.descriptor, self.limits) = (descriptor, limits)
+    init(descriptor: Int32, isForeign: Bool, limits: ListenerLimits, now: Instant) {
+        (self.descriptor, self.isForeign, self.limits) = (descriptor, isForeign, limits)
         stage = .reading(RequestHeadReader(limit: limits.headBytes))
         deadline = now + limits.requestTime
     }
@@ -53,8 +55,11 @@ struct RedirectConnection {
         }
     }
 
-    /// How much would be lost by closing now: where a place is needed, the lowest goes first.
-    var worth: Int {
+    /// How much would be lost by closing now: where a place is needed, the lowest goes first. Another user's is worth
+    /// less than any of this user's.
+    var worth: Int { isForeign ? progress - 10 : progress }
+
+    private var progress: Int {
         switch stage {
         case .over: 0
         case .seeingOff: 1
@@ -66,12 +71,6 @@ struct RedirectConnection {
     }
 
     var isOver: Bool { if case .over = stage { true } else { false } }
-
-    /// Whether another user's program has the other end, as far as the kernel tells.
-    var isForeign: Bool {
-        var user: UInt32 = 0
-        return shims_peer_user(descriptor, &user) == 0 && user != geteuid()
-    }
 
     /// Whether the other side has closed: a browser does so when the person reloads, stops, or closes the tab. It may also
     /// have closed its sending side alone, so that it is answered all the same.

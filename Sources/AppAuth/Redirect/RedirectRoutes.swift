@@ -25,12 +25,13 @@ package struct RedirectRoutes: Sendable {
 
     package private(set) var phase = Phase.open
     var isFinished: Bool { if case .finished = phase { true } else { false } }
-    /// How many requests were answered and changed nothing.
+    /// How many requests and connections changed nothing.
     package private(set) var ignoredRequests = 0
     /// One for each host, the preferred one first.
     package let redirectURIs: [String]
     private let authorities: [String]
-    private let path: String
+    /// The redirect's; nil where only one-time URLs are served.
+    private let path: String?
     private let donePath: String
     private let formLimit: Int?
     private let pages: CompletionPages
@@ -39,18 +40,20 @@ package struct RedirectRoutes: Sendable {
     private var spentPaths: Set<String> = []
 
     /// - Parameters:
+    ///   - path: The redirect's; nil serves only one-time URLs.
     ///   - hosts: As they stand in redirect URIs, an IPv6 address in its brackets; the preferred one first.
     ///   - secret: A text that nobody can guess, for the path that the browser is sent on to.
     ///   - formLimit: The largest form of a POST in bytes; nil where there is no POST.
     package init(
-        hosts: [String], port: UInt16, path: String, secret: String, formLimit: Int? = nil,
+        hosts: [String], port: UInt16, path: String?, secret: String, formLimit: Int? = nil,
         pages: CompletionPages = CompletionPages()
     ) {
-        redirectURIs = hosts.map { "http://\($0):\(port)" + path }
+        redirectURIs = path.map { path in hosts.map { "http://\($0):\(port)" + path } } ?? []
         // A browser leaves the default port out of its Host field.
         authorities = hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : [])
         (self.path, self.formLimit, self.pages) = (path, formLimit, pages)
-        donePath = (path.hasSuffix("/") ? path : path + "/") + "done/" + secret
+        let folder = path ?? "/"
+        donePath = (folder.hasSuffix("/") ? folder : folder + "/") + "done/" + secret
         template = PageTemplate(light: pages.light, dark: pages.dark)
     }
 
@@ -120,6 +123,9 @@ package struct RedirectRoutes: Sendable {
         ignoredRequests += 1
         return .plain(refusal.rawValue)
     }
+
+    /// Counts a connection that was closed unread.
+    mutating func turnAway() { ignoredRequests += 1 }
 
     private mutating func ignore(_ answer: RedirectAnswer) -> Step {
         ignoredRequests += 1

@@ -9,14 +9,12 @@ struct DesktopFile: Sendable {
 
     /// The text; nil if there is no file.
     func read() throws -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        if descriptor < 0, errno == ENOENT { return nil }
-        guard descriptor >= 0 else { throw failure("cannot be read") }
-        defer { close(descriptor) }
         let bytes: [UInt8]
-        do { bytes = try InputFile.contents(of: descriptor, atMost: Self.largest) } catch .system(let error) {
+        do { bytes = try InputFile.read(path, atMost: Self.largest) } catch .system(ENOENT) {
+            return nil
+        } catch .system(let error) {
             throw failure("cannot be read", error)
-        } catch { throw refusal("is too large; it is left as it is") }
+        } catch { throw refusal("is left as it is: \(error.description)") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("is no text in UTF-8; it is left as it is")
         }

@@ -8,7 +8,8 @@ internal import JOSE
 ///
 /// ```swift
 /// let listener = try await PrivateUseRedirectListener(redirect)
-/// try await Browser.system.open(authorizationURL(redirectURI: listener.redirectURI))
+/// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
+/// try await Browser.system.open(request.url)
 /// let response = try await listener.redirect { query in request.responseIfOurs(query) }
 /// listener.close()
 /// ```

@@ -45,16 +45,17 @@ package enum InputFile {
 
     /// Reads on to the end of what is open.
     ///
-    /// - Parameter wait: Returns when there is something to read, or the end.
+    /// - Parameter wait: Returns when there is something to read, or the end; nil for a file, which always has one of them.
     package static func contents(
-        of descriptor: Int32, atMost limit: Int, wait: () throws(Problem) -> Void = {}
+        of descriptor: Int32, atMost limit: Int, wait: (() throws(Problem) -> Void)? = nil
     ) throws(Problem) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: min(16 << 10, limit + 1))
         while true {
-            try wait()
+            try wait?()
             let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            if count < 0, errno == EINTR || errno == EAGAIN && wait != nil { continue }
+            guard count >= 0 || errno != EAGAIN else { throw .irregular }
             guard count >= 0 else { throw .system(errno) }
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]

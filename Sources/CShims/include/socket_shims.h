@@ -18,9 +18,15 @@ void shims_end_sending(int fd);
 // a child that another thread is just starting, which has a copy of each descriptor until it runs its program.
 void shims_end(int fd);
 
+// A socket through which the kernel is asked whose a socket is, closed on exec. Returns the descriptor, or -errno.
+int shims_open_diagnosis(void);
+
 // The user (as this process sees users) whose program has the other end of an accepted loopback connection; UINT32_MAX if
-// that program has closed it. Returns 0, or -1 where the kernel does not tell.
-int shims_peer_user(int fd, uint32_t *user);
+// that program has closed it. Returns 0, or -1 if the kernel does not tell, as of a connection that was reset.
+int shims_peer_user(int diagnosis, int fd, uint32_t *user);
+
+// Whether the kernel tells whose a socket is: tried with a listening socket of this process. Returns 1 if so, else 0.
+int shims_tells_users(int diagnosis, int listener);
 
 // An event descriptor that starts at 0, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_event(void);

@@ -58,6 +58,27 @@ struct SignInRedirectTests {
         }
     }
 
+    @Test func `a sign-in that nobody finishes ends in time, and its port is free again`() async throws {
+        try await World.run { world in
+            var signIn = SignIn(
+                issuer: world.provider.issuer, clientID: "demo", appName: "Harbour", environment: world.environment)
+            #expect(signIn.timeout == .seconds(300))
+            signIn.timeout = .milliseconds(100)
+            signIn.browser = nil
+            let shown = Guarded("")
+            signIn.observe = { if case .authorization(let url) = $0 { shown.withLock { $0 = url } } }
+            let store = MemoryTokenStore()
+            let error = await authError { [signIn] in _ = try await signIn.run(store: store) }
+            #expect(error?.code == .timeout && error?.stage == .redirect)
+            #expect(error?.message == "the browser did not come back in time")
+            let query = FormParameters(decoding: shown.withLock { $0 }.drop { $0 != "?" }.dropFirst())
+            let redirect = try SecureURL(#require(query?.values("redirect_uri").first))
+            let again = try LoopbackRedirectListener(ports: [#require(redirect.port)])
+            again.close()
+            #expect(try await store.load() == nil)
+        }
+    }
+
     @Test func `a form post to a random path on both addresses signs in`() async throws {
         try await World.run { world in
             let visit = try await visit(world) {

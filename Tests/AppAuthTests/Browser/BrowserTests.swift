@@ -21,16 +21,18 @@ struct BrowserTests {
     }
 
     @Test(arguments: [
-        "$(touch x)", ";reboot", "&bg", "|cat", "a b  c", "'", "\"", "`id`", "\\", "*?[a]", "~", "%s", "%d", "<>", "!!",
-        "ü☃", "#{x}",
+        ("$(touch x)", "%24%28touch%20x%29"), (";reboot", ";reboot"), ("&bg", "&bg"), ("|cat", "%7Ccat"),
+        ("a b  c", "a%20b%20%20c"), ("'", "%27"), ("\"", "%22"), ("`id`", "%60id%60"), ("\\", "%5C"),
+        ("*?[a]", "%2A?[a]"), ("~-._", "~-._"), ("%s", "%25s"), ("%d", "%25d"), ("%2", "%252"), ("%aF%20", "%aF%20"),
+        ("<>", "%3C%3E"), ("!!", "%21%21"), ("ü“", "%C3%BC%E2%80%9C"), ("#{x}", "#%7Bx%7D"), ("a=b+c,d:@", "a=b+c,d:@"),
     ])
-    func `the URL is one argument whatever it holds`(_ part: String) async throws {
+    func `the URL is one argument, and nothing in it is left for a shell`(_ part: String, _ given: String) async throws
+    {
         let program = try RecordingBrowser()
-        let url = "http://127.0.0.1/\(part)"
-        try await Browser(candidates: ["\(program.command) %s"]).open(url)
-        #expect(try await program.record().arguments == [url])
-        try await Browser(candidates: [program.command]).open(url)
-        #expect(try await program.record().arguments == [url])
+        try await Browser(candidates: ["\(program.command) %s"]).open("http://127.0.0.1/\(part)")
+        #expect(try await program.record().arguments == ["http://127.0.0.1/\(given)"])
+        try await Browser(candidates: [program.command]).open("http://127.0.0.1/\(part)")
+        #expect(try await program.record().arguments == ["http://127.0.0.1/\(given)"])
     }
 
     @Test func `nothing of this process goes with it`() async throws {
@@ -60,6 +62,35 @@ struct BrowserTests {
         try await Browser(candidates: [program.command]).open(url)
         let process = try await program.record().process
         while FileManager.default.fileExists(atPath: "/proc/\(process)") { await Task.yield() }
+    }
+
+    /// In a process of its own, since no thread can be started there any more.
+    @Test func `where no thread can be started to collect it, no program is started`() async {
+        await #expect(processExitsWith: .success) {
+            // In a task that has its thread already.
+            try await Task.detached {
+                var limit = rlimit()
+                let memory = __rlimit_resource_t(RLIMIT_AS.rawValue)
+                getrlimit(memory, &limit)
+                let former = limit
+                let pages = try #require(
+                    FileManager.default.contents(atPath: "/proc/self/statm")
+                        .flatMap { UInt(String(decoding: $0, as: UTF8.self).prefix { $0 != " " }) })
+                // No room for a stack.
+                limit.rlim_cur = rlim_t(pages * UInt(getpagesize()) + 1 << 20)
+                setrlimit(memory, &limit)
+                let result: Result<[BrowserObstacle], any Error>
+                do { result = .success(try await Browser(candidates: ["true"]).open("http://127.0.0.1/")) } catch {
+                    result = .failure(error)
+                }
+                limit = former
+                setrlimit(memory, &limit)
+                let error = #expect(throws: AuthError.self) { try result.get() }
+                try #require(error?.message.contains("a thread could not be started") == true)
+                // There is no child, not even a dead one.
+                try #require(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
+            }.value
+        }
     }
 
     @Test func `one that runs on is not waited for`() async throws {

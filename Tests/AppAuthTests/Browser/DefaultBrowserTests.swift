@@ -1,11 +1,14 @@
 import AppAuth
 import FoundationEssentials
+import Glibc
 import Testing
 
 /// Where the default browser is looked up (MIME Applications Associations Specification, 2).
 struct DefaultBrowserTests {
     /// The default with these lists in a folder of the test's own.
-    private func entry(_ lists: [String: String], _ changes: [String: String] = [:]) throws -> String? {
+    private func entry(
+        _ lists: [String: String], _ changes: [String: String] = [:], pipe: String? = nil
+    ) throws -> String? {
         let folder = FileManager.default.temporaryDirectory.path + "/lists-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         for (path, text) in lists {
@@ -14,6 +17,7 @@ struct DefaultBrowserTests {
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(text.utf8).write(to: file)
         }
+        if let pipe { try #require(mkfifo("\(folder)/\(pipe)", 0o600) == 0) }
         let environment = [
             "HOME": folder, "XDG_CONFIG_DIRS": folder + "/etc", "XDG_DATA_HOME": folder + "/data",
             "XDG_DATA_DIRS": "\(folder)/a:\(folder)/b",
@@ -34,6 +38,11 @@ struct DefaultBrowserTests {
     ])
     func `the first of the defaults for https counts`(_ list: String, _ found: String?) throws {
         #expect(try entry([".config/mimeapps.list": list]) == found)
+    }
+
+    @Test func `a pipe in the place of a list is passed over, and nobody waits for its writer`() throws {
+        let lists = ["etc/mimeapps.list": Self.list("a.desktop"), ".config/other": ""]
+        #expect(try entry(lists, pipe: ".config/mimeapps.list") == "a.desktop")
     }
 
     @Test func `the person's list counts before the system's`() throws {

@@ -44,7 +44,7 @@ struct CurlLimitTests {
             try connection.reply(body: String(repeating: "x", count: 200_000))
             connection.waitForEnd()
         }
-        let program = try ListenerProcess(["get", "http://\(server.authority)/", "500"])
+        let program = try ListenerProcess(arguments: ["get", "http://\(server.authority)/", "500"])
         try await onThread { arrived.wait() }
         program.send(SIGSTOP)
         answered.signal()

@@ -113,6 +113,58 @@ struct HostileClientTests {
         #expect(clients.count == 300)
     }
 
+    @Test func `a redirect that came before anybody waits for it is not pushed out`() async throws {
+        try raiseDescriptorLimit()
+        let (port, authority) = (listener.port, listener.authority)
+        let (browser, clients) = try await onThread {
+            let browser = try WireClient(port)
+            browser.send(request("/callback?state=right", host: authority))
+            return (browser, try (0..<300).map { _ in try WireClient(port) })
+        }
+        async let answer = onThread { try browser.answer() }
+        let query = try await withTimeout(.seconds(60), .redirect, "the redirect was not kept") { [listener] in
+            try await listener.redirect(state: "right")
+        }
+        #expect(query == "state=right")
+        #expect(try await answer.status == 303)
+        #expect(clients.count == 300)
+    }
+
+    @Test func `the limits are those that the documentation promises`() {
+        let limits = ListenerLimits()
+        #expect(limits.headBytes == 16 << 10 && limits.formBytes == 16 << 10)
+        #expect(limits.requestTime == .seconds(5) && limits.farewellTime == .seconds(1))
+        #expect(limits.pageTime == .seconds(1) && limits.hurriedPageTime == .milliseconds(50))
+        #expect(limits.connections == 64 && limits.backlog == 1024)
+    }
+
+    /// In a process of its own, since every descriptor is taken.
+    @Test func `where descriptors run out, the listener waits a moment and goes on`() async {
+        await #expect(processExitsWith: .success) {
+            let listener = try LoopbackRedirectListener.patient()
+            let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            // It names itself when it runs.
+            while ProcessStatus.listenerTasks.isEmpty { await Task.yield() }
+            let thread = try #require(ProcessStatus.listenerTasks.first)
+            let schedstat = open("/proc/self/task/\(thread)/schedstat", O_RDONLY)
+            var taken: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 { taken.append(descriptor) }
+            try #require(WireClient.connectV4(client, listener.port) == 0)
+            let before = ProcessStatus.nanoseconds(schedstat)
+            poll(nil, 0, 500)
+            // It does not turn in circles: then it would run all the time.
+            let running = ProcessStatus.nanoseconds(schedstat) - before
+            try #require(running < 50_000_000, "\(running) ns")
+            for descriptor in taken { close(descriptor) }
+            let start = ContinuousClock.now
+            let text = request("/nothing", host: listener.authority)
+            try #require(send(client, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)
+            var polled = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&polled, 1, 60_000) == 1)
+            try #require(ContinuousClock.now - start < .seconds(10))
+        }
+    }
+
     @Test func `a thousand requests at once are all answered whole`() async throws {
         try raiseDescriptorLimit()
         let (port, authority) = (listener.port, listener.authority)

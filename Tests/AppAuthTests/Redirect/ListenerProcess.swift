@@ -5,14 +5,18 @@ final class ListenerProcess: Sendable {
     private let process = Process()
     private let output = Pipe()
     private let lifeline = Pipe()
+    /// In its place an error, for a listener that could not be made.
     let redirectURI: String
 
-    /// Starts a listener, or with arguments what they say.
-    init(_ arguments: [String] = []) throws {
+    /// - Parameters:
+    ///   - words: The program that starts it, and its arguments.
+    ///   - check: Its same-user check.
+    ///   - arguments: What it does in place of listening.
+    init(by words: [String] = [], _ check: String = "automatic", arguments: [String] = []) throws {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        process.executableURL = folder.appending(path: "listening-app")
-        process.arguments = arguments
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = words + [folder.appending(path: "listening-app").path] + (arguments.isEmpty ? [check] : arguments)
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()

@@ -15,8 +15,19 @@ enum ProcessStatus {
     }
 
     /// The names of the threads that listeners have started.
-    static var listenerThreads: [String] {
-        entries("/proc/self/task").map { text("/proc/self/task/\($0)/comm") }.filter { $0.hasPrefix("redirect-") }
+    static var listenerThreads: [String] { listenerTasks.map { text("/proc/self/task/\($0)/comm") } }
+
+    /// Their numbers.
+    static var listenerTasks: [String] {
+        entries("/proc/self/task").filter { text("/proc/self/task/\($0)/comm").hasPrefix("redirect-") }
+    }
+
+    /// How long a thread has run, by its open schedstat.
+    static func nanoseconds(_ schedstat: Int32) -> Int {
+        var buffer = [UInt8](repeating: 0, count: 128)
+        let count = pread(schedstat, &buffer, buffer.count, 0)
+        return Int(String(decoding: buffer.prefix(max(0, count)).prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+            ?? 0
     }
 
     private static func number(_ name: String) -> Int {

@@ -81,6 +81,16 @@ struct RedirectRoutesTests {
         #expect(status(head("/open/x")) == 410)
     }
 
+    @Test mutating func `without a redirect only one-time links are served`() {
+        routes = RedirectRoutes(hosts: ["127.0.0.1"], port: 4711, path: nil, secret: "secret", formLimit: 100)
+        #expect(routes.redirectURIs.isEmpty)
+        #expect(routes.oneTimeURL(to: "https://a.example/", secret: "x") == "http://127.0.0.1:4711/open/x")
+        #expect(status(head("/callback", query: "state=s")) == 404)
+        #expect(status(head("/", method: "POST")) == 405)
+        #expect(status(head("/done/secret")) == 404)
+        #expect(status(head("/open/x")) == 303)
+    }
+
     @Test mutating func `the outcome is there for those who were sent to it, when it is known`() throws {
         let page = CompletionPage.signedIn(appName: "Harbour")
         #expect(status(head("/cb/done/secret")) == 404)

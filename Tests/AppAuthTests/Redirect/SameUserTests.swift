@@ -1,43 +1,141 @@
 import AppAuth
+import Dispatch
 import Glibc
 import Testing
 
 /// Who has the other end of the connection.
 @Suite(.timeLimit(.minutes(5)))
 struct SameUserTests {
-    /// A redirect by a program of another user.
-    private static let foreignProgram = """
-        exec 3<>"/dev/tcp/$0/$1"
-        printf 'GET /callback?state=s HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' "$2" >&3
-        read -r line <&3
-        printf '%s' "$line"
-        """
+    /// The answer to a request of this user's by itself.
+    typealias Check = LoopbackRedirectListener.SameUserCheck
 
-    @Test(arguments: [false, true])
-    func `the same user's browser is taken`(_ v6: Bool) async throws {
-        let listener = try LoopbackRedirectListener(host: v6 ? .ipv6 : .ipv4, requiresSameUser: true)
+    private static func listener(
+        _ check: Check, host: LoopbackRedirectListener.Host = .ipv4, loginUser: UInt32? = geteuid()
+    ) throws -> LoopbackRedirectListener {
+        try LoopbackRedirectListener(
+            host: host, responseMode: .formPost, sameUser: check,
+            surroundings: Surroundings(environment: [:], user: geteuid(), loginUser: loginUser))
+    }
+
+    @Test(arguments: [Check.automatic, .required, .off], [false, true])
+    func `the same user's browser is taken`(_ check: Check, _ v6: Bool) async throws {
+        let listener = try Self.listener(check, host: v6 ? .ipv6 : .ipv4)
+        #expect(listener.sameUserObstacle == nil)
+        let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: "https://a.example/")))
+        #expect(try await listener.get(link, v6: v6).status == 303)
         async let query = listener.redirect(state: "s")
         #expect(try await listener.get("/callback?state=s", v6: v6).status == 303)
         #expect(try await query == "state=s")
+        #expect(listener.ignoredRequests == 0)
     }
 
-    /// Only root can be somebody else for a moment.
-    @Test(.enabled(if: geteuid() == 0), arguments: [false, true])
-    func `another user's program is ignored where the app wants that, and nowhere else`(_ v6: Bool) async throws {
-        for isRequired in [true, false] {
-            let listener = try LoopbackRedirectListener(host: v6 ? .ipv6 : .ipv4, requiresSameUser: isRequired)
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"), arguments: [false, true])
+    func `another user's program gets no answer and uses nothing up`(_ v6: Bool) async throws {
+        for check in [Check.automatic, .required] {
+            let listener = try Self.listener(check, host: v6 ? .ipv6 : .ipv4)
             let waiting = Task { try await listener.redirect(state: "s") }
-            let (port, authority) = (listener.port, listener.authority)
-            let answer = try await onThread {
-                try run(
-                    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", Self.foreignProgram,
-                    v6 ? "::1" : "127.0.0.1", "\(port)", authority)
+            let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: "https://a.example/")))
+            for target in ["/callback?state=s", link, "/nothing"] {
+                #expect(try await firstLine(of: listener, target, v6: v6) == "", "\(check) \(target)")
             }
-            let line = String(decoding: answer, as: UTF8.self)
-            #expect(line.hasPrefix(isRequired ? "HTTP/1.1 400" : "HTTP/1.1 303"), "\(line)")
-            #expect(listener.ignoredRequests == (isRequired ? 1 : 0))
-            if isRequired { #expect(try await listener.get("/callback?state=s", v6: v6).status == 303) }
+            #expect(listener.ignoredRequests == 3)
+            #expect(try await listener.get(link, v6: v6).status == 303)
+            #expect(try await listener.get("/callback?state=s", v6: v6).status == 303)
             #expect(try await waiting.value == "state=s")
         }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"), arguments: [false, true])
+    func `another user's program is served where the check is off`(_ v6: Bool) async throws {
+        // By choice, and where it is not known who sits at the browser.
+        for (check, loginUser) in [(Check.off, geteuid()), (.automatic, nil)] as [(Check, UInt32?)] {
+            let listener = try Self.listener(check, host: v6 ? .ipv6 : .ipv4, loginUser: loginUser)
+            #expect(listener.sameUserObstacle?.kind == (check == .off ? nil : .othersMayConnect))
+            let waiting = Task { try await listener.redirect(state: "s") }
+            #expect(try await firstLine(of: listener, "/callback?state=s", v6: v6) == "HTTP/1.1 303 See Other")
+            #expect(try await waiting.value == "state=s")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"))
+    func `the user whose login the program runs in may connect`() async throws {
+        let listener = try Self.listener(.required, loginUser: Self.other)
+        async let query = listener.redirect(state: "s")
+        #expect(try await firstLine(of: listener, "/callback?state=s") == "HTTP/1.1 303 See Other")
+        #expect(try await query == "state=s")
+    }
+
+    /// The kernel knows no user of a connection that was reset, though what it brought can still be read.
+    @Test func `a redirect on a connection that was reset is nobody's`() async throws {
+        let listener = try Self.listener(.required)
+        let (entered, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let waiting = Task {
+            try await listener.redirect { query in
+                if query == "wait" {
+                    entered.signal()
+                    goOn.wait()
+                }
+                return query.hasPrefix("state=") ? query : nil
+            }
+        }
+        let (port, authority) = (listener.port, listener.authority)
+        async let first = listener.get("/callback?wait")
+        try await onThread {
+            // While the listener is busy.
+            entered.wait()
+            defer { goOn.signal() }
+            let client = try WireClient(port)
+            client.send(request("/callback?state=reset", host: authority))
+            client.reset()
+        }
+        #expect(try await first.status == 400)
+        #expect(try await listener.get("/callback?state=s").status == 303)
+        #expect(try await waiting.value == "state=s")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"))
+    func `where the check is off, another user's connections make way first`() async throws {
+        let listener = try Self.listener(.off)
+        async let query = listener.redirect(state: "s")
+        let (port, authority) = (listener.port, listener.authority)
+        let status = try await onThread {
+            let client = try WireClient(port)
+            client.send("GET /callback?state=s HTTP/1.1\r\n")
+            // More than may be open at a time, so that somebody has to go.
+            try Self.asOther(
+                #"for i in $(seq 100); do exec {file}<>"/dev/tcp/127.0.0.1/$0" || exit 1; done"#, "\(port)")
+            client.send("Host: \(authority)\r\n\r\n")
+            return try client.answer().status
+        }
+        #expect(status == 303)
+        #expect(try await query == "state=s")
+    }
+
+    // MARK: the other user
+
+    private static let other: UInt32 = 65534
+
+    /// A redirect by a program of another user.
+    private static let program = """
+        exec 3<>"/dev/tcp/$0/$1"
+        printf 'GET %s HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' "$3" "$2" >&3
+        IFS= read -r line <&3
+        printf '%s' "$line"
+        """
+
+    private func firstLine(
+        of listener: LoopbackRedirectListener, _ target: String, v6: Bool = false
+    ) async throws -> String {
+        let (port, authority) = (listener.port, listener.authority)
+        return try await onThread {
+            try Self.asOther(Self.program, v6 ? "::1" : "127.0.0.1", "\(port)", authority, target)
+        }
+    }
+
+    @discardableResult
+    private static func asOther(_ script: String, _ arguments: String...) throws -> String {
+        let words = ["--reuid=\(other)", "--regid=\(other)", "--clear-groups", "bash", "-c", script] + arguments
+        let answer = try run("setpriv", words)
+        return String(decoding: answer, as: UTF8.self).filter { $0 != "\r" }
     }
 }

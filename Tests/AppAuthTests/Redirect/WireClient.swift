@@ -16,7 +16,7 @@ final class WireClient: Sendable {
 
     deinit { close(descriptor) }
 
-    private static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {
+    static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
@@ -57,6 +57,13 @@ final class WireClient: Sendable {
 
     /// Ends the sending side alone.
     func shutDownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Ends the connection by a reset (connect(2), AF_UNSPEC).
+    func reset() {
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
 
     /// Everything until the other side closes; then this side closes too, as browsers do.
     func readAll() throws -> [UInt8] {

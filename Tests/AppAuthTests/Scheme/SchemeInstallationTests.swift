@@ -40,6 +40,19 @@ struct SchemeInstallationTests {
         #expect(session.list == list && session.isClear)
     }
 
+    @Test func `a pipe in the place of the list is refused, and nobody waits for its writer`() async throws {
+        try session.write("", to: session.listPath)
+        unlink(session.listPath)
+        try #require(mkfifo(session.listPath, 0o600) == 0)
+        // Somebody could write, and does not.
+        let writer = open(session.listPath, O_RDWR)
+        defer { close(writer) }
+        let error = await #expect(throws: AuthError.self) { try await session.listener(.whileWaiting) }
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.hasSuffix("expected a regular file, found a folder, a pipe or a device") == true)
+        #expect(session.isClear)
+    }
+
     @Test func `a handler that the person chooses meanwhile stays`() async throws {
         let listener = try await session.listener(.whileWaiting)
         let list = "[Default Applications]\n\(DesktopSession.type)=chosen.desktop\n"

@@ -3,6 +3,12 @@ import Foundation
 /// Runs a program to its end and returns its standard output.
 @discardableResult
 func run(_ program: String, _ arguments: String..., input: Data? = nil, in directory: URL? = nil) throws -> Data {
+    try run(program, arguments, input: input, in: directory)
+}
+
+/// The same with a list of arguments.
+@discardableResult
+func run(_ program: String, _ arguments: [String], input: Data? = nil, in directory: URL? = nil) throws -> Data {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [program] + arguments

@@ -8,7 +8,7 @@ import Testing
 extension Provider {
     /// Signs Alice in at a browser of her own.
     ///
-    /// - Returns: The session, and the query of the URL that the browser was sent to.
+    /// - Returns: The session, and the query of the authorization URL.
     func signsIn(
         as client: String, over wire: Wire = Wire(), _ adapt: (inout AppAuth.SignIn) throws -> Void = { _ in }
     ) async throws -> (state: AuthState, query: [URLQueryItem]) {
@@ -20,15 +20,24 @@ extension Provider {
         return try await Browser.opened(at: profile.issuer, user: profile.user, password: profile.password) {
             [signIn] browser in
             let (urls, opened) = AsyncStream.makeStream(of: String.self)
+            let (authorizations, announced) = AsyncStream.makeStream(of: String.self)
             async let state = {
                 defer { opened.finish() }
                 var signIn = signIn
+                let observe = signIn.observe
+                signIn.observe = { event in
+                    if case .authorization(let url) = event { announced.yield(url) }
+                    observe(event)
+                }
                 signIn.browser = AppAuth.Browser { opened.yield($0) }
                 return try await signIn.run(store: MemoryTokenStore())
             }()
             var query: [URLQueryItem] = []
             for await url in urls {
-                query = URLComponents(string: url)?.queryItems ?? []
+                for await authorization in authorizations {
+                    query = URLComponents(string: authorization)?.queryItems ?? []
+                    break
+                }
                 try await browser.visit(url)
             }
             return try await (state, query)

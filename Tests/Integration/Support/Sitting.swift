@@ -92,12 +92,13 @@ struct Sitting {
 
 /// Where a sign-in leads back to.
 struct WayBack {
-    /// The redirect URI, as the authorization URL has it.
+    /// The redirect URI: `sign-in` listens there, and opens a one-time URL of the same port.
     let uri: String
 
-    init(of authorization: String) throws {
-        let items = URLComponents(string: authorization)?.queryItems ?? []
-        uri = try #require(items.first { $0.name == "redirect_uri" }?.value)
+    init(of oneTimeURL: String) throws {
+        var parts = try #require(URLComponents(string: oneTimeURL))
+        (parts.path, parts.query) = ("/callback", nil)
+        uri = try #require(parts.string)
     }
 
     /// An address of the listener.

@@ -21,6 +21,8 @@ struct SchemeRedirectTests {
             let provider = scheme.desk.provider
             #expect(provider.log(.authorization).first?.query["redirect_uri"] == uri)
             #expect(provider.log(.token).map { $0.form["redirect_uri"] } == [uri])
+            let arguments = try #require(scheme.desk.browser.visits.first)
+            #expect(arguments.last?.wholeMatch(of: BrowserTests.oneTimeURL) != nil, "\(arguments)")
             #expect(scheme.leftovers.isEmpty, "\(scheme.leftovers)")
         }
     }

@@ -39,6 +39,8 @@ struct SecretsTests {
             var secrets = issued.withLock { $0 }
             #expect(secrets.count == 6)
             for name in ["code", "code_verifier"] { secrets.insert(try #require(forms.first?[name])) }
+            let asked = try #require(desk.provider.log(.authorization).first?.query)
+            let states = try ["state", "nonce", "code_challenge"].map { try #require(asked[$0]) }
             secrets.formUnion([Self.clientSecret, "looking-glass"])
             // What the one command is for.
             #expect(issued.withLock { $0 }.contains(outcomes[4].output.trimmingCharacters(in: .newlines)))
@@ -47,6 +49,8 @@ struct SecretsTests {
             for secret in secrets {
                 #expect(!shown.contains(secret) && !arguments.contains(secret), "\(secret) is shown")
             }
+            // The person is shown these in the authorization URL; other users see only arguments.
+            for state in states { #expect(!arguments.contains(state), "\(state) is an argument") }
         }
     }
 

@@ -27,6 +27,8 @@ final class Desk: Sendable {
             "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
             "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
             "SCRIPTED_BROWSER_REPORT": browser.path,
+            // A file of the person's, as a desktop has it: so it is known whose login this is.
+            "XAUTHORITY": home,
         ]) { $1 }
     }
 

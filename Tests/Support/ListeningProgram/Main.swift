@@ -5,7 +5,7 @@ internal import HTTPTypes
 /// A process with a listener and nothing else, whose memory and threads are the listener's. With an argument, one that looks
 /// for a provider there instead, and prints the code of the error.
 ///
-/// Prints the redirect URI; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
+/// Its argument is the same-user check. Prints the redirect URI, or why there is none; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
 ///
 /// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
@@ -27,7 +27,12 @@ enum Main {
         lifeline.detach()
         let arguments = CommandLine.arguments
         if arguments.count == 4, arguments[1] == "get" { return try await get(arguments[2], Int(arguments[3]) ?? 0) }
-        let listener = try LoopbackRedirectListener(responseMode: .formPost)
+        let checks: [String: LoopbackRedirectListener.SameUserCheck] = ["required": .required, "off": .off]
+        let check = CommandLine.arguments.last.flatMap { checks[$0] } ?? .automatic
+        let listener: LoopbackRedirectListener
+        do { listener = try LoopbackRedirectListener(responseMode: .formPost, sameUser: check) } catch {
+            return say("error \((error as? AuthError)?.code.rawValue ?? "\(error)")")
+        }
         say(listener.redirectURI)
         let parameters = try await listener.redirect { $0.hasSuffix("state=right") ? $0 : nil }
         say(parameters)

@@ -144,6 +144,9 @@ struct Tab: Sendable {
         return event.params.request?.url ?? ""
     }
 
+    /// Where the one-time URL has sent this tab.
+    var authorizationURL: String { get async throws { try await request { $0.contains("redirect_uri=") } } }
+
     /// Has the browser stop before it asks for this path, in this tab; returns what lets it go on.
     func stop(before path: String, of url: String, _ body: () async throws -> Void) async throws -> Stopped {
         let port = URLComponents(string: url)?.port ?? 80
