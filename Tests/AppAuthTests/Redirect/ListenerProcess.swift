@@ -16,7 +16,8 @@ final class ListenerProcess: Sendable {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words + [folder.appending(path: "listening-app").path] + (arguments.isEmpty ? [check] : arguments)
+        process.arguments =
+            words + [folder.appending(path: "listening-app").path] + (arguments.isEmpty ? [check] : arguments)
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()

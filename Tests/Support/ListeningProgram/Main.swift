@@ -13,7 +13,7 @@ internal import HTTPTypes
 @main
 enum Main {
     static func main() async throws {
-        if let issuer = CommandLine.arguments.dropFirst().first {
+        if let issuer = CommandLine.arguments.dropFirst().first, issuer.hasPrefix("http") {
             do { _ = try await Discovery(environment: .live).metadata(for: issuer) } catch let error as AuthError {
                 say(error.code.rawValue)
             }
