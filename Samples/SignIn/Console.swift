@@ -12,6 +12,8 @@ struct Console: Sendable {
     let environment: Environment
     /// What the person types or a program writes; nil where nothing is read.
     let input: StandardInput?
+    /// What to do about an error.
+    let advice = Advice()
     private let isWaitingForBrowser = Guarded(false)
 
     init(options: CommonOptions, input: StandardInput) {
