@@ -120,7 +120,7 @@ extension AuthState {
 
     /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the
     /// session, since the tokens are nowhere else.
-    private func storeUnsavedLater() {
+    func storeUnsavedLater() {
         Task {
             var pause = 1.0
             while unsaved != nil {
@@ -144,10 +144,11 @@ extension AuthState {
     /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
     /// leave behind has used up its refresh token. It waits in a cancelled task too.
     public func settle(atMost limit: Duration) async {
-        guard isPresenting || unsaved != nil || storing.running != nil else { return }
+        guard isPresenting || unsaved != nil || storing.running != nil || registering?.running != nil else { return }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
             if isPresenting { for flight in counter.flights { await flight.settle() } }
+            await registering?.settle()
             try? await storeUnsaved()
             await storing.settle()
             end.finish()

@@ -103,6 +103,8 @@ package enum SessionRules {
         /// No answer, or an error.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
+        /// The provider has answered about the client's registration, and has taken back the token before.
+        case registered(Client)
     }
 
     /// What this process knows of its session.
@@ -167,6 +169,7 @@ extension SessionRules {
             }
             return decision
         }
+        if case .registered(let client) = event { return register(client, &stored, known) }
         var record: AuthStateRecord
         switch current(stored, known) {
         case .success(let current): record = current
@@ -188,7 +191,7 @@ extension SessionRules {
             case .answered(let attempt, let response, let verdict, let jitter):
                 answer(attempt, response, verdict, jitter, &record, now, then ?? now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
-            case .signedOut: Decision(.done)
+            case .signedOut, .registered: Decision(.done)
             }
         stored = record
         return decision.answering(event)
@@ -363,7 +366,7 @@ extension SessionRules.Event {
         switch self {
         case .asked(let need), .waited(let need), .wanted(let need): need
         case .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt.need
-        case .signedOut: nil
+        case .signedOut, .registered: nil
         }
     }
 }
