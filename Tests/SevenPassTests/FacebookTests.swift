@@ -120,9 +120,13 @@ import Testing
 
     /// In a process of its own, since the path of programs is changed.
     @Test func `a program that does not end is not waited for by who cancels`() async {
-        await #expect(processExitsWith: .success) { try await HandlerQuestion.cancelled("exec >&-; exec sleep 60") }
+        await #expect(processExitsWith: .success) {
+            try await HandlerQuestion.cancelled("exec >&-; STARTED; exec sleep 60")
+        }
         // What it has started holds its output open, in a session of its own.
-        await #expect(processExitsWith: .success) { try await HandlerQuestion.cancelled("setsid sleep 60 & exit 0") }
+        await #expect(processExitsWith: .success) {
+            try await HandlerQuestion.cancelled("setsid sleep 60 & STARTED; exit 0")
+        }
     }
 
     @Test func `a configuration without an app at Facebook is refused`() {
@@ -146,7 +150,11 @@ import Testing
             }
         ) { browser in
             var facebook = try FacebookSignIn(desk.configuration, appName: "Tests", environment: desk.environment)
-            facebook.signIn.browser = browser
+            facebook.signIn.browser = Browser { url in
+                // Neither 7Pass's state nor Facebook's code.
+                #expect(url.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/open\/[\w-]{22}/) != nil, "\(url)")
+                try await browser.open(url)
+            }
             change(&facebook)
             return try await facebook.run(store: MemoryTokenStore(), answers: answers)
         }

@@ -57,6 +57,7 @@ struct SameUserNamespaceTests {
             let authority = String(listener.redirectURI.dropFirst("http://".count).prefix { $0 != "/" })
             let port = String(authority.split(separator: ":")[1])
             let script = """
+                trap '' PIPE
                 exec 3<>"/dev/tcp/127.0.0.1/$0"
                 printf 'GET /callback?state=right HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' "$1" >&3
                 IFS= read -r line <&3

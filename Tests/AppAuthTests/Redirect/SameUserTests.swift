@@ -103,7 +103,12 @@ struct SameUserTests {
             client.send("GET /callback?state=s HTTP/1.1\r\n")
             // More than may be open at a time, so that somebody has to go.
             try Self.asOther(
-                #"for i in $(seq 100); do exec {file}<>"/dev/tcp/127.0.0.1/$0" || exit 1; done"#, "\(port)")
+                #"""
+                exec 3<>"/dev/tcp/127.0.0.1/$0"
+                for i in $(seq 100); do exec {file}<>"/dev/tcp/127.0.0.1/$0" || exit 1; done
+                # Until the first of them has gone.
+                read -r line <&3 || exit 0
+                """#, "\(port)")
             client.send("Host: \(authority)\r\n\r\n")
             return try client.answer().status
         }
@@ -117,6 +122,7 @@ struct SameUserTests {
 
     /// A redirect by a program of another user.
     private static let program = """
+        trap '' PIPE
         exec 3<>"/dev/tcp/$0/$1"
         printf 'GET %s HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n' "$3" "$2" >&3
         IFS= read -r line <&3

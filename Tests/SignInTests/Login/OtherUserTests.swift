@@ -10,6 +10,7 @@ struct OtherUserTests {
     private func browser(_ desk: Desk) throws -> String {
         let script = """
             setpriv --reuid=65534 --regid=65534 --clear-groups bash -c '
+                trap "" PIPE
                 host=${0#http://}; host=${host%%/*}
                 exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
                 printf "GET /${0#http://*/} HTTP/1.1\\r\\nHost: $host\\r\\n\\r\\n" >&3
