@@ -2,12 +2,17 @@
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+
+// At exit libcrypto would free what threads of ours still verify signatures with: a program that ends meanwhile would end by
+// SIGSEGV. The first to start libcrypto decides, so it is done when this library is loaded. OPENSSL_init_crypto(3).
+__attribute__((constructor)) static void outlive_exit(void) { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
 
 static const EVP_MD *sha256, *sha384, *sha512;
 static pthread_once_t fetched = PTHREAD_ONCE_INIT;

@@ -47,7 +47,8 @@ struct CutOffRefreshTests {
             process.send(SIGINT)
             _ = try await process.line { $0.contains("finishing the refresh, press Ctrl-C again to give up") }
             hold.release()
-            #expect(try await process.outcome().status == 130)
+            let outcome = try await process.outcome()
+            #expect(outcome.status == 130, "\(outcome)")
             #expect(try desk.record().refreshToken != before.refreshToken)
             _ = try await desk.run("token", "--force-refresh", "--json").result()
         }

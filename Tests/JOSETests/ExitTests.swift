@@ -1,0 +1,25 @@
+import Glibc
+import JOSE
+import Testing
+
+@Suite struct ExitTests {
+    private static let left = Guarded<(key: VerificationKey, signature: [UInt8])?>(nil)
+
+    /// Threads go on while `exit` runs, after what libcrypto would do there.
+    @Test func `a signature is verified while the process ends`() async {
+        await #expect(processExitsWith: .success) {
+            // In reverse order: what was registered before libcrypto was used comes after its end.
+            atexit {
+                let isRight = ExitTests.left.withLock {
+                    $0!.key.verifies($0!.signature, of: [1], algorithm: .es256)
+                }
+                if !isRight { _exit(1) }
+            }
+            let signer = try SigningKey.generate(.es256)
+            let key = try VerificationKey(signer.publicKey)
+            let signature = try signer.sign([1])
+            ExitTests.left.withLock { $0 = (key, signature) }
+            exit(0)
+        }
+    }
+}
