@@ -82,9 +82,15 @@ extension AuthState {
             if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
                 return decision
             }
+            // The store has the refresh token already: what it lacks can be had again, and nobody has to wait for it.
+            if case .handOut = decision.action, known.wasStored, known.record.refreshToken == memory.refreshToken {
+                if let stored = try? await step(event, known: known, then: now) { return stored }
+                if let error = error as? AuthError { publish(.storeFailed(error)) }
+                return decision
+            }
             unsaved = Unsaved(event, known: known, then: now, lock: lock)
             storeUnsavedLater()
-            // Of new tokens nobody is told before the store has them.
+            // Of a new refresh token nobody is told before the store has them.
             if case .fail = decision.action, !decision.isRenewal { return decision }
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             throw error

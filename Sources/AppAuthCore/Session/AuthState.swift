@@ -5,7 +5,8 @@ internal import Logging
 /// A signed-in session: what an app keeps.
 ///
 /// It exchanges the code, gives out access tokens that are valid, refreshes them when needed, keeps the verified ID
-/// token, authenticates requests and signs out. A new token is in the store before anybody gets it.
+/// token, authenticates requests and signs out. A new refresh token is in the store before anybody gets the access token
+/// that came with it.
 ///
 /// Safe to share, within a process and, by way of the store, among processes: however many callers need a token at
 /// once, one refresh is made for all of them, and a caller that is cancelled does not cancel it for the others.
@@ -158,9 +159,9 @@ public actor AuthState {
     ///
     /// Without parameters a token is refreshed 60 seconds before its end, at most a tenth of its lifetime. Callers that
     /// need a refresh at the same time share one, in whatever process they are; a token that is issued while a caller
-    /// waits is handed out even if it is shorter than asked. New tokens are handed out only after the store has them. If
-    /// it refuses, the error is ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store
-    /// them again.
+    /// waits is handed out even if it is shorter than asked. A new token is handed out only after the store has the refresh
+    /// token that came with it. If it refuses, the error is ``AuthError/Code/store``, the tokens stay in memory, and the next
+    /// call tries to store them again.
     ///
     /// After a second failure in a row callers get the error at once for a while, and nothing is sent:
     /// ``AuthError/nextAttempt`` says for how long. A server's `Retry-After` counts from the first failure, for five minutes

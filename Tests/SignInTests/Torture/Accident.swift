@@ -20,8 +20,8 @@ enum Accident: CaseIterable {
     case cut
     /// The answer takes a while.
     case late
-    /// The answer takes longer than anybody waits.
-    case tooLate
+    /// The person gives up while the answer is still to come.
+    case givenUp
     /// The answer comes twice.
     case duplicated
     /// The server fails.
@@ -55,7 +55,7 @@ extension Torture {
         // In the middle of its head it is no HTTP.
         case .cut: return try await fail(crowd, .cutOff(after: int(in: 1...600)), "transport", "invalid_response")
         case .late: return try await succeed(crowd, .delay(.milliseconds(int(in: 1...200))))
-        case .tooLate: return try await giveUp(min(crowd, 3))
+        case .givenUp: return try await giveUp(crowd)
         case .duplicated: return try await succeed(crowd, .duplicatedAnswer)
         case .refused:
             let status = any([HTTPResponse.Status.internalServerError, .badGateway, .serviceUnavailable])
@@ -71,9 +71,7 @@ extension Torture {
             try await limited("-f 0").outcome().failure(1, "store")
             #expect(newRefreshes == 0)
             return 0
-        case .fillingDisk:
-            try await fillDisk(crowd)
-            return 0
+        case .fillingDisk: return try await fillDisk(crowd)
         case .clock: return try await setClock(any(["+365d", "-365d", "+2h", "-2h"]))
         }
     }
