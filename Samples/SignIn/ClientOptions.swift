@@ -51,7 +51,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret))
         case (.some(.none), _): return (nil, ClientAuthentication.none)
         case (_, _):
-            guard let keyFile else { return (secret, secret == nil ? registered?.authentication : nil) }
+            guard let keyFile else { return (secret, secret == nil ? registered?.knownAuthentication : nil) }
             // Stored by its path, and later commands may run elsewhere.
             let path = keyFile.hasPrefix("/") ? keyFile : "\(FileManager.default.currentDirectoryPath)/\(keyFile)"
             _ = try ClientKey(file: path)

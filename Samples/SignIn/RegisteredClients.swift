@@ -18,7 +18,11 @@ struct RegisteredClients: Sendable {
         path + folder.file(issuer, clientID).dropFirst(folder.path.count) + ".json"
     }
 
-    func keep(_ client: Client) async throws {
+    /// Keeps a client as it was registered, even if it cannot authenticate that way: the provider has made it by now.
+    func keep(_ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?) async throws {
+        var client = Client(id: registration.clientID, provider: provider)
+        client.registration = registration
+        if let known = try? registration.client(at: provider, keyNamed: name) { client = known }
         let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
         try await FileTokenStore(path: path(client.provider.issuer, client.id)).update { $0 = record }
     }
@@ -55,5 +59,12 @@ struct RegisteredClients: Sendable {
         return try names.sorted().filter { $0.hasSuffix(".json") }
             .compactMap { try Self.client("\(path)/\($0)") }
             .filter { $0.provider.issuer.string == issuer }
+    }
+}
+
+extension Client {
+    /// How it authenticates; nil if that is its registration's to say, which throws for a method that is not known here.
+    var knownAuthentication: ClientAuthentication? {
+        authentication == .none && registration != nil ? nil : authentication
     }
 }

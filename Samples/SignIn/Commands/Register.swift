@@ -54,18 +54,15 @@ struct Register: Command {
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)
-        try await keep(registration, at: provider, keyPath, console)
-        try console.succeed(registration.document, text: Self.text(registration, at: provider))
-        return 0
-    }
-
-    /// It is registered, kept or not: what is printed is all that there is of it.
-    private func keep(
-        _ registration: ClientRegistration, at provider: ProviderMetadata, _ keyPath: String?, _ console: Console
-    ) async throws {
-        do { try await RegisteredClients()?.keep(registration.client(at: provider, keyNamed: keyPath)) } catch let error
+        // It is registered, kept or not, usable or not: what is printed is all that there is of it.
+        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: keyPath) } catch let error
             as AuthError
         { console.note("the client is registered, but not kept here: \(error.message)") }
+        do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
+            console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
+        }
+        try console.succeed(registration.document, text: Self.text(registration, at: provider))
+        return 0
     }
 
     private static func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {

@@ -91,6 +91,20 @@ struct AnswerObject {
         return Date(timeIntervalSince1970: seconds)
     }
 
+    /// A time that nothing depends on: a number, or a string that holds one, as several servers send it. nil for anything
+    /// else.
+    func informativeTime(_ name: String) -> Date? {
+        guard let seconds = value(name).flatMap(Self.number), (0...Self.latestTime).contains(seconds) else {
+            return nil
+        }
+        return Date(timeIntervalSince1970: seconds)
+    }
+
+    /// A number, or the one in a string.
+    private static func number(_ value: JSON) -> Double? {
+        value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
+    }
+
     /// A lifetime in whole seconds: a number, or a string that holds one, as several servers send it.
     ///
     /// - Parameter rounding: What becomes of a fraction.
@@ -98,8 +112,7 @@ struct AnswerObject {
         _ name: String, atLeast least: Int = 0, _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {
         guard let value = value(name) else { return nil }
-        let number = value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
-        guard let number, (Double(least)...Double(Self.longestLifetime)).contains(number) else {
+        guard let number = Self.number(value), (Double(least)...Double(Self.longestLifetime)).contains(number) else {
             let found = members[name].foundNumber
             throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }

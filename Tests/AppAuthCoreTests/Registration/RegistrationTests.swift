@@ -102,27 +102,68 @@ struct RegistrationTests {
         }
     }
 
-    /// Each in one respect other than RFC 7591 §3.2.1 and RFC 7592 §3 have it.
+    /// RFC 7591 §3.2.1: without it there is no client.
     @Test(
         arguments: [
-            ("client_id", nil, "expected 'client_id', found none"),
-            ("client_id", 7, "expected 'client_id' to be a string"),
-            ("client_id", "", "'client_id' to be 1 to"), ("client_id", "a\nb", "'client_id' to be 1 to"),
-            ("client_secret", ["x"], "expected 'client_secret' to be a string"),
-            ("client_secret_expires_at", "soon", "'client_secret_expires_at' to be a number"),
-            ("client_secret_expires_at", -1, "'client_secret_expires_at' to be a number"),
-            ("client_id_issued_at", "now", "'client_id_issued_at' to be a number"),
-            ("registration_access_token", nil, "expected both"), ("registration_client_uri", nil, "expected both"),
-            ("registration_client_uri", "http://op.example/clients/1", "'registration_client_uri'"),
-            ("redirect_uris", "http://127.0.0.1/", "expected 'redirect_uris' to be an array"),
-            ("token_endpoint_auth_method", 1, "expected 'token_endpoint_auth_method' to be a string"),
-        ] as [(String, JSON?, String)])
-    func `an answer that is wrong in one respect is refused`(name: String, value: JSON?, message: String) async throws {
+            (nil, "expected 'client_id', found none"), (7, "expected 'client_id' to be a string"),
+            ("", "'client_id' to be 1 to"), ("a\nb", "'client_id' to be 1 to"),
+        ] as [(JSON?, String)])
+    func `a response without a usable client id is refused`(value: JSON?, message: String) async throws {
         try await World.run { world in
-            world.provider.fault(.editDocument { $0[name] = value }, at: .clientRegistration)
+            world.provider.fault(.editDocument { $0["client_id"] = value }, at: .clientRegistration)
             let error = try #require(await authError { try await world.registerWithSecret() })
             #expect(error.code == .invalidResponse && error.outcome == .perhapsProcessed)
             #expect(error.message.contains(message), "\(error)")
+        }
+    }
+
+    /// Each malformed in one respect (RFC 7591 §3.2.1, RFC 7592 §3): the provider has made the client by now.
+    @Test(
+        arguments: [
+            ("client_secret_expires_at", "soon"), ("client_secret_expires_at", -1), ("client_id_issued_at", "now"),
+            ("client_id_issued_at", ["x"]), ("registration_access_token", nil), ("registration_access_token", 7),
+            ("registration_client_uri", nil), ("registration_client_uri", "http://op.example/clients/1"),
+            ("redirect_uris", "http://127.0.0.1/"),
+        ] as [(String, JSON?)])
+    func `a member that is malformed does not lose the client`(name: String, value: JSON?) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0[name] = value }, at: .clientRegistration)
+            let registration = try await world.registerWithSecret()
+            let state = try await world.signIn(registration.client(at: world.metadata()))
+            #expect(await state.record.client.registration == registration)
+            let managed = registration.accessToken != nil && registration.configurationEndpoint != nil
+            #expect(managed != name.hasPrefix("registration_"))
+            let error = await authError { try await registration.read(in: world.environment) }
+            #expect(error?.code == (managed ? nil : .invalidConfiguration))
+        }
+    }
+
+    /// LemonLDAP::NG sends them so.
+    @Test func `a time in a string is a time`() async throws {
+        try await World.run { world in
+            let edit = Fault.editDocument { document in
+                (document["client_id_issued_at"], document["client_secret_expires_at"]) = ("1700000000", "1800000000")
+            }
+            world.provider.fault(edit, at: .clientRegistration)
+            let registration = try await world.registerWithSecret()
+            #expect(registration.clientIDIssuedAt == Date(timeIntervalSince1970: 1_700_000_000))
+            #expect(registration.clientSecretExpiresAt == Date(timeIntervalSince1970: 1_800_000_000))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("client_secret", ["x"], "expected a 'client_secret'"), ("client_secret", "", "expected a 'client_secret'"),
+            ("token_endpoint_auth_method", 1, "expected 'token_endpoint_auth_method' to be a string"),
+        ] as [(String, JSON, String)])
+    func `what the client cannot authenticate without is missed when a client is made`(
+        name: String, value: JSON, message: String
+    ) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0[name] = value }, at: .clientRegistration)
+            let (registration, provider) = (try await world.registerWithSecret(), try await world.metadata())
+            let error = refusal { try registration.client(at: provider) }
+            #expect(error?.code == .invalidResponse && error?.message.contains(message) == true, "\(error as Any)")
         }
     }
 

@@ -37,6 +37,30 @@ struct RegisterTests {
     }
 
     @Test(arguments: ["basic", "post", "client_secret_jwt"])
+    /// The provider has made the client by the time its response is read: nothing in the response may lose it.
+    @Test func `a response with a malformed time registers the client all the same`() async throws {
+        try await withDesk { desk in
+            let edit = Fault.editDocument { document in
+                (document["client_id_issued_at"], document["client_secret_expires_at"]) = ("1700000000", "soon")
+            }
+            desk.provider.fault(edit, at: .clientRegistration)
+            let registration = try await register(desk, ["--client-auth", "basic"]).result()
+            #expect(registration["client_id_issued_at"] == 1_700_000_000)
+            #expect(try await login(desk).result()["client_id"] == registration["client_id"])
+        }
+    }
+
+    @Test func `a client that cannot authenticate as registered is kept, and the sign-in says why`() async throws {
+        try await withDesk { desk in
+            desk.provider.fault(.editDocument { $0["token_endpoint_auth_method"] = "guess" }, at: .clientRegistration)
+            let outcome = try await register(desk)
+            let id = try #require(try outcome.result()["client_id"]?.string)
+            #expect(outcome.errors.contains("'guess'"), "\(outcome)")
+            let message = try await login(desk, ["--client-id", id]).failure(1, "invalid_response")
+            #expect(message.contains("'guess'") && desk.browser.visits.isEmpty)
+        }
+    }
+
     func `a client with a secret needs no secret file afterwards`(method: String) async throws {
         try await withDesk { desk in
             let registration = try await register(desk, ["--client-auth", method]).result()

@@ -60,7 +60,8 @@ extension ClientRegistration {
         guard let configurationEndpoint, let accessToken else {
             throw AuthError(
                 .invalidConfiguration, .registration,
-                "expected a registration that can be managed, found one without 'registration_access_token'",
+                "expected a registration with 'registration_access_token' and 'registration_client_uri', "
+                    + "found one that cannot be managed",
                 outcome: .notSent)
         }
         let exchange = HTTPExchange.registration(method, configurationEndpoint, document, token: accessToken)

@@ -22,7 +22,7 @@ public struct ClientRegistration: Sendable, Hashable {
     public let clientSecretExpiresAt: Date?
     /// What reads, changes and deletes the registration (RFC 7592), if the provider allows that.
     public let accessToken: Secret?
-    /// Where (`registration_client_uri`).
+    /// Where (`registration_client_uri`). A provider that allows it gives both.
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
     public let metadata: ClientMetadata
@@ -38,11 +38,15 @@ public struct ClientRegistration: Sendable, Hashable {
         (self.configurationEndpoint, self.metadata, self.revision) = (configurationEndpoint, metadata, revision)
     }
 
-    /// Reads an answer.
+    /// Reads a response.
+    ///
+    /// The provider has made or changed the client by now, so only the client id is required: a response that is refused
+    /// loses the client. Another member that is malformed counts as missing, and ``client(at:keyNamed:)`` throws if the
+    /// client cannot authenticate without it.
     ///
     /// - Parameters:
-    ///   - server: Where the answer comes from.
-    ///   - earlier: What the answer is about, where it is about a client that is registered already. Several servers leave
+    ///   - server: Where the response comes from.
+    ///   - earlier: The registration that the response is about, if the client is registered already. Several servers leave
     ///     out what has not changed: token, endpoint and secret stay then.
     init(_ answer: HTTPAnswer, from server: SecureURL, updating earlier: ClientRegistration?) throws {
         let status = answer.response.status.code
@@ -56,38 +60,18 @@ public struct ClientRegistration: Sendable, Hashable {
         if let earlier, !clientID.isExactly(earlier.clientID) {
             throw object.refusal("expected the 'client_id' of this client, found another")
         }
-        let secret = try object.secret("client_secret")
-        clientIDIssuedAt = try object.time("client_id_issued_at") ?? earlier?.clientIDIssuedAt
-        clientSecret = secret ?? earlier?.clientSecret
+        clientIDIssuedAt = object.informativeTime("client_id_issued_at") ?? earlier?.clientIDIssuedAt
+        clientSecret = (try? object.secret("client_secret")) ?? earlier?.clientSecret
         // §3.2.1: REQUIRED if there is a secret, and 0 if it does not end. Servers leave it out: of a new secret nothing is
         // known then, and what was said of the same one stays.
-        let expiry = try object.time("client_secret_expires_at")
+        let expiry = object.informativeTime("client_secret_expires_at")
         let known = clientSecret == earlier?.clientSecret ? earlier?.clientSecretExpiresAt : nil
         clientSecretExpiresAt = expiry.map { $0.timeIntervalSince1970 == 0 ? nil : $0 } ?? known
-        // OpenID Connect Registration §3.2: both or neither.
-        let token = try object.secret("registration_access_token")
-        let url = try object.url("registration_client_uri", namedBy: server)
-        accessToken = token ?? earlier?.accessToken
-        configurationEndpoint = url ?? earlier?.configurationEndpoint
-        guard (accessToken == nil) == (configurationEndpoint == nil) else {
-            throw object.refusal(
-                "expected both 'registration_access_token' and 'registration_client_uri', or neither, found one")
-        }
-        metadata = try Self.metadata(object)
-        revision = earlier.map { $0.revision + 1 } ?? 0
-    }
-
-    /// What the library relies on is of the right kind; other members are the provider's and the app's.
-    private static func metadata(_ object: AnswerObject) throws -> ClientMetadata {
-        for name in ["redirect_uris", "grant_types", "response_types", "post_logout_redirect_uris"] {
-            guard object.value(name).map({ $0.strings != nil }) ?? true else {
-                throw object.refusal(
-                    "expected '\(name)' to be an array of strings, found \(object.members[name].foundStrings)")
-            }
-        }
-        _ = try object.string("token_endpoint_auth_method")
+        accessToken = (try? object.secret("registration_access_token")) ?? earlier?.accessToken
+        configurationEndpoint = (try? object.url("registration_client_uri", namedBy: server)) ?? earlier?.configurationEndpoint
         let members = object.members.members.filter { !ClientMetadata.credentials.contains($0.name) }
-        return ClientMetadata(JSON.Object(members.map { ($0.name, $0.value) }))
+        metadata = ClientMetadata(JSON.Object(members.map { ($0.name, $0.value) }))
+        revision = earlier.map { $0.revision + 1 } ?? 0
     }
 
     /// The registration as the provider answers it (RFC 7591 §3.2.1), secrets included.
@@ -120,8 +104,11 @@ public struct ClientRegistration: Sendable, Hashable {
 
     /// How the client authenticates by what was registered.
     package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
+        let registered = metadata["token_endpoint_auth_method"] ?? .null
         // RFC 7591 §2: the default.
-        let method = metadata.tokenEndpointAuthMethod ?? "client_secret_basic"
+        guard let method = registered == .null ? "client_secret_basic" : registered.string else {
+            throw Self.unusable("expected 'token_endpoint_auth_method' to be a string, found \(registered.kind)")
+        }
         switch (method, clientSecret) {
         case ("none", _): return .none
         case ("tls_client_auth", _): return .tlsClientAuth

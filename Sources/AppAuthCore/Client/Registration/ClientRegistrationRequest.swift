@@ -45,9 +45,11 @@ public struct ClientRegistrationRequest: Sendable {
         self.initialAccessToken = initialAccessToken
     }
 
-    /// Sends the request, and reads the answer strictly.
+    /// Sends the request.
     ///
-    /// One POST, not repeated: each that arrives registers a client.
+    /// One POST, not repeated: each that arrives registers a client. A response with a client id is a registration,
+    /// whatever else in it is malformed, so that no client is lost: store it, then make a client of it by
+    /// ``ClientRegistration/client(at:keyNamed:)``, which throws if the client cannot authenticate.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirectURI``, ``AuthError/Code/invalidClientMetadata``,
     ///   ``AuthError/Code/invalidSoftwareStatement``, ``AuthError/Code/unapprovedSoftwareStatement`` or another code of the
