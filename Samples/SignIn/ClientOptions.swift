@@ -17,6 +17,13 @@ struct ClientOptions: ParsableArguments, Sendable {
     var keyFile: String?
     @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
     var method: Method?
+    @Option(
+        name: .customLong("assertion-audience"), parsing: .unconditional,
+        help: """
+            Who the assertion of client_secret_jwt or private_key_jwt is meant for: issuer, token-endpoint or a URL; \
+            stored with the session. (default: issuer)
+            """)
+    var audience: AssertionAudience?
 
     func validate() throws {
         switch method {
@@ -30,10 +37,15 @@ struct ClientOptions: ParsableArguments, Sendable {
             if keyFile != nil { throw ValidationError("--client-auth none takes no --client-key") }
         case nil: break
         }
+        // Without an option the client may be a registered one, which may sign.
+        let maySign = keyFile != nil || method == .client_secret_jwt || (method == nil && secretFile == nil)
+        guard audience == nil || maySign else {
+            throw ValidationError("--assertion-audience needs --client-key or --client-auth client_secret_jwt")
+        }
     }
 
     /// Whether any of it is.
-    var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil }
+    var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil || audience != nil }
 
     /// What the options name, each file read once: a secret may come through a pipe.
     ///
@@ -48,14 +60,29 @@ struct ClientOptions: ParsableArguments, Sendable {
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
         case (.post, let secret?): return (secret, .clientSecretPost(secret))
-        case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret))
+        case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret, assertion))
         case (.some(.none), _): return (nil, ClientAuthentication.none)
         case (_, _):
-            guard let keyFile else { return (secret, secret == nil ? registered?.knownAuthentication : nil) }
+            guard let keyFile else {
+                guard secret == nil else { return (secret, nil) }
+                let known = registered?.knownAuthentication
+                return (nil, audience == nil ? known : try signing(known))
+            }
             // Stored by its path, and later commands may run elsewhere.
             let path = keyFile.hasPrefix("/") ? keyFile : "\(FileManager.default.currentDirectoryPath)/\(keyFile)"
             _ = try ClientKey(file: path)
-            return (secret, .privateKeyJWT(keyNamed: path))
+            return (secret, .privateKeyJWT(keyNamed: path, assertion))
+        }
+    }
+
+    private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }
+
+    /// How a registered client authenticates, with the audience that is asked for.
+    private func signing(_ known: ClientAuthentication?) throws -> ClientAuthentication {
+        switch known {
+        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
+        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
+        default: throw WrongUsage("--assertion-audience: this client does not authenticate by an assertion")
         }
     }
 
@@ -64,5 +91,22 @@ struct ClientOptions: ParsableArguments, Sendable {
         let (secret, authentication) = try credentials()
         let supported = secret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
         return Client(id: id, authentication: authentication ?? supported, provider: provider)
+    }
+}
+
+/// Who a client assertion is meant for: `issuer`, `token-endpoint` or a URL.
+struct AssertionAudience: ExpressibleByArgument, Sendable {
+    let argument: String
+    let audience: ClientAuthentication.Audience
+
+    init?(argument: String) {
+        self.argument = argument
+        switch argument {
+        case "issuer": audience = .issuer
+        case "token-endpoint": audience = .tokenEndpoint
+        default:
+            guard let url = try? SecureURL(argument) else { return nil }
+            audience = .other(url.string)
+        }
     }
 }

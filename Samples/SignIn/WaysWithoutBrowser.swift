@@ -60,6 +60,7 @@ struct DeviceCommand {
         add("--client-secret-file", login.client.secretFile.map(Self.readable))
         add("--client-key", login.client.keyFile)
         add("--client-auth", login.client.method?.rawValue)
+        add("--assertion-audience", login.client.audience?.argument)
         if login.scope != Login.standardScope { add("--scope", login.scope) }
         add("--store", login.store?.argument)
         add("--ca-file", login.common.caFile)

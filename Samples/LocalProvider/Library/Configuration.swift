@@ -52,6 +52,11 @@ extension LocalProvider {
         package var dpopNonce = DPoPNonce.off
         /// The OpenID document leaves out revocation and introspection, and the RFC 8414 document has them.
         package var namesRevocationInOAuthMetadataOnly = false
+        /// The RFC 8414 document is at `<issuer>/.well-known/oauth-authorization-server` and not where its §3.1 puts it,
+        /// which is another place if the issuer has a path.
+        package var appendsOAuthMetadataToIssuer = false
+        /// Client assertions are meant for the token endpoint (OpenID Connect Core §9); no other audience is taken.
+        package var requiresTokenEndpointAudience = false
         /// What `resource` may name beside the demo resource (RFC 8707).
         package var resources: [String] = []
         /// What `authorization_details` may be about (RFC 9396 §2).

@@ -10,12 +10,13 @@ struct Issuer: Sendable {
     /// By endpoint, on this host.
     private let paths: [Endpoint: String]
 
-    init(origin: String, path: String) {
+    init(origin: String, path: String, appendsOAuthMetadata: Bool = false) {
         (self.origin, self.path) = (origin, path)
         paths = [
             .openIDConfiguration: path + "/.well-known/openid-configuration",
-            // RFC 8414 §3.1: the well-known part stands between the host and the issuer's path.
-            .oauthMetadata: "/.well-known/oauth-authorization-server" + path,
+            // RFC 8414 §3.1: the well-known part is between the host and the issuer's path.
+            .oauthMetadata: appendsOAuthMetadata
+                ? path + "/.well-known/oauth-authorization-server" : "/.well-known/oauth-authorization-server" + path,
             // RFC 7033 §4: one for the host.
             .webFinger: "/.well-known/webfinger",
             .keys: path + "/jwks",

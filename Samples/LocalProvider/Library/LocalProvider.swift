@@ -40,7 +40,9 @@ package final class LocalProvider: Sendable {
         let server = try await Server.listen(
             host: host == "localhost" ? "127.0.0.1" : host, port: port, limits: configuration.limits)
         let name = host.contains(":") ? "[\(host)]" : host
-        let issuer = Issuer(origin: "http://\(name):\(server.port)", path: path)
+        let issuer = Issuer(
+            origin: "http://\(name):\(server.port)", path: path,
+            appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
         let context = Context(
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
             people: Guarded(configuration.users), registrations: Guarded([:]), formSecret: try randomBytes(32))

@@ -36,9 +36,11 @@ public enum ClientAuthentication: Sendable, Hashable {
     public enum Audience: Sendable, Hashable {
         /// The provider's issuer, which names one provider alone (RFC 9126 §2, FAPI 2.0 Security Profile §5.3.3.1).
         case issuer
-        /// The URL of the endpoint that it is sent to, whichever that is: at the token endpoint what OpenID Connect Core §9
-        /// asks for, and for some servers the only one that they take. Not with several providers, of which one could
-        /// name another's endpoint as its own.
+        /// The URL of the token endpoint, at whichever endpoint the client authenticates (OpenID Connect Core §9): the only
+        /// audience that several servers take. Not with several providers, of which one could name another's endpoint as
+        /// its own.
+        case tokenEndpoint
+        /// The URL of the endpoint that it is sent to, whichever that is. Not with several providers, as above.
         case endpoint
         /// Somebody else.
         case other(String)
@@ -97,10 +99,11 @@ extension Client {
         _ form: inout FormParameters, _ fields: inout HTTPFields, at url: SecureURL, in environment: Environment
     ) async throws {
         let algorithms = provider.tokenEndpointAuthSigningAlgorithms
-        func assertion(_ assertion: ClientAuthentication.Assertion) -> ClientAssertion {
+        func assertion(_ assertion: ClientAuthentication.Assertion) throws -> ClientAssertion {
             let audience =
                 switch assertion.audience {
                 case .issuer: provider.issuer.string
+                case .tokenEndpoint: try provider.require(.token).string
                 case .endpoint: url.string
                 case .other(let name): name
                 }

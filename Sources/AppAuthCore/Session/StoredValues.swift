@@ -78,10 +78,12 @@ extension ClientAuthentication {
 }
 
 extension ClientAuthentication.Audience {
-    /// The name of somebody else as it is, and `true` for whom it is sent to; nil for the issuer.
+    /// The name of somebody else as it is, `true` for whom it is sent to, and an object for the token endpoint; nil for
+    /// the issuer.
     fileprivate var stored: JSON? {
         switch self {
         case .issuer: nil
+        case .tokenEndpoint: ["endpoint": "token"]
         case .endpoint: true
         case .other(let name): .string(name)
         }
@@ -90,6 +92,7 @@ extension ClientAuthentication.Audience {
     fileprivate init(stored authentication: StoredObject) throws {
         switch try authentication.optional("audience", { try $0.value($1) }) {
         case nil: self = .issuer
+        case .some(let value) where value == ["endpoint": "token"]: self = .tokenEndpoint
         case .bool(true): self = .endpoint
         case .string(let name): self = .other(name)
         default: throw StoredObject.Damage()

@@ -195,6 +195,24 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test func `the audience is the token endpoint everywhere, where the app says so`() async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = configuration(key)
+        configuration.requiresTokenEndpointAudience = true
+        try await World.run(configuration) { world in
+            let clientKey = try ClientKey(pem: key.pem)
+            let refused = await authError { try await session(world, .privateKeyJWT(keyNamed: "key"), key: clientKey) }
+            #expect(refused?.code == .invalidClient)
+            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", .init(audience: .tokenEndpoint))
+            let state = try await session(world, authentication, key: clientKey)
+            #expect(await state.revokeTokens().allSatisfy { $0.error == nil })
+            for endpoint in [Endpoint.token, .revocation] {
+                let sent = try #require(world.provider.log(endpoint).last?.form["client_assertion"])
+                #expect(try JSON(parsing: JWS(compact: sent).payload)["aud"]?.string == world.provider.url(.token))
+            }
+        }
+    }
+
     @Test(
         arguments: [
             (["client_secret_jwt", "client_secret_post", "client_secret_basic"], "client_secret_basic"),

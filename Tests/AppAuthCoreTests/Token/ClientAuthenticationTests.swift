@@ -87,6 +87,7 @@ struct ClientAuthenticationTests {
         .privateKeyJWT(keyNamed: "/etc/app/key.pem"),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .other("https://op.example/token"))),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .endpoint)),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .tokenEndpoint)),
     ])
     func `it survives being stored, and prints nothing`(authentication: ClientAuthentication) throws {
         let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])

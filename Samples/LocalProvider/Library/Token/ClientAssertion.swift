@@ -57,7 +57,8 @@ struct ClientAssertion {
     private func check(_ claims: JSON, of id: String) throws(OAuthFailure) {
         guard claims["iss"]?.string == id else { throw .invalidClient("expected iss and sub to be the client") }
         // The last one by RFC 9126 §2.
-        let audiences = [context.issuer.identifier] + [.token, .pushedAuthorization].map(context.issuer.url)
+        var audiences = [context.issuer.identifier] + [.token, .pushedAuthorization].map(context.issuer.url)
+        if context.configuration.requiresTokenEndpointAudience { audiences = [context.issuer.url(.token)] }
         guard let audience = claims["aud"]?.string, audiences.contains(audience) else {
             throw .invalidClient("expected one aud: the issuer, the token endpoint or that for pushed requests")
         }
