@@ -110,3 +110,13 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         }
     }
 }
+
+extension ProviderMetadata {
+    /// The metadata with an endpoint that the user names.
+    func with(_ endpoint: Endpoint, at url: String?) throws -> ProviderMetadata {
+        guard let url else { return self }
+        var document = document
+        document[endpoint.rawValue] = .string(url)
+        return try ProviderMetadata(document: .object(document))
+    }
+}

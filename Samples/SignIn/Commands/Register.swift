@@ -13,6 +13,10 @@ struct Register: Command {
         name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
         help: "Where the provider may send the browser back to, for example http://127.0.0.1/callback.")
     var redirectURIs: [String] = []
+    @Option(
+        name: .customLong("registration-endpoint"), parsing: .unconditional,
+        help: "The URL of the registration endpoint, if the provider's metadata has none.")
+    var registrationEndpoint: String?
     @Option(name: .customLong("client-name"), parsing: .unconditional, help: "What people call the client.")
     var name: String?
     @Option(
@@ -48,9 +52,7 @@ struct Register: Command {
         var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
-        let discovery = Discovery(environment: console.environment)
-        // Some have the endpoint in the RFC 8414 document alone.
-        let provider = try await discovery.complete(discovery.metadata(for: issuer), with: .registration)
+        let provider = try await provider(console.environment)
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)
@@ -63,6 +65,20 @@ struct Register: Command {
         }
         try console.succeed(registration.document, text: Self.text(registration, at: provider))
         return 0
+    }
+
+    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
+        let discovery = Discovery(environment: environment)
+        let found = try await discovery.metadata(for: issuer).with(.registration, at: registrationEndpoint)
+        // Some have the endpoint in the RFC 8414 document alone.
+        let provider = try await discovery.complete(found, with: .registration)
+        guard provider[.registration] != nil else {
+            throw AuthError(
+                .invalidMetadata, .registration,
+                "the provider \(issuer) has no 'registration_endpoint' in its metadata; if there is one, name it with "
+                    + "--registration-endpoint", outcome: .notSent)
+        }
+        return provider
     }
 
     private static func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {

@@ -30,7 +30,8 @@ public final class Discovery: Sendable {
         try await metadata(for: Issuer(issuer))
     }
 
-    /// Returns the metadata of an issuer: one GET, or two where the first place has none, or none if it is in memory.
+    /// Returns the metadata of an issuer: one GET, or up to three where the first places have none, or none if it is in
+    /// memory.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document speaks for another issuer,
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
@@ -63,7 +64,8 @@ public final class Discovery: Sendable {
     }
 
     /// Adds an endpoint that stands in the RFC 8414 document alone, as some providers have it. That document is asked
-    /// for only if the endpoint is missing, and counts only if it speaks for the same issuer.
+    /// for only if the endpoint is missing, at `/.well-known/oauth-authorization-server` before the issuer's path and behind
+    /// it, and counts only if it speaks for the same issuer.
     ///
     /// - Returns: The metadata with the endpoint, or as it was, if the second document has none or is not there.
     /// - Throws: `CancellationError`.
@@ -71,13 +73,16 @@ public final class Discovery: Sendable {
         _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint
     ) async throws -> ProviderMetadata {
         guard metadata[endpoint] == nil else { return metadata }
-        do {
-            let second = try await fetch(metadata.issuer, at: metadata.issuer.authorizationServerMetadataURL)
-            return metadata.completed(with: endpoint, from: second.metadata)
-        } catch let error as AuthError {
-            environment.logger.info("discovery: no second document: \(error)")
-            return metadata
+        for url in metadata.issuer.authorizationServerMetadataURLs {
+            do {
+                let completed = metadata.completed(
+                    with: endpoint, from: try await fetch(metadata.issuer, at: url).metadata)
+                if completed[endpoint] != nil { return completed }
+            } catch let error as AuthError {
+                environment.logger.info("discovery: no second document: \(error)")
+            }
         }
+        return metadata
     }
 
     private typealias Fetched = (metadata: ProviderMetadata, lifetime: Duration)
@@ -86,12 +91,13 @@ public final class Discovery: Sendable {
         do {
             return try await fetch(issuer, at: issuer.openIDConfigurationURL)
         } catch let error as AuthError where error.isMissingDocument {
-            // A server of OAuth alone has the second document only (RFC 8414 §3). If it has neither, the first error is
-            // the one that helps.
-            do { return try await fetch(issuer, at: issuer.authorizationServerMetadataURL) } catch let second
-                as AuthError
-                where second.isMissingDocument
-            { throw error }
+            // A server of OAuth alone has the second document only (RFC 8414 §3). If it has none, the first error is the
+            // one that helps.
+            for url in issuer.authorizationServerMetadataURLs {
+                do { return try await fetch(issuer, at: url) } catch let next as AuthError where next.isMissingDocument
+                {}
+            }
+            throw error
         }
     }
 

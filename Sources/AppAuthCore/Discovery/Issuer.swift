@@ -25,10 +25,13 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     /// Where OpenID Connect Discovery §4.1 puts the metadata: behind the issuer's path.
     package var openIDConfigurationURL: String { trimmed + "/.well-known/openid-configuration" }
 
-    /// Where RFC 8414 §3.1 puts the metadata: between the host and the issuer's path.
-    package var authorizationServerMetadataURL: String {
+    /// Where RFC 8414 §3.1 puts the metadata, between the host and the issuer's path; then the same name behind the path, as
+    /// in OpenID Connect Discovery, where several servers have it.
+    package var authorizationServerMetadataURLs: [String] {
+        let name = "/.well-known/oauth-authorization-server"
         let path = url.path == "/" ? "" : url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        return "\(url.scheme)://\(url.authority)/.well-known/oauth-authorization-server\(path)"
+        let between = "\(url.scheme)://\(url.authority)\(name)\(path)"
+        return path.isEmpty ? [between] : [between, trimmed + name]
     }
 
     private var trimmed: String { string.hasSuffix("/") ? String(string.dropLast()) : string }

@@ -59,4 +59,30 @@ struct DiscoveryCompletionTests {
             #expect(completed[.token] == metadata[.token])
         }
     }
+
+    @Test func `the second document is found behind the issuer's path too`() async throws {
+        var configuration = split
+        (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
+        try await World.run(configuration) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: world.provider.issuer)
+            let completed = try await discovery.complete(metadata, with: .revocation)
+            #expect(completed[.revocation]?.string == world.provider.url(.revocation))
+            #expect(world.provider.count(.none) == 1 && world.provider.count(.oauthMetadata) == 1)
+            // RFC 8414 §3.3: of another issuer nothing is used, wherever it is.
+            world.provider.fault(
+                .editDocument { $0["issuer"] = .string(world.provider.issuer + "/") }, at: .oauthMetadata)
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+        }
+    }
+
+    @Test func `a server of OAuth alone is found there too`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
+        try await World.run(configuration) { world in
+            world.provider.fault(.status(.notFound), at: .openIDConfiguration)
+            let metadata = try await world.metadata()
+            #expect(metadata.issuer.string == world.provider.issuer)
+        }
+    }
 }

@@ -25,7 +25,10 @@ struct IssuerTests {
     ) throws {
         let issuer = try Issuer(text)
         #expect(issuer.openIDConfigurationURL == openID)
-        #expect(issuer.authorizationServerMetadataURL == oauth)
+        #expect(issuer.authorizationServerMetadataURLs.first == oauth)
+        // As django-oauth-toolkit has it; without a path both are the same place.
+        let behind = openID.replacing("openid-configuration", with: "oauth-authorization-server")
+        #expect(issuer.authorizationServerMetadataURLs.dropFirst() == (behind == oauth ? [] : [behind]))
         #expect(issuer.string == text)
     }
 
