@@ -1,5 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import FoundationEssentials
+internal import JOSE
 internal import Logging
 
 /// `sign-in logout`
@@ -15,6 +17,17 @@ struct Logout: Command {
     var noBrowser = false
     @Flag(help: "If what is stored is damaged, set it aside under a new name.")
     var discard = false
+    @Option(
+        name: .customLong("post-logout-redirect-uri"), parsing: .unconditional,
+        help: """
+            Where the provider sends the browser afterwards, as it is registered for the client: a loopback URI, or none. \
+            (default: as 'sign-in register' has registered it, otherwise where the sign-in came back to)
+            """)
+    var postLogoutRedirect: PostLogoutRedirectArgument?
+    @Option(
+        name: .customLong("revocation-endpoint"), parsing: .unconditional,
+        help: "The URL of the revocation endpoint, if the provider's metadata has none.")
+    var revocationEndpoint: String?
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
@@ -27,32 +40,13 @@ struct Logout: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        var signOut = SignOut(appName: "sign-in")
-        signOut.timeout = limit
-        signOut.revokesTokens = !local
-        signOut.endsBrowserSession = !local && !revokeOnly
-        if noBrowser { signOut.browser = nil }
-        signOut.observe = { event in
-            switch event {
-            case .browserObstacle(let obstacle): console.say("\(obstacle.message.asSentence).")
-            case .openingBrowser: console.say("Ending the session in the browser…")
-            case .endSession(let url):
-                console.say("Open this URL in a browser on this machine to end the session there too:")
-                console.say("  \(url)")
-            case .forgotten: console.log("store: the session is removed")
-            case .revoked(let revocations):
-                // Before the wait for the browser, which the person may end.
-                for revocation in revocations {
-                    guard let error = revocation.error else { continue }
-                    console.note("the \(revocation.token) was not revoked: \(error.message)")
-                }
-            }
-        }
         var (report, aside) = (SignOut.Report(), nil as String?)
         if let store = try await session.find()?.within(limit) {
             if discard { aside = try await StateFolder.discard(store, console) }
-            if let state = try await StateFolder.restore(store, console.environment) {
-                report = try await signOut.run(state)
+            if let state = try await state(in: store, console.environment) {
+                let note = WaitingNote(within: limit)
+                defer { note.stop() }
+                report = try await signOut(await state.record, note, console, limit: limit).run(state)
             }
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
         }
@@ -64,5 +58,78 @@ struct Logout: Command {
         if let aside { result["discarded"] = .string(aside) }
         try console.succeed(.object(result), text: "Signed out.")
         return 0
+    }
+
+    private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+        let state = try await StateFolder.restore(store, environment)
+        guard let revocationEndpoint, var client = await state?.record.client else { return state }
+        client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
+        return try await AuthState(restoring: store, as: client, environment: environment)
+    }
+
+    private func signOut(
+        _ record: AuthStateRecord, _ note: WaitingNote, _ console: Console, limit: Duration
+    ) -> SignOut {
+        var signOut = SignOut(appName: "sign-in")
+        signOut.timeout = limit
+        signOut.revokesTokens = !local
+        signOut.endsBrowserSession = !local && !revokeOnly
+        signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? .automatic
+        if noBrowser { signOut.browser = nil }
+        signOut.observe = { event in
+            switch event {
+            case .browserObstacle(let obstacle): console.say("\(obstacle.message.asSentence).")
+            case .openingBrowser: console.say("Ending the session in the browser…")
+            case .endSession(let url):
+                console.say("Open this URL in a browser on this machine to end the session there too:")
+                console.say("  \(url)")
+            case .waiting(let uri): note.start { Self.sayWhatToCompare(uri, record, console) }
+            case .forgotten:
+                console.log("store: the session is removed")
+                if local { Self.sayWhatStaysValid(record, [], console) }
+            case .revoked(let revocations):
+                // Before the wait for the browser, which the user may end.
+                for revocation in revocations {
+                    guard let error = revocation.error else { continue }
+                    console.note("the \(revocation.token) was not revoked: \(error.message)")
+                }
+                Self.sayWhatStaysValid(record, revocations, console)
+            }
+        }
+        return signOut
+    }
+
+    private static func sayWhatStaysValid(
+        _ record: AuthStateRecord, _ revocations: [AuthState.Revocation], _ console: Console
+    ) {
+        func isRevoked(_ name: String) -> Bool { revocations.contains { $0.token == name && $0.error == nil } }
+        if record.hasRefreshToken, !isRevoked("refresh_token") {
+            console.note("the refresh token stays valid until it expires at the provider, since it was not revoked")
+        }
+        guard let token = record.accessToken, !isRevoked("access_token"), !token.isExpired(at: .current) else { return }
+        let end = token.expiresAt?.ISO8601Format() ?? "it expires at the provider"
+        console.note("the access token stays valid until \(end), since it was not revoked")
+    }
+
+    private static func sayWhatToCompare(_ uri: String, _ record: AuthStateRecord, _ console: Console) {
+        console.say("You are signed out here. The provider has not sent the browser back yet; Ctrl-C ends the wait.")
+        console.say(
+            "If the browser shows an error, register this post-logout redirect URI for the client "
+                + "\(record.client.id), or use --post-logout-redirect-uri:")
+        console.say("  \(uri)")
+    }
+}
+
+/// `none` or a loopback URI.
+struct PostLogoutRedirectArgument: ExpressibleByArgument, Sendable {
+    let redirect: SignOut.PostLogoutRedirect
+
+    init?(argument: String) {
+        if argument == "none" {
+            redirect = .nowhere
+        } else {
+            guard let url = try? SecureURL(argument), url.scheme == "http", url.isLoopback else { return nil }
+            redirect = .uri(argument)
+        }
     }
 }

@@ -14,6 +14,8 @@ public struct SignOut: Sendable {
     public var endsBrowserSession = true
     /// Whether the tokens are revoked.
     public var revokesTokens = true
+    /// Where the provider sends the browser afterwards.
+    public var postLogoutRedirect = PostLogoutRedirect.automatic
     /// How long all of it may take. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
     /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
@@ -25,6 +27,19 @@ public struct SignOut: Sendable {
     /// Told about each step, from whatever thread.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
+    /// Where the provider sends the browser after a sign-out: only to a URI that is registered for the client (RP-Initiated
+    /// Logout §3). Without one the browser stays at the provider, which then cannot confirm the sign-out.
+    public enum PostLogoutRedirect: Sendable, Hashable {
+        /// Where the client's registration says (``ClientMetadata/postLogoutRedirectURIs``), if it was registered by
+        /// ``ClientRegistrationRequest``: nowhere if that has no loopback URI. Otherwise where the sign-in came back to.
+        case automatic
+        /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. Without a
+        /// port any free one is used.
+        case uri(String)
+        /// Nowhere.
+        case nowhere
+    }
+
     /// A step of the sign-out.
     public enum Event: Sendable {
         /// The tokens were revoked, or not.
@@ -35,6 +50,9 @@ public struct SignOut: Sendable {
         case openingBrowser
         /// Something may be in the way of the browser, or protects the sign-out less than it should: tell the person.
         case browserObstacle(BrowserObstacle)
+        /// The provider is asked to send the browser back here. If it shows an error, it may not have this URI among those
+        /// that are registered for the client.
+        case waiting(postLogoutRedirectURI: String)
         /// There is no browser: the person may open this URL, which does not hold the ID token.
         case endSession(url: String)
     }
@@ -97,42 +115,103 @@ public struct SignOut: Sendable {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
         }
         let pages = pages ?? CompletionPages(appName: appName)
-        let listener = try listener(for: record, pages)
+        let target = try target(of: record)
+        let listener = try listener(at: target, pages)
         defer { listener.close() }
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
-        let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
-        if let browser {
-            observe(.openingBrowser)
-            // The real URL holds the ID token, and what a program is started with can be read by everybody here.
-            do {
-                let url = listener.oneTimeURL(redirectingTo: request.url.reveal())
-                for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
-            } catch is AuthError {
-                observe(.endSession(url: request.urlWithoutHint))
-            }
-        } else {
-            observe(.endSession(url: request.urlWithoutHint))
+        let request = try EndSessionRequest(
+            record: record, postLogoutRedirectURI: target == nil ? nil : listener.redirectURI)
+        let hasBrowser = try await open(request, by: listener)
+        guard target != nil else {
+            if hasBrowser { try await Self.sendOn(from: listener, within: limit) }
+            throw AuthError(
+                .invalidConfiguration, .logout,
+                "no post-logout redirect URI is registered for the client, so the provider cannot confirm it")
         }
+        observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
             try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
         }
         await listener.finish(with: pages.signedOut)
     }
 
-    /// Listens where the sign-in came back to, since providers compare the address with the registered one; on a free
-    /// port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
-    private func listener(for record: AuthStateRecord, _ pages: CompletionPages) throws -> LoopbackRedirectListener {
-        guard let url = record.redirectURI.flatMap({ try? SecureURL($0) }), url.isLoopback else {
-            return try LoopbackRedirectListener(sameUser: sameUser, pages: pages)
+    /// Sends the browser to the provider.
+    ///
+    /// - Returns: Whether there is one.
+    private func open(_ request: EndSessionRequest, by listener: LoopbackRedirectListener) async throws -> Bool {
+        if let browser {
+            observe(.openingBrowser)
+            // The real URL holds the ID token, and what a program is started with can be read by everybody here.
+            do {
+                let url = listener.oneTimeURL(redirectingTo: request.url.reveal())
+                for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
+                return true
+            } catch is AuthError {}
         }
-        let host: LoopbackRedirectListener.Host =
-            switch url.host {
-            case "[::1]": .ipv6
-            case "localhost": .localhost
-            default: .ipv4
+        observe(.endSession(url: request.urlWithoutHint))
+        return false
+    }
+
+    /// A browser that nobody waits for still has to get the address. One that does not come within half a minute has failed.
+    private static func sendOn(from listener: LoopbackRedirectListener, within limit: Duration) async throws {
+        try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider's page") {
+            try await listener.oneTimeURLsUsed()
+        }
+    }
+
+    /// Where the provider may send the browser; nil for nowhere.
+    private func target(of record: AuthStateRecord) throws -> Target? {
+        switch postLogoutRedirect {
+        case .nowhere: return nil
+        case .uri(let uri):
+            guard let target = Target(uri) else {
+                throw AuthError(
+                    .invalidConfiguration, .logout, "expected a post-logout redirect URI on loopback", outcome: .notSent
+                )
             }
+            return target
+        case .automatic:
+            let signIn = record.redirectURI.flatMap(Target.init)
+            guard let registration = record.client.registration else { return signIn ?? Target() }
+            let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(Target.init)
+            // The provider has taken the port of the sign-in; of others a fixed one cannot be wrong.
+            if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
+            return registered.first { $0.port != 0 } ?? registered.first
+        }
+    }
+
+    /// An address on loopback that the provider sends the browser to.
+    private struct Target {
+        var host = LoopbackRedirectListener.Host.ipv4
+        /// 0 for any.
+        var port: UInt16 = 0
+        var path = "/callback"
+
+        init() {}
+
+        init?(_ uri: String) {
+            guard let url = try? SecureURL(uri), url.scheme == "http", url.query == nil else { return nil }
+            switch url.host {
+            case "127.0.0.1": host = .ipv4
+            case "[::1]": host = .ipv6
+            case "localhost": host = .localhost
+            default: return nil
+            }
+            (port, path) = (url.port ?? 0, url.path)
+        }
+
+        /// Whether the other is the same, or one of its ports if this one may have any.
+        func matches(_ other: Target) -> Bool {
+            host == other.host && path == other.path && (port == 0 || port == other.port)
+        }
+    }
+
+    /// Listens where the provider will send the browser, since providers compare the address with the registered one; on a
+    /// free port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
+    private func listener(at target: Target?, _ pages: CompletionPages) throws -> LoopbackRedirectListener {
+        guard let target else { return try LoopbackRedirectListener(sameUser: sameUser, pages: pages) }
         return try LoopbackRedirectListener(
-            host: host, ports: [url.port ?? 0, 0], path: url.path, sameUser: sameUser, pages: pages)
+            host: target.host, ports: [target.port, 0], path: target.path, sameUser: sameUser, pages: pages)
     }
 }
 

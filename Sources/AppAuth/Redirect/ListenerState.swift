@@ -63,6 +63,8 @@ extension ListenerState {
     var redirectURIs: [String] { contents.withLock { $0.routes.redirectURIs } }
     var ignoredRequests: Int { contents.withLock { $0.routes.ignoredRequests } }
 
+    var hasUnusedOneTimeURL: Bool { contents.withLock { $0.routes.hasUnusedOneTimeURL } }
+
     func oneTimeURL(to target: String, secret: String) -> String {
         contents.withLock { $0.routes.oneTimeURL(to: target, secret: secret) }
     }

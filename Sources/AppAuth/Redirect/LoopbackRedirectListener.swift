@@ -152,6 +152,11 @@ public final class LoopbackRedirectListener: Sendable {
         return state.oneTimeURL(to: target, secret: Self.secret(key, number))
     }
 
+    /// Waits until a browser has come for each of these URLs and was sent on.
+    package func oneTimeURLsUsed() async throws {
+        while state.hasUnusedOneTimeURL { try await Task.sleep(for: .milliseconds(50)) }
+    }
+
     /// Waits for a redirect that `judge` recognises. Can succeed once; a redirect that came before the call is judged
     /// as soon as it is made.
     ///

@@ -64,6 +64,9 @@ package struct RedirectRoutes: Sendable {
         return "http://" + (authorities.first ?? "") + path
     }
 
+    /// Whether there is a URL of that kind that no browser has come for.
+    package var hasUnusedOneTimeURL: Bool { !oneTimeTargets.isEmpty }
+
     /// Decides about a request.
     package mutating func route(_ head: RequestHead) -> Step {
         // A page that made its own name point at the loopback address (DNS rebinding) is turned away here.

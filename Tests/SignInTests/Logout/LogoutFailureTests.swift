@@ -1,3 +1,4 @@
+import AppAuthCore
 import Foundation
 import HTTPTypes
 import JOSE
@@ -14,6 +15,8 @@ struct LogoutFailureTests {
             let outcome = try await desk.run("logout", "--json")
             #expect(try outcome.result() == ["revoked": ["access_token"], "session_ended": true])
             #expect(outcome.errors.contains("the refresh_token was not revoked"))
+            #expect(outcome.errors.contains("the refresh token stays valid until it expires"), "\(outcome)")
+            #expect(!outcome.errors.contains("the access token stays valid"), "\(outcome)")
             #expect(desk.stored.isEmpty)
         }
     }
@@ -47,6 +50,9 @@ struct LogoutFailureTests {
             let outcome = try await desk.run("logout", "--json", "--timeout", "3")
             #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
             #expect(outcome.errors.contains("did not confirm"))
+            let uri = try #require(desk.provider.log(.endSession).first?.query["post_logout_redirect_uri"])
+            #expect(outcome.errorLines.contains { $0.hasPrefix("You are signed out here") }, "\(outcome)")
+            #expect(outcome.errorLines.contains("  \(uri)"), "\(outcome)")
             #expect(desk.stored.isEmpty)
         }
     }
@@ -72,9 +78,24 @@ struct LogoutFailureTests {
             desk.provider.fault(edit, at: .openIDConfiguration)
             desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
             _ = try await desk.login().result()
+            let expiry = try #require(desk.record().accessToken?.expiresAt?.ISO8601Format())
             let report = try await desk.run("logout", "--json")
             #expect(try report.result() == ["revoked": [], "session_ended": false])
+            #expect(report.errors.contains("the access token stays valid until \(expiry)"), "\(report)")
+            #expect(report.errors.contains("the refresh token stays valid until it expires"), "\(report)")
             #expect(desk.stored.isEmpty)
+        }
+    }
+
+    @Test func `a revocation endpoint can be named`() async throws {
+        try await withDesk { desk in
+            desk.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: .openIDConfiguration)
+            desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+            _ = try await desk.login().result()
+            let url = desk.provider.url(.revocation)
+            let report = try await desk.run("logout", "--json", "--revocation-endpoint", url)
+            #expect(try report.result()["revoked"] == ["refresh_token", "access_token"])
+            #expect(!report.errors.contains("stays valid"), "\(report)")
         }
     }
 

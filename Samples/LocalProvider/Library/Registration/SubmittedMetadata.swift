@@ -65,7 +65,8 @@ struct SubmittedMetadata {
         var client = RegisteredClient(
             id: id, keys: keys, name: registered["client_name"]?.string,
             redirectURIs: redirectURIs.map(RedirectURI.exact),
-            postLogoutRedirectURIs: registered["post_logout_redirect_uris"]?.strings?.map(RedirectURI.exact),
+            // RP-Initiated Logout §3.1: none but those that it has registered.
+            postLogoutRedirectURIs: registered["post_logout_redirect_uris"]?.strings?.map(RedirectURI.exact) ?? [],
             grantTypes: Set(grantTypes), authentication: [methods])
         client.idTokenAlgorithm = algorithm("id_token_signed_response_alg")
         client.userInfoAlgorithm = algorithm("userinfo_signed_response_alg")

@@ -16,7 +16,7 @@ public struct ClientMetadata: Sendable, Hashable {
     public init(_ members: JSON.Object = .init()) { self.members = members }
 
     /// What an app that people install says of itself: a public client (RFC 8252 §8.5), authorization codes and refresh
-    /// tokens.
+    /// tokens. A sign-out comes back to the same loopback addresses as a sign-in (RP-Initiated Logout §3.1).
     public init(nativeAppWith redirectURIs: [String], name: String? = nil) {
         self.init()
         self.redirectURIs = redirectURIs
@@ -25,6 +25,8 @@ public struct ClientMetadata: Sendable, Hashable {
         tokenEndpointAuthMethod = "none"
         grantTypes = [.authorizationCode, .refreshToken]
         responseTypes = ["code"]
+        let afterLogout = redirectURIs.filter { (try? SecureURL($0))?.isLoopback == true }
+        postLogoutRedirectURIs = afterLogout.isEmpty ? nil : afterLogout
     }
 
     /// A member by its name. Setting nil removes it.

@@ -1,0 +1,73 @@
+import AppAuth
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// Where the browser comes back to after a sign-out: only where the provider sends it (RP-Initiated Logout §2).
+@Suite(.timeLimit(.minutes(5)))
+struct RegisteredLogoutTests {
+    private func registerAndSignIn(_ desk: Desk) async throws {
+        let arguments = ["--json", "--issuer", desk.issuer]
+        _ = try await desk.start(["register", "--redirect-uri", "http://127.0.0.1/callback"] + arguments).outcome()
+            .result()
+        _ = try await desk.start(["login"] + arguments).outcome().result()
+    }
+
+    @Test func `a client that registers itself registers where it comes back to after a sign-out`() async throws {
+        try await withDesk { desk in
+            try await registerAndSignIn(desk)
+            let sent = try JSON(parsing: #require(desk.provider.log(.clientRegistration).first).body)
+            #expect(sent["post_logout_redirect_uris"] == ["http://127.0.0.1/callback"])
+            #expect(try await desk.run("logout", "--json").result()["session_ended"] == true)
+        }
+    }
+
+    @Test func `a client without a registered post-logout redirect URI sends none, and does not wait`() async throws {
+        try await withDesk { desk in
+            let edit = Fault.editDocument { $0["post_logout_redirect_uris"] = nil }
+            desk.provider.fault(edit, at: .clientRegistration)
+            try await registerAndSignIn(desk)
+            let outcome = try await desk.run("logout", "--json", "--timeout", "60")
+            #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
+            #expect(outcome.errors.contains("no post-logout redirect URI is registered"), "\(outcome)")
+            let end = try #require(desk.provider.log(.endSession).first)
+            #expect(end.query.names.sorted() == ["client_id", "id_token_hint"])
+            #expect(try await desk.browser.page(2).contains("signed out"))
+            // The registration stays.
+            #expect(desk.stored == ["clients"])
+        }
+    }
+
+    @Test func `the user can name the post-logout redirect URI of a client registered by hand`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients[0].postLogoutRedirectURIs = ["http://localhost:0/bye"]
+        let listener = try LoopbackRedirectListener(host: .localhost, path: "/bye")
+        listener.close()
+        configuration.clients[0].postLogoutRedirectURIs = [.exact(listener.redirectURI)]
+        try await withDesk(configuration) { desk in
+            _ = try await desk.login().result()
+            let json = try await desk.run("logout", "--json", "--post-logout-redirect-uri", listener.redirectURI)
+                .result()
+            #expect(json["session_ended"] == true)
+        }
+    }
+
+    @Test func `the user can leave the post-logout redirect URI out`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients[0].postLogoutRedirectURIs = []
+        try await withDesk(configuration) { desk in
+            _ = try await desk.login().result()
+            let outcome = try await desk.run("logout", "--json", "--post-logout-redirect-uri", "none")
+            #expect(try outcome.result()["session_ended"] == false)
+            #expect(try await desk.browser.page(2).contains("signed out"))
+        }
+    }
+
+    @Test(arguments: ["https://app.example/bye", "http://192.0.2.1/bye", "bye", ""])
+    func `a post-logout redirect URI that is not on loopback is wrong usage`(uri: String) async throws {
+        try await withDesk { desk in
+            try await desk.start(["logout", "--json", "--post-logout-redirect-uri", uri]).outcome().wrongUsage()
+        }
+    }
+}
