@@ -165,10 +165,12 @@ struct RedirectOptions: ParsableArguments, Sendable {
         help: "A redirect URI of a private-use scheme, in place of the three above.")
     var uri: String?
 
-    /// - Parameter uris: What the client is registered with: without options the first of them counts.
+    /// - Parameter uris: What the client is registered with: without options the first with a port counts, else the first.
     func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
         let isChosen = uri != nil || host != nil || path != nil || !ports.isEmpty
-        let registered = isChosen ? nil : uris?.first
+        // A provider may compare ports: one that is registered cannot be wrong.
+        let hasPort = { (uri: String) in (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false }
+        let registered = isChosen ? nil : uris?.first(where: hasPort) ?? uris?.first
         var redirect = SignIn.Redirect()
         if let loopback = registered.flatMap({ try? SecureURL($0) }), loopback.isLoopback,
             let host = LoopbackRedirectListener.Host(argument: loopback.host)

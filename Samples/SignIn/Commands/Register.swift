@@ -13,6 +13,8 @@ struct Register: Command {
         name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
         help: "Where the provider may send the browser back to, for example http://127.0.0.1/callback.")
     var redirectURIs: [String] = []
+    @Option(parsing: .unconditional, help: "The scopes that the client may ask for, separated by spaces.")
+    var scope: String?
     @Option(
         name: .customLong("registration-endpoint"), parsing: .unconditional,
         help: "The URL of the registration endpoint, if the provider's metadata has none.")
@@ -51,6 +53,7 @@ struct Register: Command {
         let keyPath = keyFile.map { $0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)" }
         var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
+        metadata.scope = scope.map([Scope].init(spaceDelimited:))
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
         let provider = try await provider(console.environment)
         let request = try ClientRegistrationRequest(
@@ -63,7 +66,7 @@ struct Register: Command {
         do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
             console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
         }
-        try console.succeed(registration.document, text: Self.text(registration, at: provider))
+        try console.succeed(registration.document, text: text(registration, at: provider))
         return 0
     }
 
@@ -81,13 +84,15 @@ struct Register: Command {
         return provider
     }
 
-    private static func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
+    private func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
         var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
         if let date = registration.clientSecretExpiresAt {
             lines.append("Its secret is good until \(date.ISO8601Format()).")
         }
         lines += JSON.object(registration.metadata.members).lines
-        lines.append("Sign in with: sign-in login --issuer \(provider.issuer)")
+        var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
+        if let scope { words += ["--scope", scope] }
+        lines.append("Sign in with: \(words.map(DeviceCommand.quoted).joined(separator: " "))")
         return lines.map(\.onOneLine).joined(separator: "\n")
     }
 }

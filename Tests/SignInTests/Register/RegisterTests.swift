@@ -1,3 +1,4 @@
+import AppAuth
 import Foundation
 import JOSE
 import LocalProvider
@@ -36,7 +37,6 @@ struct RegisterTests {
         }
     }
 
-    @Test(arguments: ["basic", "post", "client_secret_jwt"])
     /// The provider has made the client by the time its response is read: nothing in the response may lose it.
     @Test func `a response with a malformed time registers the client all the same`() async throws {
         try await withDesk { desk in
@@ -61,6 +61,7 @@ struct RegisterTests {
         }
     }
 
+    @Test(arguments: ["basic", "post", "client_secret_jwt"])
     func `a client with a secret needs no secret file afterwards`(method: String) async throws {
         try await withDesk { desk in
             let registration = try await register(desk, ["--client-auth", method]).result()
@@ -122,8 +123,37 @@ struct RegisterTests {
                 "register", "--issuer", desk.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",
             ]
             let outcome = try await desk.start(arguments).outcome()
-            #expect(outcome.status == 0 && outcome.output.contains("sign-in login --issuer \(desk.issuer)"))
+            let id = try #require(outcome.output.firstMatch(of: #/ as (\S+)\.\n/#)).1
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("sign-in login --issuer \(desk.issuer) --client-id \(id)\n"), "\(outcome)")
             #expect(!outcome.output.contains("registration_access_token") && !outcome.output.contains("client_secret:"))
+        }
+    }
+
+    @Test func `the scope is part of the registration, and of the command to sign in with`() async throws {
+        try await withDesk { desk in
+            let arguments = [
+                "register", "--issuer", desk.issuer, "--redirect-uri", Self.redirect, "--scope", "openid email",
+            ]
+            let outcome = try await desk.start(arguments).outcome()
+            #expect(outcome.output.hasSuffix(" --scope 'openid email'\n"), "\(outcome)")
+            let sent = try JSON(parsing: #require(desk.provider.log(.clientRegistration).first).body)
+            #expect(sent["scope"] == "openid email")
+            _ = try await register(desk).result()
+            let plain = try JSON(parsing: #require(desk.provider.log(.clientRegistration).last).body)
+            #expect(plain["scope"] == nil)
+        }
+    }
+
+    /// A provider that compares ports would refuse any other.
+    @Test func `of several redirect URIs the one with a port is used`() async throws {
+        try await withDesk { desk in
+            let listener = try LoopbackRedirectListener(path: "/fixed")
+            listener.close()
+            _ = try await register(desk, ["--redirect-uri", listener.redirectURI]).result()
+            _ = try await login(desk).result()
+            let used = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+            #expect(used == listener.redirectURI)
         }
     }
 
