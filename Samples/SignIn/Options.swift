@@ -7,7 +7,9 @@ struct CommonOptions: ParsableArguments, Sendable {
     var json = false
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
-    @Option(parsing: .unconditional, help: "Seconds that the whole command may take.")
+    @Option(
+        parsing: .unconditional,
+        help: "Seconds that the whole command may take; a refresh that was sent is finished first.")
     var timeout: Seconds?
     @Option(name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file of further root certificates.")
     var caFile: String?

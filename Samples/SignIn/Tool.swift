@@ -17,10 +17,10 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            // The most frequent command does not wait until the parsers of all the others are built.
-            command =
-                arguments.first == "token"
-                ? try Token.parse(Array(arguments.dropFirst())) : try parseAsRoot(arguments)
+            // The most frequent command does not wait until the parsers of all the others are built. Its help and its errors
+            // are the whole tool's, as those of the others are.
+            let token = arguments.first == "token" ? try? Token.parse(Array(arguments.dropFirst())) : nil
+            command = if let token { token } else { try parseAsRoot(arguments) }
         } catch {
             return refuse(error, arguments)
         }

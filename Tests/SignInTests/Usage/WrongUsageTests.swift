@@ -37,6 +37,17 @@ struct WrongUsageTests {
         }
     }
 
+    @Test(arguments: ["--help", "-h"])
+    func `each command has its own help`(flag: String) async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.run("token", flag)
+            #expect(outcome.status == 0 && outcome.output.contains("USAGE: sign-in token"), "\(outcome)")
+            #expect(outcome.output.contains("--force-refresh") && !outcome.output.contains("SUBCOMMANDS"))
+            let text = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(text.contains("a refresh that was sent is finished first"), "\(outcome)")
+        }
+    }
+
     @Test func `help names the values that are accepted`() async throws {
         try await withDesk { desk in
             let help = try await desk.run("login", "--help").output
