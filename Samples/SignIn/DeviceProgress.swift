@@ -22,6 +22,7 @@ extension DeviceSignIn {
                 shown.withLock { $0 }?.say("The provider wants to be asked less often: every \(interval.inSeconds).")
             case .connectionTrouble(let error, let pause):
                 shown.withLock { $0 }?.say("\(error.message). Asking again in \(pause.inSeconds).")
+            case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
             case .provider, .waiting, .signedIn: break
             }
         }

@@ -61,7 +61,7 @@ struct DeviceCommand {
         add("--client-key", login.client.keyFile)
         add("--client-auth", login.client.method?.rawValue)
         add("--assertion-audience", login.client.audience?.argument)
-        if login.scope != Login.standardScope { add("--scope", login.scope) }
+        add("--scope", login.scope)
         add("--store", login.store?.argument)
         add("--ca-file", login.common.caFile)
         if login.dpop { words.append("--dpop") }

@@ -11,8 +11,8 @@ struct Device: Command {
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
-    var scope = Login.standardScope
+    @Option(parsing: .unconditional, help: Login.scopeHelp)
+    var scope: String?
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
@@ -28,8 +28,8 @@ struct Device: Command {
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let (secret, authentication) = try client.credentials(of: registered)
         var signIn = DeviceSignIn(
-            issuer: issuer, clientID: clientID, clientSecret: secret, scope: [Scope](spaceDelimited: scope),
-            environment: console.environment)
+            issuer: issuer, clientID: clientID, clientSecret: secret,
+            scope: scope.map([Scope].init(spaceDelimited:)), environment: console.environment)
         signIn.dpop = dpop ? .es256 : nil
         signIn.authentication = authentication
         signIn.registration = registered?.registration

@@ -15,8 +15,8 @@ struct Login: Command {
         help: "The client id; not needed after 'sign-in register'.")
     var clientID: String?
     @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
-    var scope = Login.standardScope
+    @Option(parsing: .unconditional, help: Login.scopeHelp)
+    var scope: String?
     @OptionGroup var redirect: RedirectOptions
     @OptionGroup var asked: RequestOptions
     @Flag(help: "Fetch the claims of the userinfo endpoint too.")
@@ -36,7 +36,12 @@ struct Login: Command {
     var dpop = false
     @OptionGroup var common: CommonOptions
 
-    static let standardScope = "openid profile offline_access"
+    static var scopeHelp: ArgumentHelp {
+        """
+        What to ask for, separated by spaces. \
+        (default: openid profile offline_access, as far as the provider lists them)
+        """
+    }
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
@@ -55,7 +60,7 @@ struct Login: Command {
         let (secret, authentication) = try client.credentials(of: registered)
         var signIn = SignIn(
             issuer: issuer, clientID: clientID, clientSecret: secret,
-            scope: [Scope](spaceDelimited: scope), appName: "sign-in", environment: console.environment)
+            scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
         signIn.authentication = authentication
         signIn.registration = registered?.registration
         signIn.options = asked.options
@@ -126,6 +131,7 @@ struct Login: Command {
             ways.offerPasting()
             if canUseDevice { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That is not it: \(error.message).")
+        case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
         case .provider: console.log("discovery: the metadata has all that is needed")
         case .redirected:
             console.waitForBrowser(false)

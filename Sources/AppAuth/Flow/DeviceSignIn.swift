@@ -26,8 +26,9 @@ public struct DeviceSignIn: Sendable {
     public var dpop: DPoPAlgorithm?
     /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
     public var registration: ClientRegistration?
-    /// What is asked for.
-    public var scope: [Scope]
+    /// What is asked for; nil means `openid`, `profile` and `offline_access`, as far as the provider lists them
+    /// (``ProviderMetadata/scopes``).
+    public var scope: [Scope]?
     /// What this provider wants beyond the RFC, for example `audience`.
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     /// HTTP, clock and log.
@@ -44,6 +45,8 @@ public struct DeviceSignIn: Sendable {
     public enum Event: Sendable {
         /// The provider's metadata is there.
         case provider(ProviderMetadata)
+        /// These scopes of the default are not asked for, since the provider does not list them.
+        case scopesLeftOut([Scope])
         /// The person has to open ``DeviceAuthorization/verificationURI`` and enter ``DeviceAuthorization/userCode``, or
         /// open ``DeviceAuthorization/verificationURIComplete``, before ``DeviceAuthorization/expiresAt``.
         case code(DeviceAuthorization)
@@ -60,7 +63,7 @@ public struct DeviceSignIn: Sendable {
     /// Describes a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
-        scope: [Scope] = [.openID, .profile, .offlineAccess], environment: Environment = .live
+        scope: [Scope]? = nil, environment: Environment = .live
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
         (self.scope, self.environment) = (scope, environment)
@@ -76,8 +79,10 @@ public struct DeviceSignIn: Sendable {
     ///   stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.attempt { try await store.prepare() }
+        let client = try await client()
         let request = try DeviceAuthorizationRequest(
-            client: await client(), scope: scope, additionalParameters: additionalParameters)
+            client: client, scope: client.provider.scope(scope) { observe(.scopesLeftOut($0)) },
+            additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))
         var wait = ApprovalWait()
@@ -96,7 +101,7 @@ public struct DeviceSignIn: Sendable {
         // RFC 8628 §4 puts the endpoint into the document of RFC 8414, which is the only place where some have it.
         found = try await discovery.complete(found, with: .deviceAuthorization)
         var needed: [ProviderMetadata.Endpoint] = [.deviceAuthorization, .token]
-        if scope.contains(.openID) { needed.append(.keys) }
+        if scope?.contains(.openID) ?? true { needed.append(.keys) }
         for endpoint in needed { _ = try found.require(endpoint) }
         observe(.provider(found))
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }

@@ -26,8 +26,9 @@ public struct SignIn: Sendable {
     public var bindsTokensToCertificate = false
     /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
     public var registration: ClientRegistration?
-    /// What is asked for.
-    public var scope: [Scope]
+    /// What is asked for; nil means `openid`, `profile` and `offline_access`, as far as the provider lists them
+    /// (``ProviderMetadata/scopes``).
+    public var scope: [Scope]?
     /// What else is asked.
     public var options = AuthorizationRequest.Options()
     /// Endpoints that the app is going to need beyond the flow's own: checked before the browser opens.
@@ -91,6 +92,8 @@ public struct SignIn: Sendable {
     public enum Event: Sendable {
         /// The provider's metadata is there.
         case provider(ProviderMetadata)
+        /// These scopes of the default are not asked for, since the provider does not list them.
+        case scopesLeftOut([Scope])
         /// The provider's authorization URL, which the browser is about to be redirected to. Always show it to the person
         /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
         /// loopback URL that redirects there.
@@ -112,7 +115,7 @@ public struct SignIn: Sendable {
     /// Describes a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
-        scope: [Scope] = [.openID, .profile, .offlineAccess], appName: String, environment: Environment = .live
+        scope: [Scope]? = nil, appName: String, environment: Environment = .live
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
         (self.scope, self.appName, self.environment) = (scope, appName, environment)
@@ -148,6 +151,7 @@ public struct SignIn: Sendable {
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
+        let scope = client.provider.scope(scope) { observe(.scopesLeftOut($0)) }
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
@@ -189,7 +193,7 @@ public struct SignIn: Sendable {
         let found =
             if let provider { provider } else { try await discovery.metadata(for: issuer) }
         var needed: [ProviderMetadata.Endpoint] = [.authorization, .token]
-        if scope.contains(.openID) { needed.append(.keys) }
+        if scope?.contains(.openID) ?? true { needed.append(.keys) }
         if options.isPushed || found.requiresPushedAuthorizationRequests { needed.append(.pushedAuthorizationRequest) }
         for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
         // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that names its methods has S256 among them; there is no fallback.

@@ -189,6 +189,19 @@ extension ProviderMetadata {
     /// The scopes that it names; nil where it says nothing.
     public var scopes: [String]? { list("scopes_supported") }
 
+    /// The scopes to ask for: those that an app names, or `openid`, `profile` and `offline_access` as far as the provider
+    /// lists them. Some providers answer an unknown scope with an error page of their own.
+    ///
+    /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any.
+    package func scope(_ named: [Scope]?, leavingOut tell: ([Scope]) -> Void) -> [Scope] {
+        if let named { return named }
+        let isListed = { (value: Scope) in value == .openID || scopes?.contains(value.rawValue) ?? true }
+        let standard: [Scope] = [.openID, .profile, .offlineAccess]
+        let leftOut = standard.filter { !isListed($0) }
+        if !leftOut.isEmpty { tell(leftOut) }
+        return standard.filter(isListed)
+    }
+
     /// Whether it promises an `iss` in every authorization response (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported: Bool {
         document["authorization_response_iss_parameter_supported"]?.bool ?? false

@@ -38,6 +38,7 @@ struct DeviceSignInTests {
             let told = desk.events.map { event in
                 switch event {
                 case .provider: "provider"
+                case .scopesLeftOut: "scopes"
                 case .code: "code"
                 case .waiting: "waiting"
                 case .slowedDown: "slower"
