@@ -13,6 +13,8 @@ struct Console: Sendable {
     let environment: Environment
     /// What the person types or a program writes; nil where nothing is read.
     let input: StandardInput?
+    /// What to do about an error.
+    let advice = Advice()
     private let isWaitingForBrowser = Guarded(false)
 
     /// - Parameter limit: How long the command may take: a lock is given up before, so that its holder can be named.

@@ -10,6 +10,7 @@ extension DeviceSignIn {
     ) async throws -> AuthStateRecord {
         let shown = Guarded<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
+        console.advice.note(authentication ?? clientSecret.map { .clientSecretBasic($0) } ?? .none)
         var signIn = self
         signIn.observe = { event in
             switch event {
@@ -22,8 +23,10 @@ extension DeviceSignIn {
                 shown.withLock { $0 }?.say("The provider wants to be asked less often: every \(interval.inSeconds).")
             case .connectionTrouble(let error, let pause):
                 shown.withLock { $0 }?.say("\(error.message). Asking again in \(pause.inSeconds).")
+            case .provider(let provider):
+                if dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
-            case .provider, .waiting, .signedIn: break
+            case .waiting, .signedIn: break
             }
         }
         return try await signIn.run(store: store).record

@@ -51,7 +51,7 @@ struct Tool: ParsableCommand {
             console.fail(code: "usage", error.message)
             return 2
         } catch let error as AuthError {
-            console.fail(code: error.code.rawValue, error.message(for: arguments))
+            console.fail(code: error.code.rawValue, console.advice.message(error, arguments))
             return 1
         } catch {
             return interrupts.status(console)

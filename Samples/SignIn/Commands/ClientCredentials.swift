@@ -34,6 +34,7 @@ struct ClientCredentials: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let client = try await self.client.client(clientID, at: provider(console.environment))
+        console.advice.note(client.authentication)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
         let state = try await AuthState(
             presenting: grant, as: client, store: MemoryTokenStore(), environment: console.environment)

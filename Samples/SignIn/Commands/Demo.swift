@@ -48,7 +48,7 @@ struct Demo: Command {
         signIn.browser = browser
         signIn.observe = { event in
             switch event {
-            case .scopesLeftOut: break
+            case .requesting, .scopesLeftOut, .foreignRedirect: break
             case .provider: story.tell("Its metadata is fetched and checked: the issuer is the one that was asked for.")
             case .authorization(let url):
                 story.tell(

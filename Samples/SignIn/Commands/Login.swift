@@ -73,9 +73,11 @@ struct Login: Command {
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
         let found = Guarded<ProviderMetadata?>(nil)
+        let waiting = WaitingNote(within: limit)
+        defer { waiting.stop() }
         signIn.observe = { event in
             if case .provider(let provider) = event { found.withLock { $0 = provider } }
-            show(event, ways, console)
+            show(event, ways, waiting, console)
         }
         signIn.pasted = ways.lines
         let claims = Guarded<JSON?>(nil)
@@ -113,7 +115,9 @@ struct Login: Command {
         return device
     }
 
-    private func show(_ event: SignIn.Event, _ ways: WaysWithoutBrowser, _ console: Console) {
+    private func show(
+        _ event: SignIn.Event, _ ways: WaysWithoutBrowser, _ waiting: WaitingNote, _ console: Console
+    ) {
         switch event {
         case .authorization(let url):
             console.say(
@@ -131,13 +135,31 @@ struct Login: Command {
             ways.offerPasting()
             if canUseDevice { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That is not it: \(error.message).")
+        case .foreignRedirect:
+            waiting.sayOnce(
+                "The browser came back without the state of this sign-in; that is ignored, and the wait goes on.")
+        case .provider(let provider):
+            console.log("discovery: the metadata has all that is needed")
+            if dpop { console.sayIfWithoutDPoP(provider) }
         case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
-        case .provider: console.log("discovery: the metadata has all that is needed")
+        case .requesting(let request):
+            console.advice.note(request.client.authentication)
+            waiting.start { Self.sayWhatToCompare(request, console) }
         case .redirected:
+            waiting.stop()
             console.waitForBrowser(false)
             console.log("redirect: the answer to this request has come")
         case .signedIn: console.log("store: the session is stored")
         }
+    }
+
+    private static func sayWhatToCompare(_ request: AuthorizationRequest, _ console: Console) {
+        console.say(
+            "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:"
+        )
+        console.say("  client id: \(request.client.id)")
+        console.say("  redirect URI: \(request.redirectURI)")
+        console.say("  scope: \(request.scope.spaceDelimited ?? "")")
     }
 
     static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {

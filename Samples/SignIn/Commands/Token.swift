@@ -15,6 +15,7 @@ struct Token: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let (token, record) = try await session.withState(console, within: limit) { state in
+            console.advice.note(await state.record.client.authentication)
             let token = try await state.patientAccessToken(
                 minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh,
                 until: ContinuousClock.now + limit, console)

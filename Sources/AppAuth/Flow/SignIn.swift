@@ -1,5 +1,6 @@
 public import AppAuthCore
 internal import FoundationEssentials
+internal import Logging
 
 /// A whole sign-in in one call: discovery, a loopback redirect, the browser, the exchange, and the page that tells the
 /// person how it went (RFC 8252 §7.3).
@@ -94,6 +95,9 @@ public struct SignIn: Sendable {
         case provider(ProviderMetadata)
         /// These scopes of the default are not asked for, since the provider does not list them.
         case scopesLeftOut([Scope])
+        /// What the provider is going to be asked. A provider that refuses it may show an error on a page of its own, and
+        /// never send the browser back: the client id, the redirect URI or a scope may not be registered there.
+        case requesting(AuthorizationRequest)
         /// The provider's authorization URL, which the browser is about to be redirected to. Always show it to the person
         /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
         /// loopback URL that redirects there.
@@ -106,6 +110,8 @@ public struct SignIn: Sendable {
         case withoutBrowser(AuthError?, canUseDevice: Bool)
         /// What was pasted is not the answer to this request; the message says what it is instead. The wait goes on.
         case wrongPaste(AuthError)
+        /// The browser was sent to the redirect URI without the state of this request, and was turned away. The wait goes on.
+        case foreignRedirect
         /// The browser came back with an answer to this request, or the person has pasted it.
         case redirected
         /// The tokens are verified and stored.
@@ -155,11 +161,18 @@ public struct SignIn: Sendable {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment)
+        observe(.requesting(request))
         observe(.authorization(url: request.url))
         try await openBrowser(for: request, by: listener)
-        let answer = try await withTimeout(timeout, .redirect, "the browser did not come back") { [observe, pasted] in
-            try await FirstAnswer(to: request) { observe(.wrongPaste($0)) }
-                .wait(pasted: pasted?()) { judge in try await listener.redirect(judge: judge) }
+        let answer = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
+            try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
+                .wait(pasted: pasted?()) { judge in
+                    try await listener.redirect { query in
+                        let answer = judge(query)
+                        if answer == nil { ignoreRedirect() }
+                        return answer
+                    }
+                }
         }
         observe(.redirected)
         do {
@@ -172,6 +185,12 @@ public struct SignIn: Sendable {
             await listener.finish(with: pages.failed(reason: (error as? AuthError)?.message))
             throw error
         }
+    }
+
+    /// RFC 6749 §10.12: without its state it is not the answer, whoever sent it.
+    private func ignoreRedirect() {
+        environment.logger.notice("redirect: ignored, since it is without the state of this sign-in")
+        observe(.foreignRedirect)
     }
 
     /// The browser gets a one-time URL of our own: the provider chooses the authorization URL, which must reach no shell,

@@ -66,7 +66,12 @@ extension HTTPAnswer {
     ) -> AuthError {
         let code = response.status.code
         let place = "\(url.scheme)://\(url.authority)\(url.path)"
-        let what = (300..<400).contains(code) ? "a redirect, which is never followed" : "no usable answer"
+        let what =
+            switch code {
+            case 200..<300: "another success"
+            case 300..<400: "a redirect, which is never followed"
+            default: "no usable answer"
+            }
         return AuthError(
             .invalidResponse, stage, "expected status \(expected.code) from \(place), found \(code): \(what)",
             outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,

@@ -29,6 +29,14 @@ struct AssertionAudienceTests {
         }
     }
 
+    @Test func `a refused assertion for the issuer names the option for the token endpoint`() async throws {
+        try await withKeyDesk { desk, arguments in
+            let message = try await desk.start(arguments).outcome().failure(1, "invalid_client")
+            #expect(message.contains("--assertion-audience token-endpoint"), "\(message)")
+            #expect(try audiences(desk, .token) == [desk.issuer])
+        }
+    }
+
     @Test func `the token endpoint is the audience at every endpoint, and the session remembers that`() async throws {
         try await withKeyDesk { desk, arguments in
             let option = ["--assertion-audience", "token-endpoint"]
@@ -47,7 +55,8 @@ struct AssertionAudienceTests {
             _ = try await desk.start(arguments + ["--assertion-audience", url]).outcome().result()
             #expect(try audiences(desk, .token) == [url])
             let wrong = try await desk.start(arguments + ["--assertion-audience", "https://op.example"]).outcome()
-            try wrong.failure(1, "invalid_client")
+            let message = try wrong.failure(1, "invalid_client")
+            #expect(!message.contains("--assertion-audience"), "\(message)")
         }
     }
 

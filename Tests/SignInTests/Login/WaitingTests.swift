@@ -1,0 +1,47 @@
+import Foundation
+import JOSE
+import LocalProvider
+import Testing
+
+/// What is said while the browser does not come back: the provider's page shows the error, and nobody else knows it.
+@Suite(.timeLimit(.minutes(5)))
+struct WaitingTests {
+    @Test(arguments: [[], ["--par"]])
+    func `after a while a sign-in says what to compare`(more: [String]) async throws {
+        try await withDesk { desk in
+            let arguments = ["--no-browser", "--timeout", "10", "--scope", "openid email"] + more
+            let process = try desk.start(desk.loginArguments(arguments))
+            _ = try await process.line { $0.hasPrefix("Still waiting for the browser. If it shows an error") }
+            _ = try await process.line { $0 == "  client id: demo" }
+            let uri = try await process.line { $0.hasPrefix("  redirect URI: http://127.0.0.1:") }
+            #expect(uri.hasSuffix("/callback"))
+            _ = try await process.line { $0 == "  scope: openid email" }
+            process.send(SIGINT)
+            #expect(try await process.outcome().status == 130)
+        }
+    }
+
+    @Test func `a sign-in that goes on says nothing of the kind`() async throws {
+        try await withDesk { desk in
+            let outcome = try await desk.login()
+            #expect(!outcome.errors.contains("Still waiting"), "\(outcome)")
+        }
+    }
+
+    @Test func `a redirect without the state is told once`() async throws {
+        try await withDesk { desk in
+            let process = try desk.start(desk.loginArguments(["--no-browser", "--verbose"]))
+            let redirects = try await Redirects(process)
+            for query in ["code=stolen", "state=x&code=stolen", ""] {
+                #expect(try await redirects.status(query) == 400)
+            }
+            _ = try await process.line { $0.hasPrefix("The browser came back without the state of this sign-in") }
+            try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(outcome.errorLines.filter { $0.hasPrefix("The browser came back without") }.count == 1)
+            #expect(outcome.errorLines.filter { $0.contains("redirect: ignored") }.count == 3, "\(outcome)")
+            #expect(!outcome.errors.contains("stolen"))
+        }
+    }
+}
