@@ -138,7 +138,7 @@ extension AuthState {
 
     /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever has let go of the
     /// session, since the tokens are nowhere else.
-    private func storeUnsavedLater() {
+    func storeUnsavedLater() {
         Task {
             var pause = 1.0
             while unsaved != nil {
@@ -169,10 +169,13 @@ extension AuthState {
     ///
     /// - Parameter limit: The default is more than a refresh takes whose every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
-        guard presenting.running != nil || unsaved != nil || storing.running != nil else { return }
+        guard presenting.running != nil || registering?.running != nil || unsaved != nil || storing.running != nil else {
+            return
+        }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
             await presenting.settle()
+            await registering?.settle()
             try? await storeUnsaved()
             await storing.settle()
             end.finish()

@@ -29,6 +29,8 @@ public actor AuthState {
     let counter: TokenCounter
     let turns = RefreshQueue()
     let storing = SingleFlight<Void>()
+    /// The change of the client's registration that was sent last.
+    var registering: SingleFlight<ClientRegistration>?
     /// Whether the store has or had this session.
     var wasStored: Bool
     /// What the store has refused to take.

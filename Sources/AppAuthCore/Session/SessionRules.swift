@@ -108,6 +108,8 @@ package enum SessionRules {
         /// No answer, or an error.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
+        /// The provider has answered about the client's registration, and has taken back the token before.
+        case registered(Client)
     }
 
     /// What this process knows of its session.
@@ -172,6 +174,7 @@ extension SessionRules {
             }
             return decision
         }
+        if case .registered(let client) = event { return register(client, &stored, known) }
         var record: AuthStateRecord
         switch current(stored, known) {
         case .success(let current): record = current
@@ -196,7 +199,7 @@ extension SessionRules {
             case .answered(let attempt, let response, let verdict, let jitter):
                 answer(attempt, response, verdict, jitter, &record, now, then ?? now)
             case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
-            case .signedOut: Decision(.done)
+            case .signedOut, .registered: Decision(.done)
             }
         stored = record
         return decision.answering(event)
@@ -390,7 +393,7 @@ extension SessionRules.Event {
         switch self {
         case .asked(let need), .waited(let need), .wanted(let need): need
         case .received, .answered, .failed: attempt?.need
-        case .signedOut: nil
+        case .signedOut, .registered: nil
         }
     }
 
@@ -398,7 +401,7 @@ extension SessionRules.Event {
     package var attempt: SessionRules.Attempt? {
         switch self {
         case .received(let attempt, _), .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt
-        case .asked, .waited, .wanted, .signedOut: nil
+        case .asked, .waited, .wanted, .signedOut, .registered: nil
         }
     }
 
@@ -406,7 +409,7 @@ extension SessionRules.Event {
     package var response: TokenResponse? {
         switch self {
         case .received(_, let response), .answered(_, let response, _, _): response
-        case .asked, .waited, .wanted, .failed, .signedOut: nil
+        case .asked, .waited, .wanted, .failed, .signedOut, .registered: nil
         }
     }
 }
