@@ -169,7 +169,8 @@ extension AuthState {
     ///
     /// - Parameter limit: The default is more than a refresh takes whose every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
-        guard presenting.running != nil || registering?.running != nil || unsaved != nil || storing.running != nil else {
+        guard presenting.running != nil || registering?.running != nil || unsaved != nil || storing.running != nil
+        else {
             return
         }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)

@@ -68,7 +68,8 @@ public struct ClientRegistration: Sendable, Hashable {
         let known = clientSecret == earlier?.clientSecret ? earlier?.clientSecretExpiresAt : nil
         clientSecretExpiresAt = expiry.map { $0.timeIntervalSince1970 == 0 ? nil : $0 } ?? known
         accessToken = (try? object.secret("registration_access_token")) ?? earlier?.accessToken
-        configurationEndpoint = (try? object.url("registration_client_uri", namedBy: server)) ?? earlier?.configurationEndpoint
+        configurationEndpoint =
+            (try? object.url("registration_client_uri", namedBy: server)) ?? earlier?.configurationEndpoint
         let members = object.members.members.filter { !ClientMetadata.credentials.contains($0.name) }
         metadata = ClientMetadata(JSON.Object(members.map { ($0.name, $0.value) }))
         revision = earlier.map { $0.revision + 1 } ?? 0
