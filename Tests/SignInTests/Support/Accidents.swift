@@ -3,7 +3,8 @@ import Testing
 
 /// What can happen to a process at a certain point of its life (`Tests/Support/Accidents/accidents.c`).
 enum PointAccident: String {
-    case kill, pause, fail, full
+    case kill, pause, fail, full, outage
+    case outageWithNames = "outage with names"
 }
 
 /// Starts `sign-in` so that something happens to it at a certain point: a call on a file of the session or on a connection.

@@ -48,6 +48,41 @@ struct PointsTests {
         }
     }
 
+    /// The power is lost: the disk has what was synchronised, and of the names those of before or those of now. What it has is
+    /// always a session, and once the new refresh token is synchronised, it is there. At each second point.
+    @Test(arguments: [PointAccident.outage, .outageWithNames])
+    func `the power can be lost at every point of a refresh`(outage: PointAccident) async throws {
+        try await withDesk(.torture()) { desk in
+            let torture = try await Torture(desk, seed: 0)
+            let accidents = torture.accidents
+            try torture.expire()
+            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            try whole.checkPoints()
+            var losses: [Int] = []
+            for point in stride(from: Int.random(in: 1...2), through: whole.points.count, by: 2) {
+                let name = "lost at \(point), \(whole.points[point - 1])"
+                try torture.expire()
+                let seen = desk.provider.hold(.token, before: .answer)
+                seen.release()
+                let outcome = try await accidents.start(["token", "--json"], outage, at: point).outcome()
+                #expect(outcome.status == 128 + SIGKILL, "\(outcome)")
+                if point >= whole.sent { try await seen.arrived() }
+                #expect((try? desk.record()) != nil, "\(name): \(desk.stored)")
+                let next = try await torture.outcome(of: torture.token())
+                if next.status == 0 {
+                    try torture.check(name)
+                } else {
+                    try next.failure(1, "sign_in_required")
+                    losses.append(point)
+                    try await torture.signInAgain(name)
+                }
+            }
+            let last = outage == .outage ? whole.rotationSynchronised : whole.rotated
+            #expect(losses.allSatisfy { $0 >= whole.sent && $0 <= last }, "\(losses)")
+            #expect(!losses.isEmpty)
+        }
+    }
+
     /// From every point on there is no room on the disk, for this process, to its end. However strict the server is: the
     /// room for its refresh token was taken before it was asked. The access token is printed, and got anew by the next.
     @Test func `a disk can be full from every point of a refresh on`() async throws {
@@ -198,6 +233,8 @@ private struct Refresh {
     /// The new refresh token is written; then it is in the place of the session.
     var rotationWritten: Int { all("write the rest of session.new")[1] }
     var rotated: Int { all("rename session.new")[1] }
+    /// And then it is on the disk by that name.
+    var rotationSynchronised: Int { all("synchronise folder").first { $0 > rotated } ?? 0 }
     /// All that came is written; then it is in the place of the session.
     var written: Int { last("write the rest of session.new") }
     var saved: Int { last("rename session.new") }

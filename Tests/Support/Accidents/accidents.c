@@ -7,9 +7,13 @@
 //     accident: 7 write session.new
 //
 // ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
-// a third of a second, `fail` the call (not one that is told of afterwards) with the error number ACCIDENT_ERROR or a usual one, or `full`: from then on there is no room on the
-// disk.
+// a third of a second, `fail` the call (not one that is told of afterwards) with the error number ACCIDENT_ERROR or a usual
+// one, or `full`: from then on there is no room on the disk. `outage` kills the program and leaves in the folder what was
+// synchronised, and `outage with names` does so where the names were, too.
+//
+// It is for this program alone, and not for those that it starts.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +37,34 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int count;
 static bool is_full;
 
+// What a file is for a session; NULL for one that lies elsewhere.
+static const char *name(const char *path) {
+    const char *folder = getenv("ACCIDENT_FOLDER");
+    size_t length = folder ? strlen(folder) : 0, whole = strlen(path);
+    if (length == 0 || strncmp(path, folder, length) != 0) return NULL;
+    if (whole == length) return "folder";
+    if (path[length] != '/') return NULL;
+    if (whole > 5 && strcmp(path + whole - 5, ".lock") == 0) return "lock";
+    if (whole > 4 && strcmp(path + whole - 4, ".new") == 0) return "session.new";
+    return "session";
+}
+
+static const char *name_of(int descriptor) {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0) return NULL;
+    path[length] = 0;
+    return name(path);
+}
+
+#include "disk.h"
+
+__attribute__((constructor)) static void begin(void) {
+    unsetenv("LD_PRELOAD");
+    disk_begin();
+}
+
 // Tells of a point, and lets happen what is due.
 //
 // Returns: Whether the call has to fail; errno is the error then.
@@ -43,7 +75,9 @@ static bool point(const char *call, const char *name, int error) {
     (void)!NEXT(write)(STDERR_FILENO, line, (size_t)length);
     const char *at = getenv("ACCIDENT_AT"), *accident = getenv("ACCIDENT");
     bool is_due = at && accident && atoi(at) == count;
-    if (is_due && strcmp(accident, "kill") == 0) kill(getpid(), SIGKILL);
+    bool is_outage = is_due && strncmp(accident, "outage", 6) == 0;
+    if (is_outage) disk_lose_power(strcmp(accident, "outage with names") == 0);
+    if (is_outage || (is_due && strcmp(accident, "kill") == 0)) kill(getpid(), SIGKILL);
     if (is_due && strcmp(accident, "full") == 0) is_full = true;
     pthread_mutex_unlock(&lock);
     if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 333000000}, NULL);
@@ -70,27 +104,6 @@ static bool has_room(int descriptor, size_t length) {
     return at >= 0 && fstat(descriptor, &status) == 0 && at + (off_t)length <= (off_t)status.st_blocks * 512;
 }
 
-// What a file is for a session; NULL for one that lies elsewhere.
-static const char *name(const char *path) {
-    const char *folder = getenv("ACCIDENT_FOLDER");
-    size_t length = folder ? strlen(folder) : 0, whole = strlen(path);
-    if (length == 0 || strncmp(path, folder, length) != 0) return NULL;
-    if (whole == length) return "folder";
-    if (path[length] != '/') return NULL;
-    if (whole > 5 && strcmp(path + whole - 5, ".lock") == 0) return "lock";
-    if (whole > 4 && strcmp(path + whole - 4, ".new") == 0) return "session.new";
-    return "session";
-}
-
-static const char *name_of(int descriptor) {
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0) return NULL;
-    path[length] = 0;
-    return name(path);
-}
-
 static bool is_connection(int descriptor) {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
@@ -106,7 +119,9 @@ int open(const char *path, int flags, ...) {
     const char *file = name(path);
     bool makes = flags & O_CREAT && access(path, F_OK) != 0;
     if (file && (makes ? point_on_disk("make", file, EMFILE) : point("open", file, EMFILE))) return -1;
-    return NEXT(open)(path, flags, mode);
+    int descriptor = NEXT(open)(path, flags, mode);
+    if (file && makes && descriptor >= 0) disk_make(path);
+    return descriptor;
 }
 
 int fcntl(int descriptor, int command, ...) {
@@ -142,19 +157,25 @@ int posix_fallocate(int descriptor, off_t begin, off_t length) {
 int fsync(int descriptor) {
     const char *file = name_of(descriptor);
     if (file && point("synchronise", file, EIO)) return -1;
-    return NEXT(fsync)(descriptor);
+    int result = NEXT(fsync)(descriptor);
+    if (file && result == 0) disk_synchronise_descriptor(descriptor);
+    return result;
 }
 
 int rename(const char *from, const char *to) {
     const char *file = name(from);
     if (file && point("rename", file, EIO)) return -1;
-    return NEXT(rename)(from, to);
+    int result = NEXT(rename)(from, to);
+    if (file && result == 0) disk_rename(from, to);
+    return result;
 }
 
 int unlink(const char *path) {
     const char *file = name(path);
     if (file && access(path, F_OK) == 0 && point("remove", file, EIO)) return -1;
-    return NEXT(unlink)(path);
+    int result = NEXT(unlink)(path);
+    if (file && result == 0) disk_remove(path);
+    return result;
 }
 
 int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
