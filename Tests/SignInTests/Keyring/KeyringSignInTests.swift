@@ -132,4 +132,31 @@ struct KeyringSignInTests {
             }
         }
     }
+
+    /// The provider has rotated the refresh token meanwhile.
+    @Test func `a keyring that is killed during a refresh and started anew takes the new tokens`() async throws {
+        try await withDesk(.torture()) { desk in
+            try await desk.withKeyring(.unlocked) { bus in
+                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
+                let hold = desk.provider.hold(.token, before: .answer)
+                let refresh = try desk.start(["token", "--json", "--force-refresh"], bus)
+                try await hold.arrived()
+                let killed = try await desk.start(["sh", "-c", Self.killing], [], bus).outcome()
+                #expect(killed.status == 0, "\(killed)")
+                let unlocking = KeyringSession.unlocking.replacing("--unlock", with: "--replace --unlock") + "true"
+                let run = ["XDG_RUNTIME_DIR": desk.home + "/run"]
+                _ = try await desk.start(["sh", "-c", unlocking], [], bus.merging(run) { $1 }).outcome()
+                hold.release()
+                let token = try await refresh.outcome().result()["access_token"]
+                #expect(try await desk.run("token", "--json", with: bus).result()["access_token"] == token)
+                _ = try await desk.run("token", "--json", "--force-refresh", with: bus).result()
+            }
+        }
+    }
+
+    private static let killing = #"""
+        call='gdbus call --session --dest org.freedesktop.DBus --object-path / --method'
+        process=$($call org.freedesktop.DBus.GetConnectionUnixProcessID org.freedesktop.secrets)
+        process=${process#(uint32 } && kill -9 "${process%,)}"
+        """#
 }
