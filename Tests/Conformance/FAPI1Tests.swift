@@ -218,17 +218,20 @@ extension JSON {
 extension Plan {
     /// The resource refuses a token twice. The library refreshes by itself, once for each call.
     func refreshesTwice() async throws {
+        // RFC 6750 §3.1, RFC 9449 §7.1.
+        let isBound = [.fapi2, .fapi2Signed].contains(profile)
+        let challenge = isBound ? #"DPoP error="invalid_token", algs="ES256""# : #"Bearer error="invalid_token""#
         try await run { party in
             let state = try await party.signIn()
             for _ in 0..<2 {
                 let token = try await state.freshAccessToken().value
-                party.provider.fault(
-                    .status(.unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#]), at: .api)
+                party.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
                 try await party.use(state)
                 #expect(try await state.freshAccessToken().value != token)
             }
             let grants = party.provider.log(.token).filter { $0.status == 200 }.map { $0.form["grant_type"] }
             #expect(grants == ["authorization_code", "refresh_token", "refresh_token"])
+            #expect(party.provider.log(.api).map(\.status) == [401, 200, 401, 200])
         }
     }
 }
