@@ -59,21 +59,6 @@ struct DynamicTests {
         }
     }
 
-    /// What is pushed without a signature is what an unsigned request object would hold.
-    @Test("oidcc-client-test-request-uri-signed-none", arguments: [Plan.dynamic])
-    func unsignedRequestByReference(plan: Plan) async throws {
-        try await plan.run { party in
-            let response = try await party.authorize(party.client()) { $0.isPushed = true }
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
-            try await party.use(state)
-            let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form)
-            #expect(pushed["request"] == nil && pushed["code_challenge"] != nil)
-            let names = try #require(party.provider.log(.authorization).first?.query.names)
-            #expect(names.sorted() == ["client_id", "request_uri"])
-        }
-    }
-
     @Test("oidcc-client-test-userinfo-signed", arguments: [Plan.dynamic])
     func signedUserInfo(plan: Plan) async throws {
         try await plan.run { party in
