@@ -46,11 +46,9 @@ struct DynamicTests {
             let clientKey = try ClientKey(pem: key.pem)
             let party = party.with { $0.clientKey = { _ in clientKey } }
             let client = try await party.client { $0.jwks = [clientKey.publicJWK] }
-            let response = try await party.authorize(client) {
+            let state = try await party.signIn(client) {
                 ($0.signingKeyName, $0.isPushed) = ("the client's", true)
             }
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
             try await party.use(state)
             let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form["request"])
             #expect(try JWS(compact: pushed).header.alg == "RS256")

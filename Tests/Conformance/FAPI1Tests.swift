@@ -219,8 +219,8 @@ extension Plan {
     /// The resource refuses a token twice. The library refreshes by itself, once for each call.
     func refreshesTwice() async throws {
         // RFC 6750 §3.1, RFC 9449 §7.1.
-        let isBound = [.fapi2, .fapi2Signed].contains(profile)
-        let challenge = isBound ? #"DPoP error="invalid_token", algs="ES256""# : #"Bearer error="invalid_token""#
+        let challenge =
+            dpop == nil ? #"Bearer error="invalid_token""# : #"DPoP error="invalid_token", algs="ES256""#
         try await run { party in
             let state = try await party.signIn()
             for _ in 0..<2 {

@@ -71,7 +71,7 @@ extension Plan {
             id: Self.clientID, secret: isFinancial ? nil : Self.secret, keys: isFinancial ? [key.publicKey] : [],
             redirectURIs: [.anyLoopback])
         if isFinancial { (client.idTokenAlgorithm, client.authorizationAlgorithm) = (.ps256, .ps256) }
-        client.requiresDPoP = [.fapi2, .fapi2Signed].contains(profile)
+        client.requiresDPoP = dpop != nil
         var configuration = LocalProvider.Configuration(clients: [client], users: [.alice])
         configuration.registration = profile == .dynamic ? DynamicRegistration() : nil
         configuration.requiresSignedRequestObjects = [.fapi1, .fapi2Signed].contains(profile)
@@ -97,6 +97,9 @@ extension Plan {
         options.requiresStateHash = isHybrid && isFinancial
         return options
     }
+
+    /// With what kind of key the tokens are bound to the session.
+    var dpop: DPoPAlgorithm? { [.fapi2, .fapi2Signed].contains(profile) ? .es256 : nil }
 
     var authentication: ClientAuthentication {
         isFinancial ? .privateKeyJWT(keyNamed: "the client's") : .clientSecretBasic(Secret(Self.secret))
