@@ -5,8 +5,8 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// Financial-grade API 1.0 Advanced: signed requests, a key in place of a secret, and an answer that is signed: by an ID
-/// token beside the code, or as a whole (JARM).
+/// Financial-grade API 1.0 Advanced: by TLS, with signed requests, a key in place of a secret, tokens bound to the client's
+/// certificate, and an answer that is signed: by an ID token beside the code, or as a whole (JARM).
 @Suite(.timeLimit(.minutes(1)))
 struct FAPI1Tests {
     private static let both: [Plan] = [.fapi1, .fapi1JARM]
@@ -14,9 +14,14 @@ struct FAPI1Tests {
     @Test("fapi1-advanced-final-client-test", arguments: both)
     func plain(plan: Plan) async throws {
         try await plan.run { party in
-            try await party.use(party.signIn())
+            let state = try await party.signIn()
+            try await party.use(state)
             #expect(party.provider.log(.authorization).first?.query["request"] != nil)
             #expect(party.provider.log(.token).first?.form["client_assertion"] != nil)
+            try await party.expectBoundToken(state)
+            // Without a certificate there is no token.
+            let bare = party.with { $0.transport = party.certificates?.transport(showing: nil) ?? $0.transport }
+            #expect(await authError { try await bare.signIn() }?.code == "invalid_request")
         }
     }
 
@@ -26,11 +31,11 @@ struct FAPI1Tests {
     @Test("fapi1-advanced-final-client-test-happy-path-no-mtls-endpoint-aliases", arguments: both)
     func noPlacesForCertificates(plan: Plan) async throws {
         try await plan.run { party in
-            let client = Client(
-                id: Plan.clientID, authentication: plan.authentication, provider: try await party.metadata(),
-                bindsTokensToCertificate: true)
-            #expect(client.provider.mutualTLSAlias(of: .token) == nil)
-            try await party.use(party.signIn(client))
+            let client = try await party.client()
+            #expect(client.usesMutualTLS && client.provider.mutualTLSAlias(of: .token) == nil)
+            let state = try await party.signIn(client)
+            try await party.use(state)
+            try await party.expectBoundToken(state)
         }
     }
 
@@ -232,6 +237,7 @@ extension Plan {
             let grants = party.provider.log(.token).filter { $0.status == 200 }.map { $0.form["grant_type"] }
             #expect(grants == ["authorization_code", "refresh_token", "refresh_token"])
             #expect(party.provider.log(.api).map(\.status) == [401, 200, 401, 200])
+            if bindsTokensToCertificate { try await party.expectBoundToken(state) }
         }
     }
 }

@@ -11,7 +11,9 @@ struct Plan: Sendable, CustomTestStringConvertible {
         case openID
         /// The same, with a client that registers itself.
         case dynamic
-        /// Financial-grade API 1.0 Advanced: a key, and signed requests.
+        /// OpenID Connect Core by TLS, with tokens bound to the client's certificate.
+        case mutualTLS
+        /// Financial-grade API 1.0 Advanced: a key, signed requests, and tokens bound to the client's certificate.
         case fapi1
         /// FAPI 2.0 Security Profile: a key, pushed requests, and tokens bound to a key.
         case fapi2
@@ -39,6 +41,7 @@ struct Plan: Sendable, CustomTestStringConvertible {
     static let config = Plan("Config")
     static let dynamic = Plan("Dynamic", .dynamic)
     static let comprehensive = Plan("Comprehensive")
+    static let comprehensiveByTLS = Plan("Comprehensive", .mutualTLS)
     static let refreshToken = Plan("Refresh Token")
     static let rpInitiatedLogout = Plan("RP-Initiated Logout")
     static let frontChannelLogout = Plan("Front-Channel Logout")
@@ -53,7 +56,11 @@ struct Plan: Sendable, CustomTestStringConvertible {
     var isHybrid: Bool { responseType == .codeIDToken }
 
     /// Whether the client signs, and with it the provider by the algorithms of the financial profiles.
-    var isFinancial: Bool { ![.openID, .dynamic].contains(profile) }
+    var isFinancial: Bool { ![.openID, .dynamic, .mutualTLS].contains(profile) }
+
+    /// Whether the provider is spoken to by TLS, and the tokens are bound to the certificate that the client shows there
+    /// (FAPI 1.0 Advanced §5.2.2).
+    var bindsTokensToCertificate: Bool { [.mutualTLS, .fapi1].contains(profile) }
 
     /// Where the session's tokens are used in the end.
     var destination: Endpoint { isFinancial ? .api : .userInfo }
@@ -72,6 +79,7 @@ extension Plan {
             redirectURIs: [.anyLoopback])
         if isFinancial { (client.idTokenAlgorithm, client.authorizationAlgorithm) = (.ps256, .ps256) }
         client.requiresDPoP = dpop != nil
+        client.bindsTokensToCertificate = bindsTokensToCertificate
         var configuration = LocalProvider.Configuration(clients: [client], users: [.alice])
         configuration.registration = profile == .dynamic ? DynamicRegistration() : nil
         configuration.requiresSignedRequestObjects = [.fapi1, .fapi2Signed].contains(profile)

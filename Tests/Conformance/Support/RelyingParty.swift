@@ -13,19 +13,21 @@ struct RelyingParty: Sendable {
     let browser: ScriptedBrowser
     /// Unlike what the provider calls the client.
     private static let appName = "Relying Party"
-    private let transport: CurlTransport
+    /// Where the provider is spoken to by TLS.
+    let certificates: Certificates?
 
     /// What the browser brought is no answer: the library would go on waiting.
     struct NoAnswer: Error {}
 
-    init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey) throws {
-        let transport = CurlTransport()
+    init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey, _ certificates: Certificates?) throws {
+        let transport = certificates.map { $0.transport(showing: $0.client) } ?? CurlTransport()
         var environment = Environment(transport: transport)
         let clientKey = try ClientKey(pem: key.pem)
         environment.clientKey = { _ in clientKey }
-        (self.plan, self.provider, self.environment, self.transport) = (plan, provider, environment, transport)
+        (self.plan, self.provider, self.environment, self.certificates) = (plan, provider, environment, certificates)
         browser = ScriptedBrowser(
-            transport: transport, entries: ["username": "alice", "password": "looking-glass"])
+            transport: certificates?.transport(showing: nil) ?? transport,
+            entries: ["username": "alice", "password": "looking-glass"])
     }
 
     /// The same in another environment.
@@ -45,7 +47,8 @@ struct RelyingParty: Sendable {
         let provider = try await metadata()
         guard plan.profile == .dynamic else {
             return Client(
-                id: Plan.clientID, authentication: plan.authentication, provider: provider, dpop: plan.dpop)
+                id: Plan.clientID, authentication: plan.authentication, provider: provider, dpop: plan.dpop,
+                bindsTokensToCertificate: plan.bindsTokensToCertificate)
         }
         var metadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "Conformance")
         metadata.tokenEndpointAuthMethod = "client_secret_basic"
@@ -80,10 +83,9 @@ struct RelyingParty: Sendable {
             environment: environment)
         signIn.options = plan.options
         signIn.authentication = known?.authentication ?? plan.authentication
-        signIn.dpop = plan.dpop
+        (signIn.dpop, signIn.bindsTokensToCertificate) = (plan.dpop, plan.bindsTokensToCertificate)
         if let known {
             (signIn.provider, signIn.registration) = (known.provider, known.registration)
-            signIn.bindsTokensToCertificate = known.bindsTokensToCertificate
         } else if let fault = plan.metadata {
             provider.fault(fault, at: .openIDConfiguration)
         }
