@@ -15,6 +15,8 @@ struct Plan: Sendable, CustomTestStringConvertible {
         case mutualTLS
         /// Financial-grade API 1.0 Advanced: a key, signed requests, and tokens bound to the client's certificate.
         case fapi1
+        /// FAPI Client-Initiated Backchannel Authentication, with the same but the signed requests.
+        case fapiCIBA
         /// FAPI 2.0 Security Profile: a key, pushed requests, and tokens bound to a key.
         case fapi2
         /// FAPI 2.0 Message Signing: the requests are signed too.
@@ -48,6 +50,7 @@ struct Plan: Sendable, CustomTestStringConvertible {
     static let backChannelLogout = Plan("Back-Channel Logout")
     static let fapi1 = Plan("FAPI 1 Advanced", .fapi1, .codeIDToken, by: .formPost)
     static let fapi1JARM = Plan("FAPI 1 Advanced with JARM", .fapi1, by: .jwt)
+    static let fapiCIBA = Plan("FAPI-CIBA", .fapiCIBA)
     static let fapi2 = Plan("FAPI 2 Security Profile", .fapi2)
     static let messageSigning = Plan("FAPI 2 Message Signing", .fapi2Signed)
     static let messageSigningJARM = Plan("FAPI 2 Message Signing with JARM", .fapi2Signed, by: .jwt)
@@ -60,7 +63,7 @@ struct Plan: Sendable, CustomTestStringConvertible {
 
     /// Whether the provider is spoken to by TLS, and the tokens are bound to the certificate that the client shows there
     /// (FAPI 1.0 Advanced §5.2.2).
-    var bindsTokensToCertificate: Bool { [.mutualTLS, .fapi1].contains(profile) }
+    var bindsTokensToCertificate: Bool { [.mutualTLS, .fapi1, .fapiCIBA].contains(profile) }
 
     /// Where the session's tokens are used in the end.
     var destination: Endpoint { isFinancial ? .api : .userInfo }
@@ -80,6 +83,7 @@ extension Plan {
         if isFinancial { (client.idTokenAlgorithm, client.authorizationAlgorithm) = (.ps256, .ps256) }
         client.requiresDPoP = dpop != nil
         client.bindsTokensToCertificate = bindsTokensToCertificate
+        if profile == .fapiCIBA { client.grantTypes.insert(GrantType.ciba.rawValue) }
         var configuration = LocalProvider.Configuration(clients: [client], users: [.alice])
         configuration.registration = profile == .dynamic ? DynamicRegistration() : nil
         configuration.requiresSignedRequestObjects = [.fapi1, .fapi2Signed].contains(profile)
