@@ -17,6 +17,20 @@ struct CIBATests {
             #expect(await state.record.idToken?.subject == User.alice.subject)
             try await till.party.use(state)
             #expect(till.party.calls == [.backchannelAuthentication, .token, .api])
+            for endpoint in [Endpoint.backchannelAuthentication, .token] {
+                #expect(till.party.provider.log(endpoint).allSatisfy { $0.host.hasPrefix("localhost:") })
+            }
+            try await till.party.expectBoundToken(state)
+        }
+    }
+
+    @Test("fapi-ciba-id1-client-test-happy-path-no-mtls-endpoint-aliases", arguments: all)
+    func noPlacesForCertificates(plan: Plan) async throws {
+        try await plan.withoutEndpointAliases.runsTill { till in
+            let state = try await till.signIn()
+            try await till.party.use(state)
+            let (calls, log) = ([Endpoint.backchannelAuthentication, .token], till.party.provider.log)
+            #expect(log.filter { calls.contains($0.endpoint) }.allSatisfy { $0.host.hasPrefix("127.0.0.1:") })
             try await till.party.expectBoundToken(state)
         }
     }

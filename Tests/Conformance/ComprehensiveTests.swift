@@ -38,10 +38,6 @@ struct ComprehensiveTests {
     @Test("oidcc-client-test-mtls-endpoint-aliases", arguments: [Plan.comprehensiveByTLS])
     func placesForCertificates(plan: Plan) async throws {
         try await plan.run { party in
-            let alias = party.provider.url(.token).replacing("127.0.0.1", with: "localhost")
-            party.provider.fault(
-                .editDocument { $0["mtls_endpoint_aliases"] = ["token_endpoint": .string(alias)] },
-                at: .openIDConfiguration)
             let state = try await party.signIn()
             try await party.use(state)
             let hosts = party.provider.log.map { "\($0.endpoint.rawValue) \($0.host.hasPrefix("localhost"))" }

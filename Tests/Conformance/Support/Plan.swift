@@ -27,6 +27,8 @@ struct Plan: Sendable, CustomTestStringConvertible {
     let profile: Profile
     private(set) var responseType = AuthorizationRequest.ResponseType.code
     private(set) var responseMode: AuthorizationRequest.ResponseMode?
+    /// Whether the provider has endpoints of their own for clients with a certificate, where it has such clients.
+    private(set) var hasEndpointAliases = true
 
     init(
         _ name: String, _ profile: Profile = .openID, _ responseType: AuthorizationRequest.ResponseType = .code,
@@ -35,6 +37,13 @@ struct Plan: Sendable, CustomTestStringConvertible {
         (testDescription, self.profile, self.responseType, self.responseMode) = (
             name, profile, responseType, responseMode
         )
+    }
+
+    /// The same with a provider that has the usual endpoints alone.
+    var withoutEndpointAliases: Plan {
+        var plan = self
+        plan.hasEndpointAliases = false
+        return plan
     }
 
     static let basic = Plan("Basic")
@@ -92,13 +101,23 @@ extension Plan {
         return configuration
     }
 
-    /// What the provider says of itself (FAPI 1.0 Advanced §8.6, FAPI 2.0 Security Profile §5.4.1).
+    /// What the provider says of itself: its algorithms (FAPI 1.0 Advanced §8.6, FAPI 2.0 Security Profile §5.4.1), and where
+    /// clients with a certificate go (RFC 8705 §5), which is here the same provider under another name.
     var metadata: Fault? {
-        guard isFinancial else { return nil }
+        let (isFinancial, hasAliases) = (isFinancial, bindsTokensToCertificate && hasEndpointAliases)
+        guard isFinancial || hasAliases else { return nil }
         return .editDocument { document in
-            for name in ["id_token_signing_alg_values_supported", "authorization_signing_alg_values_supported"] {
-                document[name] = ["PS256"]
+            if isFinancial {
+                for name in ["id_token_signing_alg_values_supported", "authorization_signing_alg_values_supported"] {
+                    document[name] = ["PS256"]
+                }
             }
+            var aliases = JSON.Object()
+            for name in ["token", "pushed_authorization_request", "backchannel_authentication"].map({ $0 + "_endpoint" }
+            ) {
+                aliases[name] = document[name]?.string.map { .string($0.replacing("127.0.0.1", with: "localhost")) }
+            }
+            if hasAliases { document["mtls_endpoint_aliases"] = .object(aliases) }
         }
     }
 
