@@ -92,10 +92,14 @@ let package = Package(
         .target(
             name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
             swiftSettings: swift),
+        // The system's OpenSSL again, for a provider that is to be spoken to by TLS.
+        .systemLibrary(
+            name: "CLibssl", path: "Samples/LocalProvider/CLibssl", pkgConfig: "libssl",
+            providers: [.apt(["libssl-dev"])]),
         .target(
             name: "LocalProvider",
             dependencies: [
-                "JOSE", httpTypes,
+                "CLibssl", "JOSE", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -224,7 +228,8 @@ if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
         sanitizer == "address"
         ? ["JOSETests"]
         : [
-            "ScriptedBrowser", "LocalProvider", "AppAuthCoreTests", "AppAuthFoundation", "AppAuthFoundationTests",
+            "ScriptedBrowser", "CLibssl", "LocalProvider", "AppAuthCoreTests", "AppAuthFoundation",
+            "AppAuthFoundationTests",
             "AppAuthLegacy", "TerminalShims", "SampleSupport", "sign-in", "scripted-browser", "SignInTests",
         ]
     package.targets.removeAll { !(libraries + others).contains($0.name) }

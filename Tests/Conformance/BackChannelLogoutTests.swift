@@ -1,3 +1,4 @@
+import AppAuth
 import AppAuthCore
 import HTTPTypes
 import JOSE
@@ -106,5 +107,21 @@ extension Plan {
             throw error
         }
         await server.stop()
+    }
+}
+
+extension RelyingParty {
+    /// Sends the browser to the provider to end the session there.
+    ///
+    /// - Returns: Whether the browser came back with the answer to that.
+    fileprivate func endSession(_ record: AuthStateRecord) async throws -> Bool {
+        let listener = try LoopbackRedirectListener()
+        defer { listener.close() }
+        let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
+        async let journey: Void = travel(to: request.url.reveal(), backTo: listener)
+        let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
+        await listener.finish(with: .signedOut(appName: "Conformance"))
+        try await journey
+        return isAnswered
     }
 }

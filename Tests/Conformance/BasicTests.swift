@@ -121,12 +121,9 @@ struct BasicTests {
     @Test("oidcc-client-test-scope-userinfo-claims", arguments: core)
     func claimsByScope(plan: Plan) async throws {
         try await plan.run { party in
-            let response = try await party.authorize(
-                party.client(), scope: [.openID, .profile, .email, .address, .phone])
+            let state = try await party.signIn(scope: [.openID, .profile, .email, .address, .phone])
             let asked = try #require(party.provider.log(.authorization).first?.query["scope"])
             #expect(asked == "openid profile email address phone")
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
             let claims = try await state.userInfo()
             #expect(claims.email == "alice@example.com" && claims.name == "Alice Liddell")
             #expect(claims["address"]?["locality"] == "Oxford" && claims["phone_number"] != nil)

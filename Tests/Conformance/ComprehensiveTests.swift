@@ -35,19 +35,14 @@ struct ComprehensiveTests {
     }
 
     /// RFC 8705 §5, for a client whose tokens are bound to its certificate.
-    @Test("oidcc-client-test-mtls-endpoint-aliases", arguments: all)
+    @Test("oidcc-client-test-mtls-endpoint-aliases", arguments: [Plan.comprehensiveByTLS])
     func placesForCertificates(plan: Plan) async throws {
         try await plan.run { party in
-            let alias = party.provider.url(.token).replacing("127.0.0.1", with: "localhost")
-            party.provider.fault(
-                .editDocument { $0["mtls_endpoint_aliases"] = ["token_endpoint": .string(alias)] },
-                at: .openIDConfiguration)
-            let client = Client(
-                id: Plan.clientID, authentication: plan.authentication, provider: try await party.metadata(),
-                bindsTokensToCertificate: true)
-            try await party.use(party.signIn(client))
+            let state = try await party.signIn()
+            try await party.use(state)
             let hosts = party.provider.log.map { "\($0.endpoint.rawValue) \($0.host.hasPrefix("localhost"))" }
             #expect(hosts.contains("token true") && hosts.contains("userInfo false"))
+            try await party.expectBoundToken(state)
         }
     }
 

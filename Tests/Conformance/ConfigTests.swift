@@ -55,10 +55,23 @@ struct ConfigTests {
             try party.provider.withdrawOldSigningKeys()
             let second = try await party.signIn(client)
             #expect(party.provider.count(.keys) == 2)
-            let tokens = [await first.record.idToken, await second.record.idToken]
-            let names = try tokens.compactMap { try $0.map { try JWS(compact: $0.rawValue.reveal()).header.kid } }
-            #expect(Set(names).count == 2)
+            let (old, new) = (try await first.signingKeyID, try await second.signingKeyID)
+            let published = try await party.publishedKeys()["keys"]?.array?.compactMap { $0["kid"]?.string } ?? []
+            #expect(published.contains(new) && !published.contains(old))
             try await party.use(second)
+
+            // The first session has kept the old keys, which may be cached for an hour.
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(try await first.signingKeyID == new && party.provider.count(.keys) == 4)
+
+            // The withdrawn key counts neither for the session that knew it nor for a new one.
+            party.fault(idToken: { $0.signature = .formerKey(.rs256) })
+            func expectRefusal(_ error: AuthError?) {
+                #expect(error?.code == .invalidIDToken)
+                #expect(error?.message.contains("a key that fits it in the provider's key set, found none") == true)
+            }
+            expectRefusal(await authError { try await first.freshAccessToken(forceRefresh: true) })
+            expectRefusal(await authError { try await party.signIn(client) })
         }
     }
 }
@@ -74,6 +87,16 @@ extension Plan {
             #expect(
                 error?.message == "expected metadata of '\(party.provider.issuer)', found metadata of '\(other)'")
             #expect(party.provider.log.map(\.endpoint) == [.openIDConfiguration])
+        }
+    }
+}
+
+extension AuthState {
+    /// The `kid` of the key that signed the session's ID token.
+    fileprivate var signingKeyID: String {
+        get async throws {
+            let token = try #require(await record.idToken).rawValue
+            return try #require(JWS(compact: token.reveal()).header.kid)
         }
     }
 }

@@ -46,29 +46,12 @@ struct DynamicTests {
             let clientKey = try ClientKey(pem: key.pem)
             let party = party.with { $0.clientKey = { _ in clientKey } }
             let client = try await party.client { $0.jwks = [clientKey.publicJWK] }
-            let response = try await party.authorize(client) {
+            let state = try await party.signIn(client) {
                 ($0.signingKeyName, $0.isPushed) = ("the client's", true)
             }
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
             try await party.use(state)
             let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form["request"])
             #expect(try JWS(compact: pushed).header.alg == "RS256")
-            let names = try #require(party.provider.log(.authorization).first?.query.names)
-            #expect(names.sorted() == ["client_id", "request_uri"])
-        }
-    }
-
-    /// What is pushed without a signature is what an unsigned request object would hold.
-    @Test("oidcc-client-test-request-uri-signed-none", arguments: [Plan.dynamic])
-    func unsignedRequestByReference(plan: Plan) async throws {
-        try await plan.run { party in
-            let response = try await party.authorize(party.client()) { $0.isPushed = true }
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: party.environment)
-            try await party.use(state)
-            let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form)
-            #expect(pushed["request"] == nil && pushed["code_challenge"] != nil)
             let names = try #require(party.provider.log(.authorization).first?.query.names)
             #expect(names.sorted() == ["client_id", "request_uri"])
         }

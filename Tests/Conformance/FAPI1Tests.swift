@@ -5,8 +5,8 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// Financial-grade API 1.0 Advanced: signed requests, a key in place of a secret, and an answer that is signed: by an ID
-/// token beside the code, or as a whole (JARM).
+/// Financial-grade API 1.0 Advanced: by TLS, with signed requests, a key in place of a secret, tokens bound to the client's
+/// certificate, and an answer that is signed: by an ID token beside the code, or as a whole (JARM).
 @Suite(.timeLimit(.minutes(1)))
 struct FAPI1Tests {
     private static let both: [Plan] = [.fapi1, .fapi1JARM]
@@ -14,9 +14,15 @@ struct FAPI1Tests {
     @Test("fapi1-advanced-final-client-test", arguments: both)
     func plain(plan: Plan) async throws {
         try await plan.run { party in
-            try await party.use(party.signIn())
+            let state = try await party.signIn()
+            try await party.use(state)
             #expect(party.provider.log(.authorization).first?.query["request"] != nil)
-            #expect(party.provider.log(.token).first?.form["client_assertion"] != nil)
+            let exchange = try #require(party.provider.log(.token).first)
+            #expect(exchange.form["client_assertion"] != nil && exchange.host.hasPrefix("localhost:"))
+            try await party.expectBoundToken(state)
+            // Without a certificate there is no token.
+            let bare = party.with { $0.transport = party.certificates?.transport(showing: nil) ?? $0.transport }
+            #expect(await authError { try await bare.signIn() }?.code == "invalid_request")
         }
     }
 
@@ -25,12 +31,11 @@ struct FAPI1Tests {
 
     @Test("fapi1-advanced-final-client-test-happy-path-no-mtls-endpoint-aliases", arguments: both)
     func noPlacesForCertificates(plan: Plan) async throws {
-        try await plan.run { party in
-            let client = Client(
-                id: Plan.clientID, authentication: plan.authentication, provider: try await party.metadata(),
-                bindsTokensToCertificate: true)
-            #expect(client.provider.mutualTLSAlias(of: .token) == nil)
-            try await party.use(party.signIn(client))
+        try await plan.withoutEndpointAliases.run { party in
+            let state = try await party.signIn()
+            try await party.use(state)
+            #expect(party.provider.log(.token).first?.host.hasPrefix("127.0.0.1:") == true)
+            try await party.expectBoundToken(state)
         }
     }
 
@@ -159,8 +164,21 @@ struct FAPI1Tests {
         }
     }
 
+    /// No access token comes through the browser here, so `at_hash` may be missing (Core §3.1.3.6, §3.3.2.11). In the hybrid
+    /// flow too, only the ID token from the token endpoint has one. One that is there is checked (§3.1.3.8).
     @Test("fapi1-advanced-final-client-test-missing-athash", arguments: both)
-    func noTokenHash(plan: Plan) async throws { try await plan.accepts(idToken: { $0.claims["at_hash"] = nil }) }
+    func noTokenHash(plan: Plan) async throws {
+        try await plan.run { party in
+            party.provider.fault(.editIDToken { $0.claims["at_hash"] = nil }, at: .token)
+            let state = try await party.signIn()
+            let idToken = try #require(await state.record.idToken)
+            #expect(idToken.claims["at_hash"] == nil)
+            try await party.use(state)
+        }
+        try await plan.refuses(.invalidIDToken, "expected 'at_hash' to be '", after: [.token]) {
+            $0.provider.fault(.editIDToken { $0.claims["at_hash"] = "another" }, at: .token)
+        }
+    }
 
     @Test("fapi1-advanced-final-client-test-unencrypted-request-object-with-par", arguments: both)
     func pushedRequestObject(plan: Plan) async throws {
@@ -172,7 +190,9 @@ struct FAPI1Tests {
     }
 
     @Test("fapi1-advanced-final-client-refresh-token-test", arguments: both)
-    func refresh(plan: Plan) async throws { try await plan.refreshesTwice() }
+    func refresh(plan: Plan) async throws {
+        try await plan.run { party in try await party.refreshesTwice(party.signIn()) }
+    }
 }
 
 extension RelyingParty {
@@ -202,20 +222,21 @@ extension JSON {
     }
 }
 
-extension Plan {
+extension RelyingParty {
     /// The resource refuses a token twice. The library refreshes by itself, once for each call.
-    func refreshesTwice() async throws {
-        try await run { party in
-            let state = try await party.signIn()
-            for _ in 0..<2 {
-                let token = try await state.freshAccessToken().value
-                party.provider.fault(
-                    .status(.unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#]), at: .api)
-                try await party.use(state)
-                #expect(try await state.freshAccessToken().value != token)
-            }
-            let grants = party.provider.log(.token).filter { $0.status == 200 }.map { $0.form["grant_type"] }
-            #expect(grants == ["authorization_code", "refresh_token", "refresh_token"])
+    func refreshesTwice(_ state: AuthState) async throws {
+        // RFC 6750 §3.1, RFC 9449 §7.1.
+        let challenge =
+            plan.dpop == nil ? #"Bearer error="invalid_token""# : #"DPoP error="invalid_token", algs="ES256""#
+        for _ in 0..<2 {
+            let token = try await state.freshAccessToken().value
+            provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            try await use(state)
+            #expect(try await state.freshAccessToken().value != token)
         }
+        let grants = provider.log(.token).filter { $0.status == 200 }.compactMap { $0.form["grant_type"] }
+        #expect(grants.dropFirst() == ["refresh_token", "refresh_token"])
+        #expect(provider.log(.api).map(\.status) == [401, 200, 401, 200])
+        if plan.bindsTokensToCertificate { try await expectBoundToken(state) }
     }
 }

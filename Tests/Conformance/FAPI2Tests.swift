@@ -149,7 +149,9 @@ struct FAPI2Tests {
     }
 
     @Test("fapi2-security-profile-final-client-refresh-token-test", arguments: all)
-    func refresh(plan: Plan) async throws { try await plan.refreshesTwice() }
+    func refresh(plan: Plan) async throws {
+        try await plan.run { party in try await party.refreshesTwice(party.signIn()) }
+    }
 
     /// An answer with another state is nobody's: the library goes on waiting for its own.
     private func ignoresAnswer(_ plan: Plan, state: String?) async throws {

@@ -8,9 +8,8 @@ struct FormPostTests {
     @Test("oidcc-client-test-form-post-error", arguments: [Plan.formPost, .hybrid])
     func error(plan: Plan) async throws {
         try await plan.run { party in
-            let client = try await party.client()
             let error = await authError {
-                try await party.authorize(client, scope: [.openID]) { ($0.maxAge, $0.prompt) = (0, [.none]) }
+                try await party.signIn(scope: [.openID]) { ($0.maxAge, $0.prompt) = (0, [.none]) }
             }
             #expect(error?.code == "login_required" && error?.stage == .authorization)
             #expect(error?.message.contains("login_required") == true)

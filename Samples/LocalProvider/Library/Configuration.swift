@@ -9,6 +9,9 @@ extension LocalProvider {
         /// Empty, or for example `/tenant`.
         package var issuerPath = ""
 
+        /// What HTTPS is served with; nil for plain HTTP.
+        package var tls: TLSFiles?
+
         package var accessTokenLifetime = 3600
         /// Counted from the last use.
         package var refreshTokenLifetime = 90 * 86_400

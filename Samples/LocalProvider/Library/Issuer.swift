@@ -7,6 +7,8 @@ struct Issuer: Sendable {
 
     var identifier: String { origin + path }
 
+    var scheme: String { String(origin.prefix { $0 != ":" }) }
+
     /// By endpoint, on this host.
     private let paths: [Endpoint: String]
 

@@ -38,10 +38,11 @@ package final class LocalProvider: Sendable {
         let keys = try KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
         let host = host == "[::1]" ? "::1" : host
         let server = try await Server.listen(
-            host: host == "localhost" ? "127.0.0.1" : host, port: port, limits: configuration.limits)
+            host: host == "localhost" ? "127.0.0.1" : host, port: port, limits: configuration.limits,
+            tls: configuration.tls.map(TLSContext.init))
         let name = host.contains(":") ? "[\(host)]" : host
         let issuer = Issuer(
-            origin: "http://\(name):\(server.port)", path: path,
+            origin: "\(configuration.tls == nil ? "http" : "https")://\(name):\(server.port)", path: path,
             appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
         let context = Context(
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),

@@ -13,6 +13,8 @@ package struct LoggedRequest: Sendable {
     /// In the order they were sent, repeated ones included.
     package let headers: HTTPFields
     package let body: [UInt8]
+    /// The client's certificate in DER; nil where it showed none, and without TLS.
+    package let certificate: [UInt8]?
     /// nil until the answer is ready, and for requests that got none.
     package internal(set) var status: Int?
 
@@ -20,6 +22,7 @@ package struct LoggedRequest: Sendable {
         (self.endpoint, method, host) = (endpoint, request.method, request.host)
         (path, query) = (request.path, request.query)
         (form, headers, body) = (request.form ?? Parameters(), request.headers, request.body)
+        certificate = request.certificate
     }
 
     /// Method, path, the names of the parameters and the status: no value, so no secret. ASCII on one line, whatever

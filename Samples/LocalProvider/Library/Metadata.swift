@@ -74,7 +74,7 @@ enum Metadata {
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
         FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
         ResponseEncryption.describe, BackchannelAuthenticationEndpoint.describe,
-        ProviderLogout.describe,
+        ProviderLogout.describe, TLSContext.describe,
     ]
 
     private static let grantTypes = [

@@ -15,7 +15,7 @@ extension LocalProvider {
         scope: String = "openid profile email offline_access", nonce: String? = nil, boundTo thumbprint: String? = nil
     ) throws -> TokenAnswer {
         var context = context
-        context.confirmation = thumbprint.map(Confirmation.init)
+        context.confirmation = thumbprint.map(Confirmation.key)
         guard let client = context.client(clientID) else {
             throw ProviderError("no client is registered as '\(clientID)'")
         }

@@ -36,6 +36,8 @@ package struct RegisteredClient: Sendable {
     package var authorizationAlgorithm = SignatureAlgorithm.rs256
     /// Gets no tokens but those bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
     package var requiresDPoP = false
+    /// Gets no tokens but those bound to its certificate (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.4).
+    package var bindsTokensToCertificate = false
     /// Encrypts its ID tokens, once they are signed (`id_token_encrypted_response_alg`).
     package var idTokenEncryption: ResponseEncryption?
     /// Encrypts its userinfo answers, signed or not (`userinfo_encrypted_response_alg`).

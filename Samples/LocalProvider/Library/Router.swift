@@ -66,7 +66,7 @@ extension Request {
     func isMeant(for origin: String) -> Bool {
         let port = origin.split(separator: ":").last ?? ""
         return ["127.0.0.1", "[::1]", "localhost"].contains { host.lowercased() == "\($0):\(port)" }
-            || "http://" + host == origin
+            || origin.hasSuffix("://" + host)
     }
 }
 

@@ -15,10 +15,12 @@ extension Plan {
         _ module: (RelyingParty) async throws -> Void
     ) async throws {
         let key = try SigningKey.generate(.es256)
+        let certificates = bindsTokensToCertificate ? try Certificates() : nil
         var configuration = configuration(key)
+        configuration.tls = certificates?.provider
         configure(&configuration)
         let provider = try await LocalProvider.start(configuration)
-        do { try await module(RelyingParty(self, provider, key)) } catch {
+        do { try await module(RelyingParty(self, provider, key, certificates)) } catch {
             await provider.stop()
             throw error
         }

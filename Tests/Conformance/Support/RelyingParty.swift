@@ -11,19 +11,23 @@ struct RelyingParty: Sendable {
     let provider: LocalProvider
     private(set) var environment: Environment
     let browser: ScriptedBrowser
-    private let transport: CurlTransport
+    /// Unlike what the provider calls the client.
+    private static let appName = "Relying Party"
+    /// Where the provider is spoken to by TLS.
+    let certificates: Certificates?
 
-    /// What the browser brought is no answer to the request: the library would go on waiting.
+    /// What the browser brought is no answer: the library would go on waiting.
     struct NoAnswer: Error {}
 
-    init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey) throws {
-        let transport = CurlTransport()
+    init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey, _ certificates: Certificates?) throws {
+        let transport = certificates.map { $0.transport(showing: $0.client) } ?? CurlTransport()
         var environment = Environment(transport: transport)
         let clientKey = try ClientKey(pem: key.pem)
         environment.clientKey = { _ in clientKey }
-        (self.plan, self.provider, self.environment, self.transport) = (plan, provider, environment, transport)
+        (self.plan, self.provider, self.environment, self.certificates) = (plan, provider, environment, certificates)
         browser = ScriptedBrowser(
-            transport: transport, entries: ["username": "alice", "password": "looking-glass"])
+            transport: certificates?.transport(showing: nil) ?? transport,
+            entries: ["username": "alice", "password": "looking-glass"])
     }
 
     /// The same in another environment.
@@ -42,10 +46,9 @@ struct RelyingParty: Sendable {
     func client(_ edit: (inout ClientMetadata) -> Void = { _ in }) async throws -> Client {
         let provider = try await metadata()
         guard plan.profile == .dynamic else {
-            let isBound = [.fapi2, .fapi2Signed].contains(plan.profile)
             return Client(
-                id: Plan.clientID, authentication: plan.authentication, provider: provider,
-                dpop: isBound ? .es256 : nil)
+                id: Plan.clientID, authentication: plan.authentication, provider: provider, dpop: plan.dpop,
+                bindsTokensToCertificate: plan.bindsTokensToCertificate)
         }
         var metadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "Conformance")
         metadata.tokenEndpointAuthMethod = "client_secret_basic"
@@ -54,38 +57,77 @@ struct RelyingParty: Sendable {
             .client(at: provider)
     }
 
-    /// Goes through the provider's pages as alice.
-    func authorize(
-        _ client: Client, scope: [Scope] = [.openID, .profile, .email, .offlineAccess],
+    /// A session by the library's own flow, ``SignIn``, with alice at the browser.
+    ///
+    /// - Parameter client: nil for the plan's own, whose provider the flow discovers by itself.
+    func signIn(
+        _ client: Client? = nil, scope: [Scope] = [.openID, .profile, .email, .offlineAccess],
         _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
-    ) async throws -> AuthorizationResponse {
-        var options = plan.options
-        edit(&options)
-        let listener = try LoopbackRedirectListener(responseMode: options.responseMode ?? .query)
-        defer { listener.close() }
-        let request = try await AuthorizationRequest(
-            client: client, redirectURI: listener.redirectURI, scope: scope, options: options
-        ).prepared(in: environment)
-        async let journey: Void = travel(to: request.url, backTo: listener)
-        let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
-            Result { if let response = try request.response(fromQuery: query) { response } else { throw NoAnswer() } }
+    ) async throws -> AuthState {
+        var signIn = try await flow(client)
+        signIn.scope = scope
+        edit(&signIn.options)
+        return try await browse { [signIn] browser in
+            var signIn = signIn
+            signIn.browser = browser
+            return try await signIn.run(store: MemoryTokenStore())
         }
-        await listener.finish(with: .signedIn(appName: "Conformance"))
-        try await journey
-        return try result.get()
     }
 
-    /// Where the journey ends without a way back, nobody waits for one.
+    private func flow(_ client: Client?) async throws -> SignIn {
+        // A client that registers itself has asked for the metadata before.
+        var known = client
+        if known == nil, plan.profile == .dynamic { known = try await self.client() }
+        var signIn = SignIn(
+            issuer: provider.issuer, clientID: known?.id ?? Plan.clientID, appName: Self.appName,
+            environment: environment)
+        signIn.options = plan.options
+        signIn.authentication = known?.authentication ?? plan.authentication
+        (signIn.dpop, signIn.bindsTokensToCertificate) = (plan.dpop, plan.bindsTokensToCertificate)
+        if let known {
+            (signIn.provider, signIn.registration) = (known.provider, known.registration)
+        } else if let fault = plan.metadata {
+            provider.fault(fault, at: .openIDConfiguration)
+        }
+        return signIn
+    }
+
+    /// Ends the session by the library's own flow, ``SignOut``, with alice at the browser.
+    func signOut(_ state: AuthState) async throws -> SignOut.Report {
+        try await browse { browser in
+            var signOut = SignOut(appName: Self.appName)
+            signOut.browser = browser
+            return try await signOut.run(state)
+        }
+    }
+
+    /// Runs a flow of the library's with alice at the browser. If the browser's journey ends elsewhere than at the app, the
+    /// flow is cancelled: it would go on waiting.
+    ///
+    /// - Throws: What the flow throws; ``NoAnswer`` if the browser brought no answer to it.
+    private func browse<Value: Sendable>(
+        _ flow: @escaping @Sendable (Browser) async throws -> Value
+    ) async throws -> Value {
+        let (urls, opened) = AsyncStream.makeStream(of: String.self)
+        let running = Task {
+            defer { opened.finish() }
+            return try await flow(Browser { opened.yield($0) })
+        }
+        var lost: any Error = NoAnswer()
+        for await url in urls {
+            do {
+                // The last page is the app's own, which tells how it went.
+                if try await browser.visit(url).contains(Self.appName) { continue }
+            } catch { lost = error }
+            running.cancel()
+        }
+        do { return try await running.value } catch is CancellationError { throw lost }
+    }
+
+    /// Opens a URL that leads back to a listener. Where the journey ends without a way back, nobody waits for one.
     func travel(to url: String, backTo listener: LoopbackRedirectListener) async throws {
         defer { listener.close() }
         try await browser.visit(url)
-    }
-
-    /// A session by a whole sign-in over the wire.
-    func signIn(_ client: Client? = nil) async throws -> AuthState {
-        let known = if let client { client } else { try await self.client() }
-        let response = try await authorize(known)
-        return try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
     }
 
     /// Uses the session's tokens where the plan does: at the userinfo endpoint, or at a resource.

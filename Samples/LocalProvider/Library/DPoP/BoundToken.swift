@@ -2,14 +2,20 @@ internal import HTTPTypes
 internal import JOSE
 
 extension BearerToken {
-    /// Refuses a token whose sender has not proved the key that it is bound to (RFC 9449 §7).
+    /// Refuses a token whose sender has not proved what it is bound to (RFC 9449 §7, RFC 8705 §3).
     ///
     /// - Parameter value: The token itself.
     func checkBinding(
         of token: AccessToken, _ value: String, _ scheme: Scheme, _ request: Request
     ) throws(Refusal) {
         switch scheme {
+        case .bearer where token.confirmation == request.certificate.map(Confirmation.init(certificate:)): break
         case .bearer:
+            // RFC 8705 §3: 401 with invalid_token.
+            if case .certificate = token.confirmation {
+                throw Refusal(
+                    .unauthorized, "invalid_token", "the access token is bound to another certificate than was shown")
+            }
             // §7.2: or a stolen token would be good without its key.
             guard token.confirmation == nil else {
                 throw refusal("invalid_token", "the access token is bound to a key: expected the scheme DPoP")

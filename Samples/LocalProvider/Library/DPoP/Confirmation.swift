@@ -1,10 +1,39 @@
 internal import JOSE
 
-/// The key that whoever uses a code or a token has to prove (RFC 7800 §3.1), by its thumbprint (RFC 9449 §6.1).
-struct Confirmation: Sendable, Hashable {
-    let jkt: String
+/// What whoever uses a code or a token has to prove (RFC 7800 §3.1), by its thumbprint.
+enum Confirmation: Sendable, Hashable {
+    /// A key (RFC 9449 §6.1).
+    case key(String)
+    /// A certificate, shown on the connection (RFC 8705 §3.1).
+    case certificate(String)
 
-    var json: JSON { ["jkt": .string(jkt)] }
+    init(certificate der: [UInt8]) { self = .certificate(Base64URL.encode(Digest.sha256.hash(der))) }
+
+    var json: JSON {
+        switch self {
+        case .key(let thumbprint): ["jkt": .string(thumbprint)]
+        case .certificate(let thumbprint): ["x5t#S256": .string(thumbprint)]
+        }
+    }
+}
+
+extension Confirmation? {
+    /// RFC 6749 §7.1: how a token that is bound so is used (RFC 9449 §5, RFC 8705 §3).
+    var tokenType: String { if case .key = self { "DPoP" } else { "Bearer" } }
+}
+
+extension TokenEndpoint {
+    /// What the tokens of a request are bound to: the certificate of a client that is registered so (RFC 8705 §3.4), or the
+    /// key of a proof.
+    func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
+        guard client.bindsTokensToCertificate else {
+            return try DPoP(context: context).confirmation(of: client, in: request)
+        }
+        guard let certificate = request.certificate else {
+            throw .invalidRequest("expected the client's certificate on the connection")
+        }
+        return Confirmation(certificate: certificate)
+    }
 }
 
 extension AuthorizationChecks {
@@ -14,7 +43,7 @@ extension AuthorizationChecks {
         guard Base64URL.decode(thumbprint)?.count == 32 else {
             throw .invalidRequest("expected a dpop_jkt of 43 characters in base64url")
         }
-        return Confirmation(jkt: thumbprint)
+        return .key(thumbprint)
     }
 }
 

@@ -13,7 +13,9 @@ struct DPoP {
     ///
     /// - Parameter accessToken: The token that the proof has to belong to, at a resource.
     func proof(in request: Request, for accessToken: String? = nil) throws(OAuthFailure) -> Confirmation? {
-        guard let proof = try DPoPProof(request, context.configuration.dpopAlgorithms) else { return nil }
+        guard let proof = try DPoPProof(request, context.issuer.scheme, context.configuration.dpopAlgorithms) else {
+            return nil
+        }
         let now = context.now
         // RFC 9449 §4.3 step 11.
         guard abs(proof.issuedAt - now.timeIntervalSince1970) <= Self.leeway else {
@@ -27,7 +29,7 @@ struct DPoP {
             records.prune(now)
             // §11.1. A proof that lacks the nonce is used up too: the next one needs a jti of its own.
             let expiry = Date(timeIntervalSince1970: proof.issuedAt + Self.leeway)
-            guard records.proofs.updateValue(expiry, forKey: proof.key.jkt + " " + proof.id) == nil else {
+            guard records.proofs.updateValue(expiry, forKey: proof.key + " " + proof.id) == nil else {
                 throw .invalidProof("the proof was used before")
             }
             // Step 10, §8, §9.
@@ -36,7 +38,7 @@ struct DPoP {
                 throw OAuthFailure("use_dpop_nonce", "expected the nonce of the DPoP-Nonce field in the proof")
             }
         }
-        return proof.key
+        return .key(proof.key)
     }
 
     /// What the tokens of a token request are bound to.

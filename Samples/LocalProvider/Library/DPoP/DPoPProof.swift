@@ -5,7 +5,8 @@ internal import JOSE
 /// A DPoP proof whose form, key, signature and target are right (RFC 9449 §4.2). Whether it is fresh, is for
 /// ``DPoP`` to say.
 struct DPoPProof: Sendable {
-    let key: Confirmation
+    /// The thumbprint of its key (RFC 9449 §6.1).
+    let key: String
     let issuedAt: Double
     let id: String
     let nonce: String?
@@ -13,7 +14,9 @@ struct DPoPProof: Sendable {
     let ath: String?
 
     /// The proof of a request; nil where there is none. RFC 9449 §4.3, in the order of its steps.
-    init?(_ request: Request, _ algorithms: [SignatureAlgorithm]) throws(OAuthFailure) {
+    ///
+    /// - Parameter scheme: That of the provider's URLs.
+    init?(_ request: Request, _ scheme: String, _ algorithms: [SignatureAlgorithm]) throws(OAuthFailure) {
         let fields = request.headers[values: .dpop]
         // Step 1.
         guard fields.count <= 1 else { throw .invalidProof("expected one DPoP field, found \(fields.count)") }
@@ -29,7 +32,7 @@ struct DPoPProof: Sendable {
         guard claims["htm"]?.string == request.method.rawValue else {
             throw .invalidProof("expected htm to be \(request.method.rawValue.forDescription)")
         }
-        let target = "http://" + request.host + request.path
+        let target = "\(scheme)://" + request.host + request.path
         guard claims["htu"]?.string == target else {
             throw .invalidProof("expected htu to be \(target.forDescription)")
         }
@@ -43,7 +46,7 @@ struct DPoPProof: Sendable {
     /// Steps 5 to 7: an asymmetric algorithm that is taken here, a public key, and its signature.
     private static func key(
         of jws: JWS, _ text: String, _ algorithms: [SignatureAlgorithm]
-    ) throws(OAuthFailure) -> Confirmation {
+    ) throws(OAuthFailure) -> String {
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), algorithms.contains(algorithm) else {
             throw .invalidProof("expected an alg of \(algorithms.map(\.rawValue).joined(separator: ", "))")
         }
@@ -58,6 +61,6 @@ struct DPoPProof: Sendable {
         guard jwk.fits(algorithm), jws.isSigned(by: key, algorithm: algorithm) else {
             throw .invalidProof("the proof is not signed by its key")
         }
-        return Confirmation(jkt: jwk.thumbprint)
+        return jwk.thumbprint
     }
 }

@@ -5,6 +5,8 @@ package struct JWTDraft: Sendable {
     package enum Signature: Sendable {
         /// By the provider's key for the algorithm.
         case key(SignatureAlgorithm)
+        /// By the key that signed before the last rotation, under its own `kid`.
+        case formerKey(SignatureAlgorithm)
         /// By a key that nobody published, under whatever `kid` the header names.
         case unpublishedKey(SignatureAlgorithm)
         /// By the provider's key, with one bit of the signature turned.
@@ -24,6 +26,11 @@ package struct JWTDraft: Sendable {
         let payload = JSON.object(claims)
         switch signature {
         case .key(let algorithm): return try JWS.sign(payload, header: header, with: keys.signing(algorithm).key)
+        case .formerKey(let algorithm):
+            let (key, kid) = try keys.former(algorithm)
+            var header = header
+            header["kid"] = .string(kid)
+            return try JWS.sign(payload, header: header, with: key)
         case .unpublishedKey(let algorithm):
             return try JWS.sign(payload, header: header, with: SigningKey.generate(algorithm))
         case .damaged(let algorithm):

@@ -2,6 +2,7 @@
     internal import Glibc
 #endif
 internal import HTTPTypes
+internal import JOSE
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -10,7 +11,15 @@ struct Connection: Sendable {
     typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
     typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
 
-    let channel: Channel
+    /// A connection that is not served yet.
+    struct Accepted: Sendable {
+        let channel: Channel
+        /// Where the client's certificate will be, once TLS has been agreed on; nil for plain HTTP.
+        let certificate: Guarded<[UInt8]?>?
+    }
+
+    let accepted: Accepted
+    private var channel: Channel { accepted.channel }
     let limits: Limits
     let answer: @Sendable (Request) async throws -> (Reply, Delivery)
 
@@ -23,8 +32,10 @@ struct Connection: Sendable {
                 while let incoming = try await beforeDeadline({
                     try await reader.next(&parts) { try await write("HTTP/1.1 100 Continue\r\n\r\n".utf8, outbound) }
                 }) {
-                    let (reply, delivery) = try await answer(incoming.request)
-                    let bytes = reply.wireBytes(for: incoming.request.method, keepAlive: incoming.keepAlive)
+                    var request = incoming.request
+                    request.certificate = accepted.certificate?.withLock { $0 }
+                    let (reply, delivery) = try await answer(request)
+                    let bytes = reply.wireBytes(for: request.method, keepAlive: incoming.keepAlive)
                     guard try await deliver(reply, bytes, delivery, outbound), incoming.keepAlive else { return }
                 }
             } catch let refusal as RequestReader.Refusal {

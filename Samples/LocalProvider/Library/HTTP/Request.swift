@@ -10,6 +10,8 @@ struct Request: Sendable {
     let host: String
     let headers: HTTPFields
     let body: [UInt8]
+    /// The certificate that the client showed on this connection, in DER.
+    var certificate: [UInt8]?
 
     /// The form in the body; nil unless the content type says that it is one and it is well formed.
     var form: Parameters? {

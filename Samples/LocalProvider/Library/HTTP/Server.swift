@@ -5,14 +5,15 @@ internal import NIOPosix
 
 /// A listening socket on loopback, and the connections that it took.
 struct Server: Sendable {
-    private let listener: NIOAsyncChannel<Connection.Channel, Never>
+    private let listener: NIOAsyncChannel<Connection.Accepted, Never>
     private let limits: Limits
     let port: Int
 
     /// Binds and listens; connections are taken once ``run(answer:)`` is called.
     ///
+    /// - Parameter tls: nil for plain HTTP.
     /// - Throws: ``ProviderError`` if the host is not loopback or the port cannot be bound.
-    static func listen(host: String, port: Int, limits: Limits) async throws -> Server {
+    static func listen(host: String, port: Int, limits: Limits, tls: TLSContext? = nil) async throws -> Server {
         guard let address = try? SocketAddress(ipAddress: host, port: port), address.isLoopback else {
             throw ProviderError("expected 127.0.0.1 or ::1 as the host, found '\(host)'")
         }
@@ -23,12 +24,16 @@ struct Server: Sendable {
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .bind(to: address) { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        let encryption = try tls.map(TLSHandler.init)
+                        if let encryption { try channel.pipeline.syncOperations.addHandler(encryption) }
                         let limit = HeadLimit(maximum: limits.headBytes)
                         try channel.pipeline.syncOperations.addHandlers([
                             limit, ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
                             HeadLimit.Mark(limit),
                         ])
-                        return try Connection.Channel(wrappingChannelSynchronously: channel)
+                        return Connection.Accepted(
+                            channel: try Connection.Channel(wrappingChannelSynchronously: channel),
+                            certificate: encryption?.certificate)
                     }
                 }
             return Server(listener: listener, limits: limits, port: listener.channel.localAddress?.port ?? port)
@@ -42,15 +47,15 @@ struct Server: Sendable {
         let open = Guarded(0)
         try? await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in
-                for try await channel in connections {
+                for try await accepted in connections {
                     group.addTask {
                         let isAllowed = open.withLock { open in
                             open += 1
                             return open <= limits.connections
                         }
                         defer { open.withLock { $0 -= 1 } }
-                        guard isAllowed else { return await Connection.refuse(channel) }
-                        await Connection(channel: channel, limits: limits, answer: answer).serve()
+                        guard isAllowed else { return await Connection.refuse(accepted.channel) }
+                        await Connection(accepted: accepted, limits: limits, answer: answer).serve()
                     }
                 }
             }

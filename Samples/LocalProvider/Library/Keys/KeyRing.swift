@@ -48,6 +48,15 @@ final class KeyRing: Sendable {
         return (entry.key, entry.kid)
     }
 
+    /// The key that signed with the algorithm before the last rotation, and its id; it may be withdrawn.
+    func former(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
+        let entry = lines.withLock { lines in
+            lines[algorithm].flatMap { $0.current > 0 ? $0.entries[$0.current - 1] : nil }
+        }
+        guard let entry else { throw ProviderError("the keys for \(algorithm.rawValue) were never rotated") }
+        return (entry.key, entry.kid)
+    }
+
     /// The JWK Set (RFC 7517 §5).
     var document: JSON {
         let keys = lines.withLock { lines in

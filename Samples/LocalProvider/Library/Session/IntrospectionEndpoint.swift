@@ -21,7 +21,7 @@ struct IntrospectionEndpoint {
         return context.store.withLock { records in
             if let (access, grant) = records.access(token, now) {
                 var document = members(grant, access.scopes, issuedAt: access.issuedAt, expiresAt: access.expiresAt)
-                document["token_type"] = access.confirmation == nil ? "Bearer" : "DPoP"
+                document["token_type"] = .string(access.confirmation.tokenType)
                 // RFC 9396 §9.2.
                 let details = access.authorizationDetails
                 if !details.isEmpty { document["authorization_details"] = .array(details) }

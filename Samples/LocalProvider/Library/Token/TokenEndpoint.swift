@@ -7,7 +7,7 @@ struct TokenEndpoint {
     func answer(to request: Request) throws -> Reply {
         try FormEndpoint(context: context).answer(to: request) { form, client in
             var context = context
-            context.confirmation = try DPoP(context: context).confirmation(of: client, in: request)
+            context.confirmation = try confirmation(of: client, in: request)
             guard let type = form["grant_type"] else { throw OAuthFailure.invalidRequest("expected a grant_type") }
             let grant: (Parameters, RegisteredClient) throws -> TokenAnswer
             switch type {

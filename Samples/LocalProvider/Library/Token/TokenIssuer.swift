@@ -57,7 +57,7 @@ struct TokenIssuer {
     func answer(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenAnswer {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
         return TokenAnswer(
-            accessToken: issued.accessToken, tokenType: context.confirmation == nil ? "Bearer" : "DPoP",
+            accessToken: issued.accessToken, tokenType: context.confirmation.tokenType,
             expiresIn: context.accessTokenLifetime(of: client),
             scopes: issued.scopes, authorizationDetails: issued.authorizationDetails, refreshToken: issued.refreshToken,
             idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
