@@ -33,7 +33,7 @@ package struct DesktopEntry: Sendable, Hashable {
     /// What an entry of the library's says of itself; nil for any other entry.
     package static func notes(in text: String) -> (isTemporary: Bool, replaced: String?)? {
         func value(_ key: String) -> String? {
-            text.split(separator: "\n").first { $0.hasPrefix(key + "=") }.map { String($0.dropFirst(key.count + 1)) }
+            text.lines.first { $0.hasPrefix(key + "=") }.map { String($0.dropFirst(key.count + 1)) }
         }
         guard let installation = value(installationKey) else { return nil }
         return (installation == temporary, value(replacedKey).flatMap { $0.isEmpty ? nil : $0 })

@@ -4,7 +4,7 @@
 package struct HandlerList: Sendable, Hashable {
     private var lines: [Substring]
 
-    package init(_ text: String) { lines = text.split(separator: "\n", omittingEmptySubsequences: false) }
+    package init(_ text: String) { lines = text.lines }
 
     package var text: String { lines.joined(separator: "\n") }
 
@@ -18,7 +18,7 @@ package struct HandlerList: Sendable, Hashable {
     package mutating func set(_ handlers: String?, for type: String) {
         guard let line = line(of: type) else { return }
         if let handlers {
-            lines[line] = "\(type)=\(handlers)"
+            lines[line] = "\(type)=\(handlers)\(lines[line].carriageReturn)"
             return
         }
         lines.remove(at: line)
@@ -43,8 +43,17 @@ package struct HandlerList: Sendable, Hashable {
     }
 }
 
+extension String {
+    /// Its lines, empty ones as well. A line feed after a carriage return ends a line too, though the two are one `Character`.
+    var lines: [Substring] {
+        unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Substring.init)
+    }
+}
+
 extension Substring {
     fileprivate var isHeading: Bool { hasPrefix("[") }
     fileprivate var isBlank: Bool { allSatisfy(\.isWhitespace) }
-    fileprivate var value: Substring { drop { $0 != "=" }.dropFirst() }
+    fileprivate var value: Substring { drop { $0 != "=" }.dropFirst().dropLast(carriageReturn.count) }
+    /// What is before the line feed, where lines end in both.
+    fileprivate var carriageReturn: String { hasSuffix("\r") ? "\r" : "" }
 }

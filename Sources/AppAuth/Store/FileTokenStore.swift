@@ -115,6 +115,9 @@ public struct FileTokenStore: TokenStore {
     /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
     package var isBeingRefreshed: Bool { lock.isHeld(.refresh) }
 
+    /// How many tasks of this process wait for the refresh lock, and have not asked the kernel for it yet.
+    package var lockWaitingCount: Int { lock.waitingCount }
+
     private var silence: AuthError { .store(place, "cannot be read or written", errno: ETIMEDOUT) }
     private var file: SessionFile {
         SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)

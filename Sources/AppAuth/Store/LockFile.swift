@@ -42,6 +42,9 @@ struct LockFile: Sendable {
         }
     }
 
+    /// How many tasks wait for their turn to ask the kernel for the refresh lock.
+    var waitingCount: Int { RefreshQueues.queue(for: path).waitingCount }
+
     /// Waits for the session's lock on the caller's thread, and not for ever: its holder may be stopped.
     ///
     /// - Parameter commitment: Ends the wait when the caller has left.

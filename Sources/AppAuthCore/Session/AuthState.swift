@@ -237,5 +237,8 @@ public actor AuthState {
     /// How many wait for a token.
     package nonisolated var waitingCount: Int { counter.flights.reduce(0) { $0 + $1.waitingCount } }
 
+    /// How many wait for the store to accept what it has refused.
+    package nonisolated var storingCount: Int { storing.waitingCount }
+
     private func showTokens() { counter.show(record, isOpen: unsaved == nil && !isGone) }
 }

@@ -24,4 +24,7 @@ public actor MemoryTokenStore: TokenStore {
 
     /// Waits for its turn among the tasks of this process.
     public func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+
+    /// How many wait for the refresh lock.
+    package nonisolated var lockWaitingCount: Int { lock.waitingCount }
 }

@@ -32,6 +32,9 @@ public final class RefreshQueue: Sendable {
         }
     }
 
+    /// How many wait for the lock.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
     private func enter(_ id: Int, _ continuation: GuardedContinuation<RefreshLock>) {
         enum Step { case gone, wait, lend }
         let step: Step = state.withLock { state in

@@ -4,6 +4,7 @@ import LocalProvider
 import Testing
 
 /// One document for many callers, for as long as its Cache-Control says, within five minutes and a day.
+@Suite(.timeLimit(.minutes(5)))
 struct DiscoveryCacheTests {
     @Test(
         arguments: [
@@ -51,7 +52,7 @@ struct DiscoveryCacheTests {
                     Task { await authError { try await discovery.metadata(for: world.provider.issuer) } }
                 }
                 try await hold.arrived()
-                while try discovery.waitingCount(for: world.provider.issuer) < callers.count { await Task.yield() }
+                try await waitUntil { try discovery.waitingCount(for: world.provider.issuer) >= callers.count }
                 hold.release()
                 for caller in callers { #expect(await caller.value?.httpStatus == (status == 200 ? nil : 500)) }
                 #expect(world.provider.count(.openIDConfiguration) == before + 1)
@@ -66,6 +67,7 @@ struct DiscoveryCacheTests {
             let first = Task { try await discovery.metadata(for: world.provider.issuer) }
             try await hold.arrived()
             let second = Task { try await discovery.metadata(for: world.provider.issuer) }
+            try await waitUntil { try discovery.waitingCount(for: world.provider.issuer) == 2 }
             first.cancel()
             await #expect(throws: CancellationError.self) { try await first.value }
             hold.release()

@@ -6,6 +6,7 @@ import JOSE
 import Testing
 
 /// OpenID Connect Core §10.1.1, for what the provider signs beside ID tokens: its keys change.
+@Suite(.timeLimit(.minutes(5)))
 struct LogoutKeyTests {
     /// A verifier whose provider publishes what the test says, and a clock.
     private final class Bench: Sendable {

@@ -5,6 +5,7 @@ import LocalProvider
 import Testing
 
 /// A change of the registration that was sent takes back the token before (RFC 7592 §2.2): what comes of it is not lost.
+@Suite(.timeLimit(.minutes(5)))
 struct RegistrationChangeTests {
     private func withSession(
         _ configuration: LocalProvider.Configuration = .demo,
@@ -66,7 +67,7 @@ struct RegistrationChangeTests {
             #expect(await state.hasUnsavedTokens)
             await store.refuse(with: nil)
             tick.yield()
-            while await state.hasUnsavedTokens { await Task.yield() }
+            try await waitUntil { await !state.hasUnsavedTokens }
             #expect(await store.record?.client.registration?.metadata.clientName == "Renamed")
             #expect(try await readElsewhere(world, store).metadata.clientName == "Renamed")
         }

@@ -4,6 +4,7 @@ import LocalProvider
 import Testing
 
 /// What those who watch a session are told.
+@Suite(.timeLimit(.minutes(5)))
 struct ChangesTests {
     @Test func `every subscriber is told everything from when it subscribed`() async throws {
         try await World.run { world in

@@ -3,6 +3,7 @@ import LocalProvider
 import Testing
 
 /// A session that was ended stays ended, whatever comes afterwards.
+@Suite(.timeLimit(.minutes(5)))
 struct ForgetTests {
     @Test func `a session that is forgotten is gone from memory and store`() async throws {
         try await World.run { world in
@@ -45,9 +46,9 @@ struct ForgetTests {
             let state = try await world.signIn(store: store)
             await store.hold(after: 1)
             let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
-            await store.begun(3)
+            try await store.begun(3)
             let forgetting = Task { try await state.forget() }
-            while await state.record.end == nil { await Task.yield() }
+            try await waitUntil { store.changeWaitingCount == 1 }
             await store.release()
             try await forgetting.value
             #expect(await caller.value?.code == .signInRequired)
@@ -98,10 +99,10 @@ struct ForgetTests {
             let state = try await world.signIn(store: store)
             await store.hold(after: 1)
             let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
-            await store.begun(3)
+            try await store.begun(3)
             await store.failHeld()
             let forgetting = Task { await authError { try await state.forget() } }
-            while await state.record.end == nil { await Task.yield() }
+            try await waitUntil { store.changeWaitingCount == 1 }
             await store.release()
             #expect(await forgetting.value == nil)
             #expect(await caller.value != nil)
@@ -148,7 +149,7 @@ struct ForgetTests {
             let state = try await world.signIn(store: store)
             let lock = try await store.refreshLock()
             let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
-            while state.waitingCount < 1 { await Task.yield() }
+            try await waitUntil { state.waitingCount >= 1 }
             caller.cancel()
             await #expect(throws: CancellationError.self) { try await caller.value }
             // As long as the lock is held, this would be the end of the limit.

@@ -3,6 +3,7 @@ import LocalProvider
 import Testing
 
 /// One refresh at a time, shared by all who need it.
+@Suite(.timeLimit(.minutes(5)))
 struct RefreshSharingTests {
     @Test func `ten thousand callers make one request, and get one token`() async throws {
         try await World.run { world in
@@ -12,7 +13,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<10_000).map { _ in Task { try await state.freshAccessToken() } }
             try await hold.arrived()
-            while state.waitingCount < callers.count { await Task.yield() }
+            try await waitUntil { state.waitingCount >= callers.count }
             hold.release()
             var tokens: Set<AccessToken> = []
             for caller in callers { tokens.insert(try await caller.value) }
@@ -45,7 +46,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<50).map { _ in Task { try await state.freshAccessToken(forceRefresh: true) } }
             try await hold.arrived()
-            while state.waitingCount < callers.count { await Task.yield() }
+            try await waitUntil { state.waitingCount >= callers.count }
             hold.release()
             for caller in callers { _ = try await caller.value }
             #expect(world.provider.count(.token) == 2)
@@ -60,6 +61,7 @@ struct RefreshSharingTests {
             let first = Task { try await state.freshAccessToken() }
             try await hold.arrived()
             let second = Task { try await state.freshAccessToken() }
+            try await waitUntil { state.waitingCount == 2 }
             first.cancel()
             await #expect(throws: CancellationError.self) { try await first.value }
             hold.release()
@@ -80,7 +82,7 @@ struct RefreshSharingTests {
             only.cancel()
             await #expect(throws: CancellationError.self) { try await only.value }
             hold.release()
-            await store.begun(3)
+            try await store.begun(3)
             let token = try await state.freshAccessToken()
             #expect(await store.record?.accessToken == token)
             #expect(world.provider.isAlive(token.value.reveal()))
@@ -96,7 +98,7 @@ struct RefreshSharingTests {
             let hold = world.provider.hold(.token)
             let callers = (0..<10_000).map { _ in Task { await authError { try await state.freshAccessToken() } } }
             try await hold.arrived()
-            while state.waitingCount < callers.count { await Task.yield() }
+            try await waitUntil { state.waitingCount >= callers.count }
             hold.release()
             var waits: Set<Int?> = []
             for caller in callers { waits.insert(await caller.value?.retryAfter) }

@@ -4,6 +4,7 @@ import Testing
 
 /// A rotated refresh token is stored before the answer that brought it is verified: that may take minutes, and the process
 /// may not live so long.
+@Suite(.timeLimit(.minutes(5)))
 struct RotationTests {
     /// A refresh whose ID token is signed with a key that has to be fetched, at the moment in which the provider is asked for
     /// it.

@@ -7,6 +7,7 @@ import LocalProvider
 import Testing
 
 /// Several holders of one stored session, as several processes are.
+@Suite(.timeLimit(.minutes(5)))
 struct SharedSessionTests {
     /// Two states that share a file, and a provider that ends the family of a refresh token that is used twice.
     private func twoStates(
@@ -40,11 +41,9 @@ struct SharedSessionTests {
             async let one = first.freshAccessToken()
             try await hold.arrived()
             async let two = second.freshAccessToken()
-            // Its lock is a lock of the kernel's: a third asks for it and has to wait.
-            let third = Task { try await store.refreshLock() }
-            for _ in 0..<100 { await Task.yield() }
-            third.cancel()
-            await #expect(throws: CancellationError.self) { try await third.value }
+            try await waitUntil { store.lockWaitingCount == 1 }
+            // It is a lock of the kernel's, so another process would wait for it too.
+            #expect(store.isBeingRefreshed)
             hold.release()
             #expect(try await one == two)
             #expect(world.provider.count(.token) == 2)
@@ -52,13 +51,12 @@ struct SharedSessionTests {
     }
 
     /// The other process has stored its tokens, and is stopped before it gives up the lock.
-    @Test(.timeLimit(.minutes(1)))
-    func `a token that has come meanwhile is handed out while a refresh still waits for its turn`() async throws {
+    @Test func `a token that has come meanwhile is handed out while a refresh still waits for its turn`() async throws {
         try await twoStates { world, store, state, _ in
             world.clock.advance(by: 3600)
             let lock = try await store.refreshLock()
             let waiting = Task { try await state.freshAccessToken() }
-            while state.waitingCount < 1 { await Task.yield() }
+            try await waitUntil { store.lockWaitingCount == 1 }
             try edit(store) { $0["lifetime"] = 36000 }
             let token = try await state.freshAccessToken(minimumValidity: .seconds(1))
             #expect(try await state.freshAccessToken() == token)
@@ -70,8 +68,7 @@ struct SharedSessionTests {
     }
 
     /// It would look at the store again in an hour.
-    @Test(.timeLimit(.minutes(1)))
-    func `who waits for the lock wakes when it is let go of`() async throws {
+    @Test func `who waits for the lock wakes when it is let go of`() async throws {
         try await twoStates { world, store, _, _ in
             var environment = world.environment
             environment.lockPatience = LockPatience(pause: .seconds(3600), limit: .seconds(7200))
@@ -79,7 +76,7 @@ struct SharedSessionTests {
             world.clock.advance(by: 3600)
             let lock = try await store.refreshLock()
             let waiting = Task { try await state.freshAccessToken() }
-            while state.waitingCount < 1 { await Task.yield() }
+            try await waitUntil { store.lockWaitingCount == 1 }
             lock.release()
             _ = try await waiting.value
             #expect(world.provider.count(.token) == 2)
@@ -88,57 +85,57 @@ struct SharedSessionTests {
 
     /// Has the lock while a state wants it, as a process does that is stopped or cannot store what it has.
     private func withLockHeld(
-        since age: Double, patience: LockPatience, _ test: (World, FileTokenStore, AuthState) async throws -> Void
+        since age: Double, patience: LockPatience, _ test: (WatchedStore, AuthState) async throws -> Void
     ) async throws {
         try await twoStates { world, store, _, _ in
+            let watched = WatchedStore(base: store)
             var environment = world.environment
             environment.lockPatience = patience
-            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let state = try #require(await AuthState(restoring: watched, environment: environment))
             world.clock.advance(by: age)
             let lock = try await store.refreshLock()
-            try await test(world, store, state)
+            try await test(watched, state)
             #expect(world.provider.count(.token) == 1)
             lock.release()
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `tokens that the holder of the lock has stored are handed out, though it never lets go`() async throws {
+    @Test func `tokens that the holder of the lock has stored are handed out, though it never lets go`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
-        try await withLockHeld(since: 3600, patience: patience) { _, store, state in
+        try await withLockHeld(since: 3600, patience: patience) { store, state in
             let waiting = Task { try await state.freshAccessToken() }
-            while state.waitingCount < 1 { await Task.yield() }
-            try edit(store) { $0["lifetime"] = 36000 }
+            try await waitUntil { store.base.lockWaitingCount == 1 }
+            try edit(store.base) { $0["lifetime"] = 36000 }
             let token = try await waiting.value
             #expect(token.lifetime == .seconds(36000))
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a token that is still good is handed out where the one who has the lock takes long`() async throws {
+    @Test func `a token that is still good is handed out where the one who has the lock takes long`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
-        try await withLockHeld(since: 3590, patience: patience) { _, _, state in
+        try await withLockHeld(since: 3590, patience: patience) { store, state in
             let before = await state.record.accessToken
             let token = try await state.freshAccessToken()
             #expect(token == before)
             // Not to whom it is no use.
             let wanting = Task { try await state.freshAccessToken(forceRefresh: true) }
-            while state.waitingCount < 1 { await Task.yield() }
+            try await waitUntil { store.base.lockWaitingCount == 1 }
             // Nor does that one keep it from those behind it.
             let next = try await state.freshAccessToken()
             #expect(next == before)
-            for _ in 0..<1000 { await Task.yield() }
+            // The one that is left has looked at the store in vain.
+            let looks = store.looks
+            try await waitUntil { store.looks > looks + 1 }
             #expect(state.waitingCount == 1)
             wanting.cancel()
             await #expect(throws: CancellationError.self) { try await wanting.value }
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a lock that is never let go of is an error in the end, and nothing is sent`() async throws {
+    @Test func `a lock that is never let go of is an error in the end, and nothing is sent`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .milliseconds(20))
-        try await withLockHeld(since: 3600, patience: patience) { _, _, state in
+        try await withLockHeld(since: 3600, patience: patience) { _, state in
             let error = try #require(await authError { try await state.freshAccessToken() })
             #expect(error.code == .store && error.outcome == .notSent && error.isTemporary)
             #expect(error.storeProblem == .busy && error.message.contains("process \(getpid()) ("), "\(error)")
@@ -155,9 +152,12 @@ struct SharedSessionTests {
     private struct WatchedStore: TokenStore {
         let base: FileTokenStore
         let attended = Guarded<[Bool]>([])
+        /// How often it was read by a timer.
+        var looks: Int { attended.withLock { $0.count { !$0 } } }
 
         var place: String { base.place }
         func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+        func refreshLockHolder() async -> String? { await base.refreshLockHolder() }
         func load() async throws -> AuthStateRecord? {
             attended.withLock { $0.append(!TokenStoreCall.isUnattended) }
             return try await base.load()
@@ -167,8 +167,7 @@ struct SharedSessionTests {
         ) async throws -> Result { try await base.update(change) }
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `while a caller waits for the lock, nobody is asked to unlock the store`() async throws {
+    @Test func `while a caller waits for the lock, nobody is asked to unlock the store`() async throws {
         try await twoStates { world, store, _, _ in
             let watched = WatchedStore(base: store)
             var environment = world.environment
@@ -177,7 +176,7 @@ struct SharedSessionTests {
             world.clock.advance(by: 3600)
             let lock = try await store.refreshLock()
             let waiting = Task { try await state.freshAccessToken() }
-            while watched.attended.withLock({ $0.count { !$0 } }) < 3 { await Task.yield() }
+            try await waitUntil { watched.looks >= 3 }
             // At the restoration, and when the caller came.
             #expect(watched.attended.withLock { $0.count { $0 } } == 2)
             lock.release()
@@ -196,12 +195,13 @@ struct SharedSessionTests {
     }
 
     @Test func `a forced refresh is shared too, with whoever began before it ended`() async throws {
-        try await twoStates { world, _, first, second in
+        try await twoStates { world, store, first, second in
             let hold = world.provider.hold(.token)
             async let one = first.freshAccessToken(forceRefresh: true)
             try await hold.arrived()
             let seen = try await second.freshAccessToken()
             async let two = second.freshAccessToken(forceRefresh: true)
+            try await waitUntil { store.lockWaitingCount == 1 }
             hold.release()
             let tokens = try await (one, two)
             #expect(tokens.0 == tokens.1 && tokens.0 != seen)

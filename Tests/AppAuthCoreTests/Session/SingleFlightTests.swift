@@ -1,6 +1,7 @@
 import AppAuthCore
 import Testing
 
+@Suite(.timeLimit(.minutes(5)))
 struct SingleFlightTests {
     private struct Failure: Error {}
 
@@ -9,7 +10,7 @@ struct SingleFlightTests {
         let gate = Gate()
         let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
         await gate.arrived()
-        while flight.waitingCount < callers.count { await Task.yield() }
+        try await waitUntil { flight.waitingCount >= callers.count }
         await gate.open()
         for caller in callers { #expect(try await caller.value == 1) }
         #expect(try await flight.run { await gate.pass() } == 2)
@@ -47,11 +48,11 @@ struct SingleFlightTests {
             }
         }
         await gate.arrived()
-        while flight.waitingCount < callers.count { await Task.yield() }
+        try await waitUntil { flight.waitingCount >= callers.count }
         for caller in callers { caller.cancel() }
         for caller in callers { await #expect(throws: CancellationError.self) { try await caller.value } }
         let late = Task { try await flight.run { await gate.pass() } }
-        while flight.waitingCount < 1 { await Task.yield() }
+        try await waitUntil { flight.waitingCount >= 1 }
         await gate.open()
         #expect(try await late.value == 1)
     }
@@ -71,7 +72,7 @@ struct SingleFlightTests {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<1000).map { _ in Task { try await flight.run { await gate.pass() } } }
-        while flight.waitingCount < callers.count { await Task.yield() }
+        try await waitUntil { flight.waitingCount >= callers.count }
         let (staying, leaving) = (callers.prefix(3) + callers.suffix(3), callers.dropFirst(3).dropLast(3))
         for caller in leaving { caller.cancel() }
         for caller in leaving { await #expect(throws: CancellationError.self) { try await caller.value } }
@@ -88,7 +89,7 @@ struct SingleFlightTests {
         await gate.arrived()
         let run = try #require(flight.running)
         let joined = Task { try await run.value() }
-        while flight.waitingCount < 2 { await Task.yield() }
+        try await waitUntil { flight.waitingCount >= 2 }
         await gate.open()
         #expect(try await joined.value == 1)
         #expect(try await caller.value == 1)

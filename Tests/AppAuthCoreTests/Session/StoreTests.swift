@@ -1,9 +1,11 @@
 import AppAuthCore
 import HTTPTypes
+import JOSE
 import LocalProvider
 import Testing
 
 /// New tokens are handed out once the store has them, and not lost where it refuses.
+@Suite(.timeLimit(.minutes(5)))
 struct StoreTests {
     @Test(arguments: [true, false])
     func `a store that refuses is an error; the tokens stay in memory and are stored by the next call`(
@@ -59,19 +61,18 @@ struct StoreTests {
             let state = try await world.signIn(store: store)
             world.clock.advance(by: 3600)
             await store.hold(after: 2)
-            let isOut = Flag()
-            let callers = (0..<1000).map { _ in
-                Task {
-                    let token = try await state.freshAccessToken()
-                    await isOut.set()
-                    return token
-                }
+            let isOut = Guarded(false)
+            let call = { @Sendable in
+                let token = try await state.freshAccessToken()
+                isOut.withLock { $0 = true }
+                return token
             }
-            await store.begun(4)
+            let callers = (0..<1000).map { _ in Task { try await call() } }
+            try await store.begun(4)
             // These come while the new token waits for the store.
-            let later = (0..<1000).map { _ in Task { try await state.freshAccessToken() } }
-            for _ in 0..<100 { await Task.yield() }
-            #expect(await !isOut.isSet)
+            let later = (0..<1000).map { _ in Task { try await call() } }
+            try await waitUntil { state.waitingCount == 2000 }
+            #expect(!isOut.withLock { $0 })
             await store.release()
             var tokens: Set<AccessToken> = []
             for caller in callers + later { tokens.insert(try await caller.value) }
@@ -95,10 +96,5 @@ struct StoreTests {
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
             #expect(await store.record?.end != nil)
         }
-    }
-
-    private actor Flag {
-        private(set) var isSet = false
-        func set() { isSet = true }
     }
 }

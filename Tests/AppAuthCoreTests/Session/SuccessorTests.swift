@@ -3,6 +3,7 @@ import LocalProvider
 import Testing
 
 /// What becomes of a session when a person signs in again by another process, into the same store.
+@Suite(.timeLimit(.minutes(5)))
 struct SuccessorTests {
     private func signInAgain(
         scope: [Scope] = [.openID, .profile, .offlineAccess], dpop: DPoPAlgorithm? = nil,

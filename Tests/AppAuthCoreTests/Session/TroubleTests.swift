@@ -6,6 +6,7 @@ import LocalProvider
 import Testing
 
 /// Refreshes that fail one after another: pauses that all keep, and answers that never came.
+@Suite(.timeLimit(.minutes(5)))
 struct TroubleTests {
     @Test func `there is no pause after a first failure, then 1 s, doubling to 60 s`() async throws {
         try await World.run { world in
@@ -153,7 +154,7 @@ struct TroubleTests {
             let one = Task { await authError { try await first.freshAccessToken(forceRefresh: true) } }
             try await hold.arrived()
             let two = Task { await authError { try await second.freshAccessToken(forceRefresh: true) } }
-            for _ in 0..<1000 { await Task.yield() }
+            try await waitUntil { store.lockWaitingCount == 1 }
             world.clock.advance(by: 1)
             hold.release()
             let errors = (await one.value, await two.value)
@@ -285,9 +286,9 @@ struct TroubleTests {
             let saves = await store.saves
             await store.hold()
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
-            await store.begun(saves + 1)
+            try await store.begun(saves + 1)
             async let over: Void = state.forget()
-            while await state.record.end == nil { await Task.yield() }
+            try await waitUntil { store.changeWaitingCount == 1 }
             await store.release()
             try await over
             #expect(await error?.code == .signInRequired)
@@ -307,7 +308,7 @@ struct TroubleTests {
             await store.hold()
             await store.failHeld()
             let caller = Task { try await state.freshAccessToken() }
-            await store.begun(2)
+            try await store.begun(2)
             await store.release()
             #expect(try await caller.value == token)
             #expect(world.provider.count(.token) == 1)
@@ -327,12 +328,12 @@ struct TroubleTests {
             await store.hold()
             await store.failHeld()
             let first = Task { try await state.freshAccessToken() }
-            await store.begun(2)
+            try await store.begun(2)
             let second = Task { try await state.freshAccessToken() }
-            while state.waitingCount < 2 { await Task.yield() }
+            try await waitUntil { state.waitingCount >= 2 }
             state.reject(token)
             let third = Task { try await state.freshAccessToken() }
-            while state.waitingCount < 3 { await Task.yield() }
+            try await waitUntil { state.waitingCount >= 3 }
             await store.release()
             #expect(try await first.value == token)
             #expect(try await second.value == token)
@@ -364,7 +365,7 @@ struct TroubleTests {
             #expect(await first.hasUnsavedTokens)
             await store.refuse(with: nil)
             let waiting = Task { try await second.freshAccessToken(forceRefresh: true) }
-            for _ in 0..<1000 { await Task.yield() }
+            try await waitUntil { store.lockWaitingCount == 1 }
             #expect(world.provider.count(.token) == 2)
             let token = try await first.freshAccessToken()
             #expect(await !first.hasUnsavedTokens)

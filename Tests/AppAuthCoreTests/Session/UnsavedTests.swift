@@ -3,6 +3,7 @@ import LocalProvider
 import Testing
 
 /// New tokens that the store has refused so far.
+@Suite(.timeLimit(.minutes(5)))
 struct UnsavedTests {
     /// Lets the test say when the time before a further attempt is over.
     private struct Ticks: Sendable {
@@ -13,7 +14,13 @@ struct UnsavedTests {
 
         func tick() { continuation.yield() }
 
-        func wait() async { for await _ in stream { return } }
+        /// Ends all waits: a timer that waits for ever would keep its session in memory.
+        func end() { continuation.finish() }
+
+        func wait() async throws {
+            for await _ in stream { return }
+            throw CancellationError()
+        }
     }
 
     private func withRefusedTokens(
@@ -22,7 +29,7 @@ struct UnsavedTests {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())
             var environment = world.environment
-            environment.sleep = { _ in await ticks.wait() }
+            environment.sleep = { _ in try await ticks.wait() }
             _ = try await world.signIn(store: store)
             let state = try #require(await AuthState(restoring: store, environment: environment))
             let before = await state.record
@@ -30,6 +37,7 @@ struct UnsavedTests {
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
             #expect(await state.hasUnsavedTokens)
             await store.refuse(with: nil)
+            defer { ticks.end() }
             try await body(world, store, state, before, ticks)
         }
     }
@@ -37,7 +45,7 @@ struct UnsavedTests {
     @Test func `they are stored after a while, though nobody asks`() async throws {
         try await withRefusedTokens { _, store, state, before, ticks in
             ticks.tick()
-            while await state.hasUnsavedTokens { await Task.yield() }
+            try await waitUntil { await !state.hasUnsavedTokens }
             let stored = try #require(await store.record)
             #expect(await stored == state.record && stored.refreshToken != before.refreshToken)
             #expect(await store.unattended == 1)
@@ -51,7 +59,7 @@ struct UnsavedTests {
             var environment = world.environment
             environment.sleep = {
                 paused.yield($0)
-                await ticks.wait()
+                try await ticks.wait()
             }
             _ = try await world.signIn(store: store)
             let state = try #require(await AuthState(restoring: store, environment: environment))
@@ -70,16 +78,19 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `an attempt of one's own that fails is not made again because nobody's failed after it`() async throws {
+    @Test func `an attempt that a caller has made is not made again because a timer shared its failure`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             let saves = await store.saves
             await store.hold()
             await store.failHeld()
             let caller = Task { await authError { try await state.freshAccessToken() } }
-            await store.begun(saves + 1)
-            await store.release()
+            try await store.begun(saves + 1)
             ticks.tick()
+            // The timer waits for the attempt that is under way.
+            try await waitUntil { state.storingCount == 2 }
+            await store.release()
             #expect(await caller.value?.code == .store)
+            #expect(await store.saves == saves + 1)
         }
     }
 
@@ -89,7 +100,7 @@ struct UnsavedTests {
             #expect(await authError { try await state.freshAccessToken() }?.code == .store)
             #expect(await store.unattended == 0)
             ticks.tick()
-            while await store.unattended == 0 { await Task.yield() }
+            try await waitUntil { await store.unattended != 0 }
             #expect(await authError { try await state.freshAccessToken() }?.code == .store)
             await store.refuse(with: nil)
             _ = try await state.freshAccessToken()
@@ -126,11 +137,10 @@ struct UnsavedTests {
             await store.hold()
             await store.failHeld()
             ticks.tick()
-            await store.begun(saves + 1)
+            try await store.begun(saves + 1)
             async let token = state.freshAccessToken()
-            while state.waitingCount == 0 { await Task.yield() }
             // It waits for the attempt that is under way.
-            for _ in 0..<200 { await Task.yield() }
+            try await waitUntil { state.storingCount == 2 }
             await store.release()
             let got = try await token
             #expect(await got == state.record.accessToken)
@@ -142,7 +152,7 @@ struct UnsavedTests {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())
             var environment = world.environment
-            environment.sleep = { _ in await ticks.wait() }
+            environment.sleep = { _ in try await ticks.wait() }
             _ = try await world.signIn(store: store)
             let (before, requests) = (await store.record, world.provider.count(.token))
             let session = StoredSession(in: store, environment: environment)
@@ -180,9 +190,9 @@ struct UnsavedTests {
             let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)
             await store.hold()
             ticks.tick()
-            await store.begun(saves + 1)
+            try await store.begun(saves + 1)
             async let over: Void = state.forget()
-            while await state.record.end == nil { await Task.yield() }
+            try await waitUntil { state.storingCount == 2 }
             await store.release()
             try await over
             #expect(!world.provider.isAlive(token.reveal()))
@@ -199,7 +209,7 @@ struct UnsavedTests {
             await store.hold(after: 2)
             await store.failHeld()
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
-            await store.begun(saves + 3)
+            try await store.begun(saves + 3)
             world.clock.advance(by: 3600)
             await store.release()
             #expect(await error?.code == .store)
@@ -216,7 +226,7 @@ struct UnsavedTests {
             await store.put(other)
             let (changes, revocations) = (state.changes, world.provider.count(.revocation))
             ticks.tick()
-            while await state.hasUnsavedTokens { await Task.yield() }
+            try await waitUntil { await !state.hasUnsavedTokens }
             let code = await authError { try await state.freshAccessToken() }?.code
             #expect(code == (isReplaced ? .sessionReplaced : .signInRequired))
             #expect(await store.record == other)
@@ -251,15 +261,16 @@ struct UnsavedTests {
             if isRefused { await store.failHeld() }
             let saves = await store.saves
             ticks.tick()
-            await store.begun(saves + 1)
+            try await store.begun(saves + 1)
             let other = Task {
                 let lock = try await store.refreshLock()
                 defer { lock.release() }
                 return await store.record?.refreshToken
             }
+            try await waitUntil { store.lockWaitingCount == 1 }
             let leaving = Task { try await state.forget() }
-            while await state.record.end == nil { await Task.yield() }
-            for _ in 0..<1000 { await Task.yield() }
+            // The sign-out waits for the attempt that is under way.
+            try await waitUntil { state.storingCount == 2 }
             await store.release()
             try await leaving.value
             let found = try await other.value

@@ -3,6 +3,7 @@ import LocalProvider
 import Testing
 
 /// Tokens of a sign-in that fails after they have come: no session holds them, so they are revoked.
+@Suite(.timeLimit(.minutes(5)))
 struct UnusedTokensTests {
     private struct Refusal: Error {}
 
@@ -31,14 +32,14 @@ struct UnusedTokensTests {
         await store.hold()
         await store.failHeld()
         async let released: Void = {
-            await store.begun(1)
+            try await store.begun(1)
             await store.release()
         }()
         try await signIn(store: store) { world, result in
             #expect(throws: AuthError.self) { try result.get() }
             #expect(revoked(world) == ["refresh_token", "access_token"])
         }
-        await released
+        try await released
     }
 
     @Test func `a last step that fails revokes what there is by then`() async throws {

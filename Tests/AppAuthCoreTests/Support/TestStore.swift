@@ -1,4 +1,5 @@
 import AppAuthCore
+import Testing
 
 /// A store that refuses when it is told to, and tells what it was asked.
 actor TestStore: TokenStore {
@@ -15,7 +16,6 @@ actor TestStore: TokenStore {
     private var isHeld = false
     private var heldFail = false
     private var held: [CheckedContinuation<Void, Never>] = []
-    private var waiting: [(saves: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     nonisolated var place: String { "test store" }
 
@@ -40,9 +40,8 @@ actor TestStore: TokenStore {
     }
 
     /// Returns once so many saves have been begun.
-    func begun(_ count: Int) async {
-        guard saves < count else { return }
-        await withCheckedContinuation { waiting.append((count, $0)) }
+    nonisolated func begun(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await waitUntil(sourceLocation: sourceLocation) { await saves >= count }
     }
 
     func load() async throws -> AuthStateRecord? {
@@ -75,6 +74,11 @@ actor TestStore: TokenStore {
 
     func refreshLock() async throws -> RefreshLock { try await lock.wait() }
 
+    /// How many wait for the refresh lock.
+    nonisolated var lockWaitingCount: Int { lock.waitingCount }
+    /// How many changes wait for the one that is being made.
+    nonisolated var changeWaitingCount: Int { changing.waitingCount }
+
     func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
@@ -91,8 +95,6 @@ actor TestStore: TokenStore {
 
     func save(_ record: AuthStateRecord) async throws {
         saves += 1
-        for waiter in waiting where waiter.saves <= saves { waiter.continuation.resume() }
-        waiting.removeAll { $0.saves <= saves }
         if passing > 0 {
             passing -= 1
         } else if isHeld {

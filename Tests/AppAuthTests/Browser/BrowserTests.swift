@@ -61,7 +61,7 @@ struct BrowserTests {
         let program = try RecordingBrowser()
         try await Browser(candidates: [program.command]).open(url)
         let process = try await program.record().process
-        while FileManager.default.fileExists(atPath: "/proc/\(process)") { await Task.yield() }
+        try await waitUntil { !FileManager.default.fileExists(atPath: "/proc/\(process)") }
     }
 
     /// In a process of its own, since no thread can be started there any more.

@@ -53,7 +53,8 @@ struct CrowdTests {
     @Test func `neither heads of 20 MB nor a thousand slow connections take memory, threads or time`() async throws {
         try raiseDescriptorLimit()
         let (most, statuses, time, clients) = try await onThread {
-            let listener = try ListenerProcess()
+            // A slow connection may take a minute here, so that what waits for one is found out on a busy machine too.
+            let listener = try ListenerProcess(isPatient: true)
             let crowd = Crowd(listener.redirectURI)
             var most = Most(listener)
             for start in ["GET /", "GET / HTTP/1.1\r\nX: "] { try crowd.sendTooMuch(start) { most.look() } }
@@ -68,7 +69,6 @@ struct CrowdTests {
         expectLittle(most)
         #expect(clients == 1000)
         #expect(statuses == [303, 200])
-        // Long before the five seconds that a slow connection may take.
-        #expect(time < .seconds(3))
+        #expect(time < .seconds(30))
     }
 }

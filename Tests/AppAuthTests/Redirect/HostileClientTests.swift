@@ -144,7 +144,7 @@ struct HostileClientTests {
             let listener = try LoopbackRedirectListener.patient()
             let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             // It names itself when it runs.
-            while ProcessStatus.listenerTasks.isEmpty { await Task.yield() }
+            try await waitUntil { !ProcessStatus.listenerTasks.isEmpty }
             let thread = try #require(ProcessStatus.listenerTasks.first)
             let schedstat = open("/proc/self/task/\(thread)/schedstat", O_RDONLY)
             var taken: [Int32] = []

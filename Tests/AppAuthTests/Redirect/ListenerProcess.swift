@@ -11,13 +11,17 @@ final class ListenerProcess: Sendable {
     /// - Parameters:
     ///   - words: The program that starts it, and its arguments.
     ///   - check: Its same-user check.
+    ///   - isPatient: Whether a connection may take a minute for its request.
     ///   - arguments: What it does in place of listening.
-    init(by words: [String] = [], _ check: String = "automatic", arguments: [String] = []) throws {
+    init(
+        by words: [String] = [], _ check: String = "automatic", isPatient: Bool = false, arguments: [String] = []
+    ) throws {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
-            words + [folder.appending(path: "listening-app").path] + (arguments.isEmpty ? [check] : arguments)
+            words + [folder.appending(path: "listening-app").path]
+            + (arguments.isEmpty ? (isPatient ? ["patient"] : []) + [check] : arguments)
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()

@@ -108,4 +108,18 @@ struct DesktopEntryTests {
         list.set("r.desktop", for: "x-scheme-handler/other")
         #expect(list.text == "[Default Applications]\nx-scheme-handler/a=p.desktop;q.desktop\nb=c\n")
     }
+
+    @Test func `a line may end in a carriage return and a line feed`() {
+        let text = "[Default Applications]\r\nx-scheme-handler/a=o.desktop;\r\nb=c\r\n"
+        var list = HandlerList(text)
+        #expect(list.handlers(of: Self.type) == "o.desktop;")
+        list.set("p.desktop", for: Self.type)
+        #expect(list.text == "[Default Applications]\r\nx-scheme-handler/a=p.desktop\r\nb=c\r\n")
+        list.set("o.desktop;", for: Self.type)
+        #expect(list.text == text)
+        list.set(nil, for: Self.type)
+        #expect(list.text == "[Default Applications]\r\nb=c\r\n")
+        let mixed = HandlerList("[Default Applications]\nx-scheme-handler/a=o.desktop\r\nb=c\n")
+        #expect(mixed.handlers(of: Self.type) == "o.desktop")
+    }
 }

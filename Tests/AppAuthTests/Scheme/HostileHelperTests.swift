@@ -100,7 +100,7 @@ struct HostileHelperTests {
         syswrite(S, $ARGV[1]); shutdown(S, 1); sysread(S, $answer, 100); print "<$answer>";
         """
 
-    @Test(.enabled(if: isRoot))
+    @Test(.enabled(if: isRoot, "only root can be another user for a moment"))
     func `a process of another user is turned away, even where it could connect`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
@@ -123,7 +123,7 @@ struct HostileHelperTests {
         while (sysread(C, $bytes, 65536)) { $all .= $bytes } syswrite(C, "taken\n"); print "<$all>";
         """
 
-    @Test(.enabled(if: isRoot), arguments: [0, 65534])
+    @Test(.enabled(if: isRoot, "only root can be another user for a moment"), arguments: [0, 65534])
     func `the redirect is given to no other user's process`(user: Int) async throws {
         // Makes the folder, and tells by its socket what names are looked for.
         let listener = try await session.listener()
@@ -167,7 +167,9 @@ struct HostileHelperTests {
         try await session.listener().close()
     }
 
-    @Test(.enabled(if: isRoot)) func `another user's folder is refused`() async throws {
+    @Test(.enabled(if: isRoot, "only root can make another user's folder")) func `another user's folder is refused`()
+        async throws
+    {
         chown(session.folders.runtime, 65534, 65534)
         let error = try await #require(throws: AuthError.self) { try await session.listener() }
         #expect(error.code == .unavailable && error.message.contains(session.folders.runtime))

@@ -35,11 +35,11 @@ struct BusyLockTests {
         var store = folder.store
         store.lockTimeout = .seconds(3600)
         let change = Task { [store] in try await store.replace(with: new) }
-        while folder.openLocks == 0 { await Task.yield() }
+        try await waitUntil { folder.openLocks != 0 }
         change.cancel()
         await #expect(throws: CancellationError.self) { try await change.value }
         // Its thread goes too.
-        while folder.openLocks > 0 { await Task.yield() }
+        try await waitUntil { folder.openLocks == 0 }
         try holder.release()
         try await folder.store.update { _ in }
         #expect(try await store.load() == old)

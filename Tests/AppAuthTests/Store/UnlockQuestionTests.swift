@@ -49,7 +49,7 @@ struct UnlockQuestionTests {
                     return true
                 }
             }
-            while question.waitingCount < 50 { await Task.yield() }
+            try await waitUntil { question.waitingCount >= 50 }
             person.answer()
             return try await group.reduce(into: []) { $0.append($1) }
         }
@@ -71,11 +71,11 @@ struct UnlockQuestionTests {
         let patient = Task {
             try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
         }
-        while question.waitingCount < 1 { await Task.yield() }
+        try await waitUntil { question.waitingCount >= 1 }
         let impatient = Task {
             try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
         }
-        while question.waitingCount < 2 { await Task.yield() }
+        try await waitUntil { question.waitingCount >= 2 }
         impatient.cancel()
         await #expect(throws: CancellationError.self) { try await impatient.value }
         #expect(question.waitingCount == 1)
@@ -91,14 +91,14 @@ struct UnlockQuestionTests {
         let here = Task {
             try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question(No()))
         }
-        while question.waitingCount < 1 { await Task.yield() }
+        try await waitUntil { question.waitingCount >= 1 }
         let too = Task {
             try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
         }
         let there = Task {
             try await question.answer(for: "there", within: .seconds(50), expiry: expiry, person.question())
         }
-        while question.waitingCount < 3 { await Task.yield() }
+        try await waitUntil { question.waitingCount >= 3 }
         person.answer()
         await #expect(throws: No.self) { try await here.value }
         await #expect(throws: No.self) { try await too.value }

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Glibc
 
 /// What libFuzzer calls with each input, for the reader that $FUZZ_TARGET names.
@@ -16,12 +17,30 @@ private let check: @Sendable ([UInt8]) -> Void = {
     case "metadata": return Metadata.check
     case "token-answer": return TokenAnswer.check
     case "challenge": return Challenges.check
+    case "session": return StoredSessions.check
+    case "id-token": return IDTokenClaims.check
+    case "signed-response": return SignedResponses.check
+    case "pem": return PrivateKeys.check
+    case "desktop": return DesktopFiles.check
+    case "paste": return PastedURLs.check
+    case "webfinger": return WebFingerAnswers.check
+    case "http-date": return HTTPDates.check
     case let name: fatalError("expected a target in FUZZ_TARGET, found \(name ?? "none")")
     }
 }()
 
 /// Ends the run, and libFuzzer keeps the input. An optimised `precondition` would not say what was broken.
 func expect(_ condition: Bool, _ what: @autoclosure () -> String) { if !condition { fatalError(what()) } }
+
+/// Waits for asynchronous work: libFuzzer calls from no task.
+func wait(for work: @escaping @Sendable () async -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    Task {
+        await work()
+        done.signal()
+    }
+    done.wait()
+}
 
 extension String {
     /// Whether a terminal or a log shows it in one line.

@@ -6,7 +6,7 @@ enum Parameters {
     private static let state = "right"
 
     /// One request for all inputs, with a state that a fuzzer can find.
-    private static let request: AuthorizationRequest = {
+    static let request: AuthorizationRequest = {
         do {
             let provider = try ProviderMetadata(
                 document: [

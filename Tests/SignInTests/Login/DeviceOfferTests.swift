@@ -30,7 +30,7 @@ struct DeviceOfferTests {
 
     @Test func `after that the signals and the limit end the wait for the code`() async throws {
         try await withDesk(.device) { desk in
-            for (signal, arguments, code) in [(SIGINT, [], "interrupted"), (0, ["--timeout", "2"], "timeout")]
+            for (signal, arguments, code) in [(SIGINT, [], "interrupted"), (0, ["--timeout", "10"], "timeout")]
                 as [(CInt, [String], String)]
             {
                 let terminal = try Pseudoterminal()

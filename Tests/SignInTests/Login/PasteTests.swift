@@ -106,10 +106,9 @@ struct PasteTests {
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
     func `input that goes on keeps nobody`(signal: CInt, status: CInt, code: String) async throws {
         try await withWaiting { desk, process, redirects, typing in
-            let start = ContinuousClock.now
+            // Another code would say that the command's own limit had ended it.
             process.send(signal)
             try await process.outcome().failure(status, code)
-            #expect(start.duration(to: .now) < .seconds(20))
         }
     }
 

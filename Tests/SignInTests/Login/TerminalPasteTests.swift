@@ -67,7 +67,7 @@ struct TerminalPasteTests {
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }
-        try await withWaiting(["--no-browser", "--timeout", "1"]) { desk, process, redirects, terminal in
+        try await withWaiting(["--no-browser", "--timeout", "10"]) { desk, process, redirects, terminal in
             try await process.outcome().failure(1, "timeout")
         }
         try await withWaiting { desk, process, redirects, terminal in

@@ -25,7 +25,7 @@ struct LogoutFailureTests {
         try await withDesk { desk in
             _ = try await desk.login().result()
             await desk.provider.stop()
-            let outcome = try await desk.run("logout", "--json", "--timeout", "1")
+            let outcome = try await desk.run("logout", "--json", "--timeout", "5")
             #expect(try outcome.result() == ["revoked": [], "session_ended": false])
             #expect(desk.stored.isEmpty)
         }
@@ -47,7 +47,7 @@ struct LogoutFailureTests {
         try await withDesk { desk in
             _ = try await desk.login().result()
             desk.provider.fault(.htmlPage, at: .endSession)
-            let outcome = try await desk.run("logout", "--json", "--timeout", "3")
+            let outcome = try await desk.run("logout", "--json", "--timeout", "15")
             #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
             #expect(outcome.errors.contains("did not confirm"))
             let uri = try #require(desk.provider.log(.endSession).first?.query["post_logout_redirect_uri"])
@@ -63,7 +63,7 @@ struct LogoutFailureTests {
             // The second revocation never comes to an end.
             desk.provider.fault(.delay(.zero), at: .revocation)
             desk.provider.fault(.delay(.seconds(60)), at: .revocation)
-            let outcome = try await desk.run("logout", "--json", "--revoke-only", "--timeout", "3")
+            let outcome = try await desk.run("logout", "--json", "--revoke-only", "--timeout", "10")
             #expect(try outcome.result() == ["revoked": ["refresh_token"], "session_ended": false])
             #expect(outcome.errors.contains("the access_token was not revoked"))
             #expect(desk.stored.isEmpty)

@@ -17,7 +17,7 @@ struct CutOffRefreshTests {
             try desk.provider.rotateSigningKeys()
             try desk.provider.withdrawOldSigningKeys()
             let hold = desk.provider.hold(.keys, before: .request)
-            let limit = cut == .timeout ? ["--timeout", "1"] : []
+            let limit = cut == .timeout ? ["--timeout", "8"] : []
             let process = try desk.start(["token", "--force-refresh", "--json"] + limit)
             try await hold.arrived()
             let stored = try desk.record()

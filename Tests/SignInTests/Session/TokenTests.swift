@@ -70,7 +70,7 @@ struct TokenTests {
             let hold = desk.provider.hold(.token)
             let first = try desk.start(["token", "--json"])
             try await hold.arrived()
-            let second = try await desk.run("token", "--json", "--timeout", "1")
+            let second = try await desk.run("token", "--json", "--timeout", "6")
             #expect(try second.failure(1, "store").contains("process \(first.id) (sign-in) is refreshing it"))
             hold.release()
             _ = try await first.outcome().result()

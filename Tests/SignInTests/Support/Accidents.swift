@@ -31,14 +31,36 @@ struct Accidents {
         return library
     }
 
-    /// - Parameter point: The first is 1; nil for a process to which nothing happens, and that tells its points.
+    /// - Parameters:
+    ///   - point: The first is 1; nil for a process to which nothing happens, and that tells its points.
+    ///   - gate: Where a process that is to pause waits.
     func start(
-        _ arguments: [String], _ accident: PointAccident = .kill, at point: Int? = nil, error: CInt? = nil
+        _ arguments: [String], _ accident: PointAccident = .kill, at point: Int? = nil, error: CInt? = nil,
+        gate: Gate? = nil
     ) throws -> ChildProcess {
         var changes = ["LD_PRELOAD": library, "ACCIDENT_FOLDER": desk.sessions]
         if let point { changes.merge(["ACCIDENT": accident.rawValue, "ACCIDENT_AT": String(point)]) { $1 } }
         if let error { changes["ACCIDENT_ERROR"] = String(error) }
+        if let gate { changes["ACCIDENT_GATE"] = gate.path }
         return try desk.start(arguments, changes)
+    }
+}
+
+/// A named pipe at which a process waits until it is opened.
+struct Gate {
+    let path: String
+
+    /// Lets the process go on; waits for it to arrive.
+    func open() throws { try FileHandle(forWritingTo: URL(filePath: path)).close() }
+}
+
+extension Desk {
+    /// Makes a gate in the person's home, in the place of the last one.
+    func gate() throws -> Gate {
+        let path = home + "/gate"
+        unlink(path)
+        guard mkfifo(path, 0o600) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return Gate(path: path)
     }
 }
 

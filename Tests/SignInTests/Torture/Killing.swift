@@ -39,7 +39,7 @@ extension Torture {
     /// Starts a process to which something happens at any point of a refresh.
     private func start(_ accident: PointAccident, _ arguments: [String]) throws -> ChildProcess {
         // A few more than a refresh has: sometimes nothing happens.
-        try accidents.start(["token", "--json"] + arguments, accident, at: int(in: 1...56))
+        try accidents.start(["token", "--json"] + Torture.limit + arguments, accident, at: int(in: 1...56))
     }
 
     /// Kills the process whose request is under way; the others get a token by another one.

@@ -171,7 +171,7 @@ struct PointsTests {
         }
     }
 
-    /// At each third point, from a random one on, a refresh stands still for a moment while somebody signs out.
+    /// At each third point, from a random one on, a refresh stands still until a sign-out has reached the provider.
     @Test func `a sign-out at any point of a refresh is a sign-out`() async throws {
         try await withDesk(.torture()) { desk in
             var torture = try await Torture(desk, seed: .torture)
@@ -182,9 +182,15 @@ struct PointsTests {
             for point in stride(from: torture.int(in: 1...3), through: points.count, by: 3) {
                 let name = "signed out at \(point), \(points[point - 1]), seed \(torture.seed)"
                 try torture.expire()
-                let refreshing = try accidents.start(["token", "--json"], .pause, at: point)
+                let gate = try desk.gate()
+                let refreshing = try accidents.start(["token", "--json"], .pause, at: point, gate: gate)
                 _ = try await refreshing.line { $0.hasPrefix("accident: \(point) ") }
-                _ = try await desk.run("logout", "--json", "--revoke-only").result()
+                let revoking = desk.provider.hold(.revocation, before: .answer)
+                revoking.release()
+                let logout = try desk.start(["logout", "--json", "--revoke-only"])
+                try await revoking.arrived()
+                try gate.open()
+                _ = try await logout.outcome().result()
                 let outcome = try await refreshing.outcome()
                 // It may have had its token before.
                 if outcome.status != 0 {

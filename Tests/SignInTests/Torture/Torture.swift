@@ -36,8 +36,12 @@ final class Torture: Sendable {
     func int(in range: ClosedRange<Int>) -> Int { state.withLock { Int.random(in: range, using: &$0.random) } }
     func any<Element>(_ elements: [Element]) -> Element { elements[int(in: 0...(elements.count - 1))] }
 
+    /// So that no process gives up because the machine is busy.
+    static let limit = ["--timeout", "120"]
+
     func token(_ arguments: [String] = [], _ changes: [String: String?] = [:]) throws -> ChildProcess {
-        try desk.start(["token", "--json"] + arguments, changes)
+        let limit = arguments.contains("--timeout") ? [] : Self.limit
+        return try desk.start(["token", "--json"] + limit + arguments, changes)
     }
 
     /// How a process that wanted a token has ended. Nobody is handed a token whose time is over, or that the provider does

@@ -6,10 +6,10 @@
 //
 //     accident: 7 write session.new
 //
-// ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread for
-// a third of a second, `fail` the call (not one that is told of afterwards) with the error number ACCIDENT_ERROR or a usual
-// one, or `full`: from then on there is no room on the disk. `outage` kills the program and leaves in the folder what was
-// synchronised, and `outage with names` does so where the names were, too.
+// ACCIDENT says what happens at point ACCIDENT_AT, counted from 1 in all threads: `kill` the program, `pause` the thread
+// until the named pipe ACCIDENT_GATE is opened for writing, `fail` the call (not one that is told of afterwards) with the error
+// number ACCIDENT_ERROR or a usual one, or `full`: from then on there is no room on the disk. `outage` kills the program and
+// leaves in the folder what was synchronised, and `outage with names` does so where the names were, too.
 //
 // It is for this program alone, and not for those that it starts.
 #define _GNU_SOURCE
@@ -27,7 +27,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 // The function of the same name that would have been called.
@@ -80,7 +79,10 @@ static bool point(const char *call, const char *name, int error) {
     if (is_outage || (is_due && strcmp(accident, "kill") == 0)) kill(getpid(), SIGKILL);
     if (is_due && strcmp(accident, "full") == 0) is_full = true;
     pthread_mutex_unlock(&lock);
-    if (is_due && strcmp(accident, "pause") == 0) nanosleep(&(struct timespec){.tv_nsec = 333000000}, NULL);
+    if (is_due && strcmp(accident, "pause") == 0) {
+        const char *gate = getenv("ACCIDENT_GATE");
+        if (gate) close(NEXT(open)(gate, O_RDONLY | O_CLOEXEC));
+    }
     bool fails = is_due && strcmp(accident, "fail") == 0;
     const char *other = getenv("ACCIDENT_ERROR");
     if (fails) errno = other ? atoi(other) : error;

@@ -5,7 +5,7 @@ internal import HTTPTypes
 /// A process with a listener and nothing else, whose memory and threads are the listener's. With an argument, one that looks
 /// for a provider there instead, and prints the code of the error.
 ///
-/// Its argument is the same-user check. Prints the redirect URI, or why there is none; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
+/// Its last argument is the same-user check; `patient` before it gives each request a minute. Prints the redirect URI, or why there is none; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
 ///
 /// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
@@ -29,8 +29,12 @@ enum Main {
         if arguments.count == 4, arguments[1] == "get" { return try await get(arguments[2], Int(arguments[3]) ?? 0) }
         let checks: [String: LoopbackRedirectListener.SameUserCheck] = ["required": .required, "off": .off]
         let check = CommandLine.arguments.last.flatMap { checks[$0] } ?? .automatic
+        var limits = ListenerLimits()
+        if arguments.contains("patient") { limits.requestTime = .seconds(60) }
         let listener: LoopbackRedirectListener
-        do { listener = try LoopbackRedirectListener(responseMode: .formPost, sameUser: check) } catch {
+        do {
+            listener = try LoopbackRedirectListener(responseMode: .formPost, sameUser: check, limits: limits)
+        } catch {
             return say("error \((error as? AuthError)?.code.rawValue ?? "\(error)")")
         }
         say(listener.redirectURI)

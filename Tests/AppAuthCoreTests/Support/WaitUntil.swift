@@ -1,0 +1,20 @@
+import Testing
+
+/// Waits until a condition holds that nothing announces.
+///
+/// - Throws: ``NeverHappened`` after a minute, which only a defect takes.
+func waitUntil(
+    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + .seconds(60)
+    while try await !condition() {
+        try Task.checkCancellation()
+        guard ContinuousClock.now < end else {
+            Issue.record("expected this to happen within a minute", sourceLocation: sourceLocation)
+            throw NeverHappened()
+        }
+        await Task.yield()
+    }
+}
+
+struct NeverHappened: Error {}
