@@ -222,15 +222,15 @@ if Context.environment["APPAUTH_FUZZ"] != nil {
 if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
     let libraries = [
         "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "listening-app", "AppAuthTests",
-        "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program",
+        "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program", "JOSETests", "ScriptedBrowser",
+        "CLibssl", "LocalProvider", "AppAuthCoreTests",
     ]
     let others =
         sanitizer == "address"
-        ? ["JOSETests"]
+        ? []
         : [
-            "ScriptedBrowser", "CLibssl", "LocalProvider", "AppAuthCoreTests", "AppAuthFoundation",
-            "AppAuthFoundationTests",
-            "AppAuthLegacy", "TerminalShims", "SampleSupport", "sign-in", "scripted-browser", "SignInTests",
+            "AppAuthFoundation", "AppAuthFoundationTests", "AppAuthLegacy", "TerminalShims", "SampleSupport", "sign-in",
+            "scripted-browser", "SignInTests",
         ]
     package.targets.removeAll { !(libraries + others).contains($0.name) }
     package.products = []

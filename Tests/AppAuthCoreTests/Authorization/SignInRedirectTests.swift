@@ -75,7 +75,7 @@ struct SignInRedirectTests {
             let redirect = try SecureURL(#require(query?.values("redirect_uri").first))
             let again = try LoopbackRedirectListener(ports: [#require(redirect.port)])
             again.close()
-            #expect(try await store.load() == nil)
+            #expect(await store.load() == nil)
         }
     }
 
