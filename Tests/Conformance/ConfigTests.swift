@@ -94,8 +94,8 @@ extension Plan {
 extension AuthState {
     /// The `kid` of the key that signed the session's ID token.
     fileprivate var signingKeyID: String {
-        get async throws {
-            let token = try #require(await record.idToken).rawValue
+        get throws {
+            let token = try #require(record.idToken).rawValue
             return try #require(JWS(compact: token.reveal()).header.kid)
         }
     }
