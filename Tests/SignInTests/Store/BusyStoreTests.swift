@@ -72,12 +72,23 @@ struct BusyStoreTests {
         try await withDesk { desk in
             _ = try await desk.login().result()
             try await withHolder(of: 0, desk) { _, _ in
-                let logout = try desk.start(["logout", "--json", "--revoke-only", "--timeout", "200"])
-                while desk.provider.count(.revocation) < 2 { await Task.yield() }
+                let logout = try desk.start(["logout", "--json", "--local", "--timeout", "200"])
+                while !Self.hasOpenedLock(logout.id) {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
                 logout.send(SIGTERM)
                 try await logout.outcome().failure(1, "terminated")
             }
             #expect(desk.stored.count == 1)
+        }
+    }
+
+    private static func hasOpenedLock(_ id: pid_t) -> Bool {
+        let folder = "/proc/\(id)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.contains {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))?.hasSuffix(".lock") == true
         }
     }
 }
