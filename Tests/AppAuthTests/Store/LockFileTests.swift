@@ -28,7 +28,7 @@ struct LockFileTests {
             for count in 1...20 {
                 let waiter = Task { try await folder.store.refreshLock() }
                 // The first has a thread that waits for the kernel, and keeps all others from asking.
-                try await waitUntil { count == 1 ? folder.openLocks == 2 : folder.store.lockWaitingCount == 1 }
+                try await waitUntil { count == 1 ? folder.isWaitedFor : folder.store.lockWaitingCount == 1 }
                 waiter.cancel()
                 await #expect(throws: CancellationError.self) { _ = try await waiter.value }
             }

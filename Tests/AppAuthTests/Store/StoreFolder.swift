@@ -37,6 +37,16 @@ final class StoreFolder: Sendable {
         }.compactMap(Int32.init)
     }
 
+    /// Whether the kernel has somebody wait for a lock of the file.
+    var isWaitedFor: Bool {
+        var status = stat()
+        guard stat(lockPath, &status) == 0, let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
+        else {
+            return false
+        }
+        return locks.split(separator: "\n").contains { $0.contains(" -> ") && $0.contains(":\(status.st_ino) ") }
+    }
+
     /// Holds the refresh lock as another process would, that is, unknown to this process's stores.
     func withForeignLock<Result>(_ body: () async throws -> Result) async throws -> Result {
         let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
