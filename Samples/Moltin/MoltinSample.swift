@@ -20,8 +20,8 @@ struct MoltinSample: SampleCommand {
     @OptionGroup var server: Server
 
     func run() async throws {
-        try await server.visit("moltin") { place in
-            let shop = try Shop(at: place)
+        try await server.visit("moltin") { location in
+            let shop = try Shop(at: location)
             for action in actions {
                 switch action {
                 case .auth: try await shop.authenticate()

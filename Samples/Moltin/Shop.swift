@@ -10,10 +10,10 @@ struct Shop {
     private let store: any TokenStore
     private var environment = Environment.live
 
-    init(at place: Server.Place) throws {
-        (server, store) = (place.url, place.store)
+    init(at location: Server.Place) throws {
+        (server, store) = (location.url, location.store)
         client = Client(
-            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
+            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/access_token"))
         environment.dialect = .moltin
     }
@@ -50,11 +50,11 @@ struct Shop {
     func listProducts() async throws {
         let url = try SecureURL(server + "/v1/products")
         let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        let answer = try await session.use { try await $0.send(HTTPExchange(request)) }
-        guard answer.response.status == .ok, let products = (try? JSON(parsing: answer.body))?["result"]?.array else {
+        let response = try await session.use { try await $0.send(TransportRequest(request)) }
+        guard response.status == .ok, let products = (try? JSON(parsing: response.body))?["result"]?.array else {
             throw AuthError(
                 .invalidResponse, .resource,
-                "expected a list of products from \(url), found something else with status \(answer.response.status.code)"
+                "expected a list of products from \(url), found something else with status \(response.status.code)"
             )
         }
         for product in products {

@@ -9,10 +9,10 @@ struct Users {
     private let store: FileTokenStore
     private var environment = Environment.live
 
-    init(at place: Server.Place) throws {
-        (server, store) = (place.url, place.store)
+    init(at location: Server.Place) throws {
+        (server, store) = (location.url, location.store)
         client = Client(
-            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
+            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/token.json"))
         environment.dialect = .oPRO
     }
@@ -52,7 +52,7 @@ struct Users {
     /// Signs in, unless an earlier start has.
     private func signIn(_ name: String?, _ password: Secret?) async throws {
         if let record = try await store.load(), record.end == nil {
-            return tell("Still signed in: the tokens are in \(store.place).")
+            return tell("Still signed in: the tokens are in \(store.location).")
         }
         guard let name, let password else {
             throw AuthError(.signInRequired, .token, "expected --username and --password-file: nobody is signed in")
@@ -82,15 +82,16 @@ struct Users {
         return try json(await session.use { try await $0.send(exchange) })
     }
 
-    private func exchange(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> HTTPExchange {
+    private func exchange(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> TransportRequest
+    {
         let url = try SecureURL(server + path)
         var request = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
         if body != nil { request.headerFields[.contentType] = "application/json" }
-        return HTTPExchange(request, body: body.map { Array($0.serialized().utf8) })
+        return TransportRequest(request, body: body.map { Array($0.serialized().utf8) })
     }
 
-    private func json(_ answer: HTTPAnswer) throws -> JSON {
-        let (status, json) = (answer.response.status, try? JSON(parsing: answer.body))
+    private func json(_ response: TransportResponse) throws -> JSON {
+        let (status, json) = (response.status, try? JSON(parsing: response.body))
         if status == .noContent { return .null }
         if status == .ok, let json { return json }
         // What the server says: a text, or a list of them.

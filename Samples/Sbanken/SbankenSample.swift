@@ -70,11 +70,12 @@ struct Credentials {
         return try Credentials(json, from: "SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET")
     }
 
-    init(_ json: JSON, from place: String) throws {
+    init(_ json: JSON, from location: String) throws {
         guard let id = json["client_id"]?.string, let secret = json["client_secret"]?.string, id != "", secret != ""
         else {
             throw AuthError(
-                .invalidConfiguration, .configuration, "expected client_id and client_secret in \(place), found none",
+                .invalidConfiguration, .configuration,
+                "expected client_id and client_secret in \(location), found none",
                 outcome: .notSent)
         }
         (self.id, self.secret) = (id, Secret(secret))
@@ -106,11 +107,11 @@ struct Bank {
     func listAccounts() async throws {
         let url = try SecureURL(api + "/exec.bank/api/v1/Accounts")
         let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        let answer = try await state().send(HTTPExchange(request))
-        guard answer.response.status == .ok, let accounts = (try? JSON(parsing: answer.body))?["items"]?.array else {
+        let response = try await state().send(TransportRequest(request))
+        guard response.status == .ok, let accounts = (try? JSON(parsing: response.body))?["items"]?.array else {
             throw AuthError(
                 .invalidResponse, .resource,
-                "expected a list of accounts from \(url), found something else with status \(answer.response.status.code)"
+                "expected a list of accounts from \(url), found something else with status \(response.status.code)"
             )
         }
         for account in accounts {

@@ -41,9 +41,9 @@ package actor ScriptedBrowser {
     private func travel(_ url: String, until isEnd: (_ address: String) -> Bool) async throws -> String {
         var next = Step(url: try SecureURL(url), form: nil)
         for _ in 0..<Self.longestJourney {
-            let answer = try await load(next)
-            let status = answer.response.status.code
-            if (300..<400).contains(status), let location = answer.response.headerFields[.location] {
+            let response = try await load(next)
+            let status = response.status.code
+            if (300..<400).contains(status), let location = response.headerFields[.location] {
                 if isEnd(location) { return location }
                 if location.leavesHTTP {
                     try await leave(location)
@@ -52,7 +52,7 @@ package actor ScriptedBrowser {
                 next = Step(url: try next.url.resolving(location), form: nil)
                 continue
             }
-            let page = String(decoding: answer.body, as: UTF8.self)
+            let page = String(decoding: response.body, as: UTF8.self)
             guard let form = HTMLForm(in: page) else { return page }
             next = try submit(form, on: next.url)
         }
@@ -64,7 +64,7 @@ package actor ScriptedBrowser {
         let form: FormParameters?
     }
 
-    private func load(_ step: Step) async throws -> HTTPAnswer {
+    private func load(_ step: Step) async throws -> TransportResponse {
         var request = HTTPRequest(method: step.form == nil ? .get : .post, url: step.url)
         request.headerFields[.accept] = "text/html"
         request.headerFields[.cookie] = cookies.field(for: step.url)
@@ -72,9 +72,10 @@ package actor ScriptedBrowser {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
             request.headerFields[.origin] = "\(step.url.scheme)://\(step.url.authority)"
         }
-        let answer = try await transport.send(HTTPExchange(request, body: step.form.map { Array($0.encoded.utf8) }))
-        cookies.store(answer.response.headerFields[values: .setCookie], from: step.url)
-        return answer
+        let response = try await transport.send(
+            TransportRequest(request, body: step.form.map { Array($0.encoded.utf8) }))
+        cookies.store(response.headerFields[values: .setCookie], from: step.url)
+        return response
     }
 
     private func submit(_ form: HTMLForm, on url: SecureURL) throws -> Step {

@@ -8,20 +8,20 @@ struct App: Sendable {
     var redirectURI: String?
     var browser: Browser? = .system
     /// What Facebook answers, for a sign-in that goes through it.
-    var facebookAnswers: AsyncStream<String>?
+    var facebookResponses: AsyncStream<String>?
 
     /// Signs in, or takes up the session that is stored.
     private func signIn() async throws -> AuthState {
         var signIn = SignIn(configuration, appName: "7Pass sample")
         signIn.browser = browser
         signIn.redirect.privateUse = try redirectURI.map {
-            try PrivateUseRedirect($0, appName: "7Pass sample", arguments: ["--hand-over"])
+            try PrivateUseRedirect($0, appName: "7Pass sample", arguments: ["--deliver"])
         }
         signIn.observe = { event in
             if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
             if case .withoutBrowser(let error?, _) = event { tell(error.message) }
         }
-        guard let facebookAnswers else { return try await signIn.resume(store: store) }
+        guard let facebookResponses else { return try await signIn.resume(store: store) }
         var facebook = try FacebookSignIn(configuration, appName: "7Pass sample")
         facebook.signIn = signIn
         facebook.observe = { [browser] step in
@@ -30,7 +30,7 @@ struct App: Sendable {
             }
             if case .refused(let error) = step { tell(error.message) }
         }
-        return try await facebook.run(store: store, answers: facebookAnswers)
+        return try await facebook.run(store: store, responses: facebookResponses)
     }
 
     /// Signs in, and works with the account.

@@ -29,7 +29,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     @Flag(help: "Choose Facebook: at the double a script plays it, else its answers come on standard input.")
     var facebook = false
     @Option(help: "Where 7Pass takes Facebook's answers; else that of QA.") var externalCallback: String?
-    @Option(help: .hidden) var handOver: String?
+    @Option(help: .hidden) var deliver: String?
 
     func validate() throws {
         if !server.isReal, [apiBase, redirectURI, externalCallback].contains(where: { $0 != nil }) {
@@ -39,31 +39,31 @@ struct SevenPassSample: SampleCommand, Sendable {
 
     func run() async throws {
         // The desktop has started this for the redirect that another process waits for.
-        if let handOver { return try PrivateUseRedirect.handOver(handOver) }
-        try await server.visit("seven-pass") { place in
-            if actions == [.logout], try await place.store.load() == nil { return tell("Nobody is signed in.") }
-            func demo(_ name: String) -> String? { place.demo[name]?.string }
+        if let deliver { return try PrivateUseRedirect.deliver(deliver) }
+        try await server.visit("seven-pass") { location in
+            if actions == [.logout], try await location.store.load() == nil { return tell("Nobody is signed in.") }
+            func demo(_ name: String) -> String? { location.demo[name]?.string }
             var configuration = SevenPassConfiguration(
-                issuer: place.url, clientID: place.clientID, clientSecret: place.secret,
+                issuer: location.url, clientID: location.clientID, clientSecret: location.secret,
                 apiBase: apiBase ?? demo("api_base"))
             configuration.parameters = parameters.map { .init($0.name, $0.value) }
             let (appID, callback) = (demo("facebook_app_id"), externalCallback ?? demo("external_callback"))
             let qa = SevenPassConfiguration.Facebook.qa
             configuration.facebook = .init(appID: appID ?? qa.appID, externalCallback: callback ?? qa.externalCallback)
-            var app = App(configuration: configuration, store: place.store, redirectURI: redirectURI)
+            var app = App(configuration: configuration, store: location.store, redirectURI: redirectURI)
             if server.isReal || !(headless || facebook || Person.isAbsent) {
                 if let name = demo("username") {
                     tell("Sign in as \(name), with the password \(demo("password") ?? "").")
                 }
                 if headless { app.browser = nil }
-                if facebook { app.facebookAnswers = .linesOfStandardInput }
+                if facebook { app.facebookResponses = .linesOfStandardInput }
                 return try await app.perform(actions, type)
             }
             tell("A scripted browser plays the person's part\(facebook ? ", and Facebook's" : "").")
-            try await Person.scripted(at: place, choosing: facebook ? "facebook" : "") { [app] browser, urls in
+            try await Person.scripted(at: location, choosing: facebook ? "facebook" : "") { [app] browser, urls in
                 var app = app
                 app.browser = browser
-                if facebook { app.facebookAnswers = urls }
+                if facebook { app.facebookResponses = urls }
                 try await app.perform(actions, type)
             }
         }

@@ -3,7 +3,7 @@ internal import JOSE
 
 /// What the user can do about an error, by the options of the command. It is part of the error's one line.
 struct Advice: Sendable {
-    private let authentication = Guarded<ClientAuthentication?>(nil)
+    private let authentication = LockedValue<ClientAuthentication?>(nil)
 
     /// Notes how the client authenticates.
     func note(_ known: ClientAuthentication) { authentication.withLock { $0 = known } }

@@ -15,7 +15,7 @@ struct Console: Sendable {
     let input: StandardInput?
     /// What to do about an error.
     let advice = Advice()
-    private let isWaitingForBrowser = Guarded(false)
+    private let isWaitingForBrowser = LockedValue(false)
 
     /// - Parameter limit: How long the command may take: a lock is given up before, so that its holder can be named.
     init(options: CommonOptions, input: StandardInput, limit: Duration) {

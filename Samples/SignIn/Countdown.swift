@@ -11,7 +11,7 @@ final class Countdown: Sendable {
 
     private let end: ContinuousClock.Instant
     private let isLive = Console.isTerminal(.error)
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     /// - Parameter limit: The time that is left now.
     init(_ limit: Duration) { end = .now + limit }

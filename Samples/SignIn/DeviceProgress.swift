@@ -8,7 +8,7 @@ extension DeviceSignIn {
     func run(
         store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
     ) async throws -> AuthStateRecord {
-        let shown = Guarded<Countdown?>(nil)
+        let shown = LockedValue<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
         console.advice.note(authentication ?? clientSecret.map { .clientSecretBasic($0) } ?? .none)
         var signIn = self

@@ -10,7 +10,7 @@ struct Interrupts: Sendable {
         var cancel: (@Sendable () -> Void)?
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     private let signals: sigset_t
     private let input: StandardInput
 

@@ -128,7 +128,7 @@ extension SessionOptions {
             let isAlone = names.filter { $0 == name }.count == 1
             if let name, isAlone { return name }
             if let name, entry.store is KeyringTokenStore { return "--store keyring \(name)" }
-            return "--store \(entry.store is KeyringTokenStore ? "keyring" : entry.store.place)"
+            return "--store \(entry.store is KeyringTokenStore ? "keyring" : entry.store.location)"
         }
     }
 

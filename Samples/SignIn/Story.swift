@@ -4,7 +4,7 @@ internal import JOSE
 /// The demo's steps, a line each, with a sign of life on a terminal while it waits.
 final class Story: Sendable {
     private let isSilent: Bool
-    private let waiting = Guarded<Task<Void, Never>?>(nil)
+    private let waiting = LockedValue<Task<Void, Never>?>(nil)
 
     init(isSilent: Bool) { self.isSilent = isSilent }
 

@@ -8,7 +8,7 @@ struct Tool: ParsableCommand {
         subcommands: [
             Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
             Request.self,
-            Logout.self, Status.self, Register.self, Discover.self, Demo.self, HandOverRedirect.self,
+            Logout.self, Status.self, Register.self, Discover.self, Demo.self, DeliveredRedirect.self,
         ])
 
     /// Runs a command.

@@ -6,8 +6,8 @@ internal import JOSE
 /// no program.
 final class WaitingNote: Sendable {
     private let delay: Duration
-    private let said = Guarded<Set<String>>([])
-    private let waiting = Guarded<Task<Void, Never>?>(nil)
+    private let said = LockedValue<Set<String>>([])
+    private let waiting = LockedValue<Task<Void, Never>?>(nil)
 
     /// - Parameter limit: How long the whole command may take.
     init(within limit: Duration) { delay = min(.seconds(20), limit / 10) }

@@ -11,7 +11,7 @@ final class WaysWithoutBrowser: Sendable {
     private let console: Console
     private let canPaste: Bool
     private let deviceCommand: String
-    private let isDeviceOffered = Guarded(false)
+    private let isDeviceOffered = LockedValue(false)
 
     /// - Parameter deviceCommand: The command that does the same by a code.
     init(console: Console, canPaste: Bool, deviceCommand: String) {

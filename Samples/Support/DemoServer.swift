@@ -17,7 +17,7 @@ package final class DemoServer: Sendable {
     private let process: pid_t
     private let input: Int32
     private let output: Int32
-    private let hasEnded = Guarded(false)
+    private let hasEnded = LockedValue(false)
 
     /// Starts it.
     ///

@@ -45,16 +45,16 @@ package enum Person {
     ///   - provider: By which service the person signs in, for example `facebook`; empty for the password.
     ///   - body: Gets the URLs of other schemes, as the desktop would bring them to the program that handles them.
     package static func scripted<Value: Sendable>(
-        at place: Server.Place, choosing provider: String,
+        at location: Server.Place, choosing provider: String,
         _ body: @escaping @Sendable (Browser, _ urls: AsyncStream<String>) async throws -> Value
     ) async throws -> Value {
         var entries = ["provider": provider]
-        for name in ["username", "password"] { entries[name] = place.demo[name]?.string }
+        for name in ["username", "password"] { entries[name] = location.demo[name]?.string }
         let (urls, bring) = AsyncStream.makeStream(of: String.self)
         return try await scripted(Environment.live.transport, entries: entries) { url, open in
             // The double plays that app.
             let isForFacebook = url.hasPrefix("fbauth2:")
-            if isForFacebook { open(place.url + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
+            if isForFacebook { open(location.url + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
         } _: { browser in
             try await body(browser, urls)
         }

@@ -48,35 +48,35 @@ public final class AuthenticatedURLSession: Sendable {
         try request.refuseUnsafeURL()
         let token = try await state.freshAccessToken()
         let first = try await send(request, token)
-        guard state.environment.dialect.refusesToken(first.answer), request.httpBodyStream == nil,
+        guard state.environment.dialect.refusesToken(first.transportResponse), request.httpBodyStream == nil,
             await state.record.renewsItself
-        else { return (first.data, first.response) }
+        else { return (first.data, first.head) }
         state.reject(token)
         let second = try await send(request, state.freshAccessToken())
-        return (second.data, second.response)
+        return (second.data, second.head)
     }
 
     /// Sends a request with a token, and with a proof if the token is bound to a key; once more if the server refuses no
     /// more than the proof (RFC 9449 §9).
-    private func send(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Answer {
+    private func send(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Response {
         let first = try await attempt(request, token)
-        guard first.isDueAgain, request.httpBodyStream == nil else { return first.answer }
-        return try await attempt(request, token).answer
+        guard first.isDueAgain, request.httpBodyStream == nil else { return first.response }
+        return try await attempt(request, token).response
     }
 
     /// Whatever the answer is, what it says of its server counts for the next proof (RFC 9449 §8.2).
     private func attempt(
         _ request: URLRequest, _ token: AccessToken
-    ) async throws -> (answer: URLTransfers.Answer, isDueAgain: Bool) {
+    ) async throws -> (response: URLTransfers.Response, isDueAgain: Bool) {
         let (request, sent) = try request.authenticated(by: token, of: state)
-        let answer = try await transfer(request)
+        let response = try await transfer(request)
         let isDueAgain = sent.flatMap {
-            state.proof?.mustProveAgain(answer.answer, to: $0, at: state.environment.now())
+            state.proof?.mustProveAgain(response.transportResponse, to: $0, at: state.environment.now())
         }
-        return (answer, isDueAgain ?? false)
+        return (response, isDueAgain ?? false)
     }
 
-    private func transfer(_ request: URLRequest) async throws -> URLTransfers.Answer {
+    private func transfer(_ request: URLRequest) async throws -> URLTransfers.Response {
         let task = session.dataTask(with: request)
         // URLSession's own timeoutIntervalForResource does nothing here.
         let clock = Task { [transfers, limits] in

@@ -5,18 +5,18 @@ internal import JOSE
 
 /// The transfers of one `URLSession`: follows no redirect, and ends an answer that grows too large.
 final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
-    struct Answer: Sendable {
+    struct Response: Sendable {
         let data: Data
-        let response: HTTPURLResponse
+        let head: HTTPURLResponse
     }
 
     private struct Transfer {
-        let continuation: CheckedContinuation<Answer, any Error>
+        let continuation: CheckedContinuation<Response, any Error>
         var data = Data()
     }
 
     private let bodyBytes: Int
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     private struct State {
         var running: [Int: Transfer] = [:]
@@ -26,7 +26,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
 
     init(bodyBytes: Int) { self.bodyBytes = bodyBytes }
 
-    func begin(_ task: URLSessionDataTask, _ continuation: CheckedContinuation<Answer, any Error>) {
+    func begin(_ task: URLSessionDataTask, _ continuation: CheckedContinuation<Response, any Error>) {
         let error = state.withLock { state in
             let error = state.ended.removeValue(forKey: task.taskIdentifier)
             if error == nil { state.running[task.taskIdentifier] = Transfer(continuation: continuation) }
@@ -71,7 +71,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         if let error {
             transfer.continuation.resume(throwing: Self.authError(error))
         } else if let response = task.response as? HTTPURLResponse {
-            transfer.continuation.resume(returning: Answer(data: transfer.data, response: response))
+            transfer.continuation.resume(returning: Response(data: transfer.data, head: response))
         } else {
             transfer.continuation.resume(
                 throwing: AuthError(
@@ -89,15 +89,15 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
     }
 }
 
-extension URLTransfers.Answer {
+extension URLTransfers.Response {
     /// The same for those who know nothing of Foundation.
-    var answer: HTTPAnswer {
+    var transportResponse: TransportResponse {
         var fields = HTTPFields()
-        for (name, value) in response.allHeaderFields {
+        for (name, value) in head.allHeaderFields {
             guard let name = HTTPField.Name("\(name)") else { continue }
             fields[name] = "\(value)"
         }
-        return HTTPAnswer(
-            HTTPResponse(status: .init(code: response.statusCode), headerFields: fields), body: [UInt8](data))
+        return TransportResponse(
+            HTTPResponse(status: .init(code: head.statusCode), headerFields: fields), body: [UInt8](data))
     }
 }

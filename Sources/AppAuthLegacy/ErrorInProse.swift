@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
 /// The errors of servers that answer with a sentence where RFC 6749 §5.2 wants a code.
-extension HTTPAnswer {
+extension TransportResponse {
     /// The sentences of an error: `error` or `errors`, each a text or a list of texts.
     var errorSentences: [String] {
         let json = try? JSON(parsing: body)
@@ -15,18 +15,18 @@ extension HTTPAnswer {
     /// A server in trouble has refused nothing, whatever it says: that must not end a session.
     ///
     /// - Parameter code: What a sentence means. `invalid_grant` ends a session; so nothing that is in doubt is one.
-    func translatingError(_ code: (String) -> (code: String, description: String)) -> HTTPAnswer {
-        let status = response.status.code
+    func translatingError(_ code: (String) -> (code: String, description: String)) -> TransportResponse {
+        let status = status.code
         guard (400..<600).contains(status), let sentence = errorSentences.first, !Self.codes.contains(sentence) else {
             return self
         }
         var (code, description) = code(sentence)
         if status >= 500 { code = "server_error" }
         if status == 429 { code = "temporarily_unavailable" }
-        var answer = self
-        answer.body = Array(
+        var response = self
+        response.body = Array(
             JSON.object(["error": .string(code), "error_description": .string(description)]).serialized().utf8)
-        return answer
+        return response
     }
 
     /// The codes of RFC 6749 §5.2: who says one of them means it.

@@ -22,10 +22,10 @@ extension Dialect {
             client.authenticate(inForm: &form, &fields)
             if form.values("grant_type") == [GrantType.moltinImplicit.rawValue] { form.remove("client_secret") }
         }
-        dialect.tokenAnswer = { $0.withLifetimeFromEnd.translatingError(moltinError) }
-        dialect.refusesToken = { answer in
-            answer.response.status == .badRequest && (try? JSON(parsing: answer.body))?["status"] == .bool(false)
-                && answer.errorSentences.contains { $0.lowercased().contains("access token is not valid") }
+        dialect.tokenResponse = { $0.withLifetimeFromEnd.translatingError(moltinError) }
+        dialect.refusesToken = { response in
+            response.status == .badRequest && (try? JSON(parsing: response.body))?["status"] == .bool(false)
+                && response.errorSentences.contains { $0.lowercased().contains("access token is not valid") }
         }
         return dialect
     }()
@@ -41,18 +41,18 @@ extension Dialect {
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// With `expires_in` worked out from `expires` where it is missing: both by the server's own clock, its `Date`.
-    fileprivate var withLifetimeFromEnd: HTTPAnswer {
-        guard response.status == .ok, var members = (try? JSON(parsing: body))?.object,
+    fileprivate var withLifetimeFromEnd: TransportResponse {
+        guard status == .ok, var members = (try? JSON(parsing: body))?.object,
             members["expires_in"] ?? .null == .null, let end = members["expires"]?.double,
-            let now = response.headerFields[.date].flatMap(Date.init(httpDate:))?.timeIntervalSince1970
+            let now = headerFields[.date].flatMap(Date.init(httpDate:))?.timeIntervalSince1970
         else { return self }
         let seconds = min(max(0, end - now), Double(Int32.max)).rounded(.down)
         members["expires_in"] = .number(JSON.Number(Int(seconds)))
-        var answer = self
-        answer.body = Array(JSON.object(members).serialized().utf8)
-        return answer
+        var response = self
+        response.body = Array(JSON.object(members).serialized().utf8)
+        return response
     }
 }
 

@@ -20,13 +20,13 @@ extension Dialect {
             client.authenticate(inForm: &form, &fields)
             form.remove("grant_type")
         }
-        dialect.tokenAnswer = { $0.translatingError(oPROError) }
+        dialect.tokenResponse = { $0.translatingError(oPROError) }
         dialect.authorize = { token, fields in
             // RFC 9110 §5.6.4: in a quoted string these two stand behind a backslash.
             let quoted = token.value.reveal().replacing(#"\"#, with: #"\\"#).replacing(#"""#, with: #"\""#)
             fields[.authorization] = #"Token token="\#(quoted)""#
         }
-        dialect.refusesToken = { $0.response.status == .unauthorized }
+        dialect.refusesToken = { $0.status == .unauthorized }
         return dialect
     }()
 

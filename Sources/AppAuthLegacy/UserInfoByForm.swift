@@ -24,7 +24,7 @@ extension AuthState {
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        let exchange = HTTPExchange(request, body: Array(form.encoded.utf8))
-        return try await userInfo(in: environment.send(exchange, stage: .userInfo), from: url)
+        let transportRequest = TransportRequest(request, body: Array(form.encoded.utf8))
+        return try await userInfo(in: environment.send(transportRequest, stage: .userInfo), from: url)
     }
 }

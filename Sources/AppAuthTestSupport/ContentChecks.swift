@@ -5,8 +5,8 @@ extension Check {
     /// What is stored.
     static let content: [Check] = [
         Check(sentence: "A store has a name for messages, the same for all who open the place.") { bench in
-            let places = [bench.store.place, bench.other.place]
-            try Broken.unless(!places[0].isEmpty && places[0] == places[1], "the names are \(places)")
+            let locations = [bench.store.location, bench.other.location]
+            try Broken.unless(!locations[0].isEmpty && locations[0] == locations[1], "the names are \(locations)")
         },
         Check(sentence: "An empty place holds no session.") { bench in
             try Broken.unless(await bench.store.load() == nil, "load() finds one")
@@ -79,7 +79,7 @@ extension Check {
         Check(sentence: "Who reads sees the session before a change or after it, never in between.") { bench in
             let record = try Sample.record(refreshToken: String(repeating: "x", count: 20_000))
             try await bench.store.put(record.named("0"))
-            let isEnough = Guarded(false)
+            let isEnough = LockedValue(false)
             defer { isEnough.withLock { $0 = true } }
             let writer = Task {
                 for turn in 1... {

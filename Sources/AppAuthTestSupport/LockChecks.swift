@@ -81,7 +81,7 @@ extension Check {
         Check(sentence: "Waiting for the refresh lock holds up no thread that other tasks need.") { bench in
             let lock = try await bench.store.refreshLock()
             let waiters = (0..<64).map { _ in Task { _ = try await bench.other.refreshLock() } }
-            let ran = Guarded(false)
+            let ran = LockedValue(false)
             Task { ran.withLock { $0 = true } }
             // A thread of its own watches, and ends it: where no task can run, none can.
             let (results, result) = AsyncStream.makeStream(of: Bool.self)

@@ -10,7 +10,7 @@ enum Sample {
         return try AuthStateRecord(
             client: Client(id: name, provider: provider), scope: [.openID],
             accessToken: AccessToken(
-                value: Secret("access-token"), received: Moment(wall: .init(timeIntervalSince1970: 1_700_000_000)),
+                value: Secret("access-token"), received: Timestamp(wall: .init(timeIntervalSince1970: 1_700_000_000)),
                 lifetime: .seconds(3600)),
             refreshToken: Secret(refreshToken))
     }

@@ -6,7 +6,7 @@ package final class VerificationKey: @unchecked Sendable {
     package let jwk: JWK
     private let key: PublicKey
     /// Contexts set up for an algorithm and not in use: setting one up costs a tenth of an RSA verification.
-    private let idle = Guarded<[SignatureAlgorithm: [OpaquePointer]]>([:])
+    private let idle = LockedValue<[SignatureAlgorithm: [OpaquePointer]]>([:])
 
     package static let rsaBits = 2048...8192
 

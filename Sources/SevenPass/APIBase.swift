@@ -24,8 +24,8 @@ struct APIBase: Sendable {
     func url(of path: String) throws -> SecureURL {
         let found = try SecureURL(Self.isAbsolute(path) ? path : string + relative(path))
         guard found.origin == url.origin else { throw Self.refusal("the API's own origin \(url.origin)") }
-        let place = found.path
-        guard place.hasPrefix(basePath) || place + "/" == basePath, !Self.climbs(place) else {
+        let location = found.path
+        guard location.hasPrefix(basePath) || location + "/" == basePath, !Self.climbs(location) else {
             throw Self.refusal("a path below \(basePath)")
         }
         return found

@@ -40,7 +40,7 @@ private enum ProgramOutput {
         var (process, input, output) = (pid_t(), Int32(), Int32())
         guard shims_spawn_child(&copies, &input, &output, &process) == 0 else { return "" }
         close(input)
-        let (id, descriptor, life) = (process, output, Guarded(Life.running))
+        let (id, descriptor, life) = (process, output, LockedValue(Life.running))
         @Sendable func collect() {
             close(descriptor)
             // The cancellation needs the lock to end a program that runs on: only one that has ended is collected under it.

@@ -14,8 +14,8 @@ public struct FacebookSignIn: Sendable {
     /// Where it is asked whether Facebook's app is there.
     public var desktop = DesktopHandlers.system
     /// Told about each answer of Facebook's.
-    public var observe: @Sendable (FacebookHandOver.Step) -> Void = { _ in }
-    private let handOver: FacebookHandOver
+    public var observe: @Sendable (FacebookDelivery.Step) -> Void = { _ in }
+    private let deliver: FacebookDelivery
 
     /// The scheme that Facebook's app handles.
     public static let appScheme = "fbauth2"
@@ -23,7 +23,7 @@ public struct FacebookSignIn: Sendable {
     /// Describes a sign-in.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the configuration names no app at Facebook,
-    ///   or one that ``FacebookHandOver`` does not take.
+    ///   or one that ``FacebookDelivery`` does not take.
     public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) throws {
         guard let facebook = configuration.facebook else {
             throw AuthError(
@@ -31,7 +31,7 @@ public struct FacebookSignIn: Sendable {
                 "expected a configuration with 7Pass's app at Facebook, found none",
                 outcome: .notSent)
         }
-        handOver = try FacebookHandOver(facebook)
+        deliver = try FacebookDelivery(facebook)
         signIn = SignIn(configuration, appName: appName, environment: environment)
     }
 
@@ -40,7 +40,7 @@ public struct FacebookSignIn: Sendable {
     /// - Parameter answers: The URLs that the desktop hands to the app from now on; others are passed over.
     /// - Throws: As ``SignIn/run(store:)``.
     public func run(
-        store: any TokenStore, answers: some AsyncSequence<String, Never> & Sendable
+        store: any TokenStore, responses: some AsyncSequence<String, Never> & Sendable
     ) async throws -> AuthState {
         let signIn = await announced()
         let opener = try LoopbackRedirectListener(
@@ -50,7 +50,7 @@ public struct FacebookSignIn: Sendable {
         return try await withThrowingTaskGroup(of: AuthState?.self) { group in
             group.addTask { try await signIn.run(store: store) }
             group.addTask {
-                await pass(answers, to: signIn.browser, by: opener)
+                await pass(responses, to: signIn.browser, by: opener)
                 return nil
             }
             defer { group.cancelAll() }
@@ -72,11 +72,11 @@ public struct FacebookSignIn: Sendable {
 
     /// The browser gets a one-time URL: Facebook's code and state belong in no argument list.
     private func pass(
-        _ answers: some AsyncSequence<String, Never>, to browser: Browser?, by opener: LoopbackRedirectListener
+        _ responses: some AsyncSequence<String, Never>, to browser: Browser?, by opener: LoopbackRedirectListener
     ) async {
-        var handOver = handOver
-        for await url in answers {
-            let step = handOver.take(url)
+        var deliver = deliver
+        for await url in responses {
+            let step = deliver.take(url)
             observe(step)
             guard case .open(let callback) = step else { continue }
             // The person may open it by hand, or begin again: the sign-in waits on.

@@ -19,10 +19,10 @@ extension SevenPassClient {
         try Self.decode(type, try await exchange(method, path, Array(JSONEncoder().encode(body))))
     }
 
-    static func decode<Answer: Decodable>(_ type: Answer.Type, _ answer: HTTPAnswer) throws -> Answer {
-        do { return try JSONDecoder().decode(type, from: Data(answer.body)) } catch {
+    static func decode<Answer: Decodable>(_ type: Answer.Type, _ response: TransportResponse) throws -> Answer {
+        do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
             // A decoding error may quote what the person's record holds.
-            throw unreadable("expected \(type), found another shape", answer)
+            throw unreadable("expected \(type), found another shape", response)
         }
     }
 }

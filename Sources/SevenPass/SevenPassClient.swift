@@ -57,9 +57,9 @@ public struct SevenPassClient: Sendable {
     ///   the path, ``AuthError/Code/invalidResponse`` for an answer that is no JSON, and whatever
     ///   ``AuthState/send(_:)`` throws; `CancellationError`.
     public func send(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> JSON {
-        let answer = try await exchange(method, path, body.map { Array($0.serialized().utf8) })
-        guard !answer.body.isEmpty else { return .null }
-        do { return try JSON(parsing: answer.body) } catch { throw Self.unreadable("\(error)", answer) }
+        let response = try await exchange(method, path, body.map { Array($0.serialized().utf8) })
+        guard !response.body.isEmpty else { return .null }
+        do { return try JSON(parsing: response.body) } catch { throw Self.unreadable("\(error)", response) }
     }
 
     /// Makes a call, and returns an answer with status 2xx that is JSON by its type, or empty.
@@ -67,28 +67,28 @@ public struct SevenPassClient: Sendable {
     /// - Parameter secrets: What of the body no error may repeat.
     func exchange(
         _ method: HTTPRequest.Method, _ path: String, _ body: [UInt8]?, hiding secrets: [Secret] = []
-    ) async throws -> HTTPAnswer {
+    ) async throws -> TransportResponse {
         var request = HTTPRequest(method: method, url: try base.url(of: path))
         request.headerFields[.accept] = "application/json"
         if body != nil { request.headerFields[.contentType] = "application/json" }
-        let answer = try await state.send(HTTPExchange(request, body: body))
-        guard answer.response.status.kind == .successful else {
-            throw SevenPassError(answer, hiding: secrets + [await state.record.accessToken?.value].compactMap(\.self))
+        let response = try await state.send(TransportRequest(request, body: body))
+        guard response.status.kind == .successful else {
+            throw SevenPassError(response, hiding: secrets + [await state.record.accessToken?.value].compactMap(\.self))
         }
-        guard answer.body.isEmpty || answer.isJSON else {
-            throw Self.unreadable("expected application/json, found \(answer.mediaType ?? "no type")", answer)
+        guard response.body.isEmpty || response.isJSON else {
+            throw Self.unreadable("expected application/json, found \(response.mediaType ?? "no type")", response)
         }
-        return answer
+        return response
     }
 
-    static func unreadable(_ what: String, _ answer: HTTPAnswer) -> AuthError {
+    static func unreadable(_ what: String, _ response: TransportResponse) -> AuthError {
         AuthError(
             .invalidResponse, .resource, "the answer of the API cannot be read: \(what)",
-            httpStatus: answer.response.status.code)
+            httpStatus: response.status.code)
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// JSON, also of a type with the suffix (RFC 6839 §3.1).
     var isJSON: Bool { mediaType.map { $0 == "application/json" || $0.hasSuffix("+json") } ?? false }
 }

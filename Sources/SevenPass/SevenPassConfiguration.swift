@@ -34,7 +34,7 @@ public struct SevenPassConfiguration: Sendable, Hashable {
         /// Where 7Pass takes that answer.
         public let externalCallback: String
 
-        /// Puts it together; ``FacebookHandOver`` checks it.
+        /// Puts it together; ``FacebookDelivery`` checks it.
         public init(appID: String, externalCallback: String) {
             (self.appID, self.externalCallback) = (appID, externalCallback)
         }

@@ -81,7 +81,8 @@ public struct SevenPassCredentialsClient: Sendable {
             Registration.self, try await call("registration", account, hiding: password))
     }
 
-    private func call(_ path: String, _ object: JSON.Object, hiding password: Secret) async throws -> HTTPAnswer {
+    private func call(_ path: String, _ object: JSON.Object, hiding password: Secret) async throws -> TransportResponse
+    {
         let body = Array(JSON.object(object).serialized().utf8)
         return try await client.exchange(.post, path, body, hiding: [password])
     }

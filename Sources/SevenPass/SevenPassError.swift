@@ -19,19 +19,19 @@ public struct SevenPassError: Error, Sendable, Hashable {
     /// The names of the fields that the server found wrong.
     public let fields: [String]
 
-    init(_ answer: HTTPAnswer, hiding secrets: [Secret]) {
+    init(_ response: TransportResponse, hiding secrets: [Secret]) {
         func clean(_ text: String, _ length: Int) -> String {
             // Some servers repeat what they refuse. The shortest texts would be found in innocent words.
             let texts = secrets.map { $0.reveal() }.filter { $0.utf8.count >= 4 }
             let plain = texts.reduce(text) { $0.replacing($1, with: "[redacted]") }
             return plain.onOneLine.shortened(to: length)
         }
-        let json = try? JSON(parsing: answer.body)
-        status = answer.response.status.code
+        let json = try? JSON(parsing: response.body)
+        status = response.status.code
         code = (json?["error"]?.string).map { clean($0, 64) }
         fields = (json?["fields"]?.strings ?? []).prefix(16).map { clean($0, 64) }
         // What will not be shown need not be decoded; a token at the cut is hidden whole, or cut off with the rest.
-        body = clean(String(decoding: answer.body.prefix(64 << 10), as: UTF8.self), 1000)
+        body = clean(String(decoding: response.body.prefix(64 << 10), as: UTF8.self), 1000)
     }
 }
 

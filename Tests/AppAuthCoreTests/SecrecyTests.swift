@@ -17,7 +17,7 @@ struct SecrecyTests {
             texts.add(first)
             texts.add(await state.record.client)
             texts.add(try await state.freshAccessToken())
-            texts.add(try await state.send(api(world)).response)
+            texts.add(try await state.send(api(world)).head)
             texts.add(try await state.userInfo())
             texts.add(try await state.freshAccessToken(forceRefresh: true))
             try await fail(world, state, texts)
@@ -103,11 +103,11 @@ struct SecrecyTests {
         world.provider.fault(.editDocument { $0["sub"] = "other" }, at: .userInfo)
         texts.add(await authError { try await state.userInfo() })
         let elsewhere = HTTPRequest(method: .get, scheme: "http", authority: "op.example", path: "/?t=\(accessToken)")
-        texts.add(await authError { try await state.send(HTTPExchange(elsewhere)) })
+        texts.add(await authError { try await state.send(TransportRequest(elsewhere)) })
     }
 
-    private func api(_ world: World) throws -> HTTPExchange {
-        HTTPExchange(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+    private func api(_ world: World) throws -> TransportRequest {
+        TransportRequest(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
     }
 
     private func tokens(of record: AuthStateRecord) -> [(name: String, value: String)] {
@@ -137,7 +137,7 @@ struct SecrecyTests {
     }
 
     private final class Texts: Sendable {
-        private let texts = Guarded<[String]>([])
+        private let texts = LockedValue<[String]>([])
 
         var all: [String] { texts.withLock { $0 } }
 

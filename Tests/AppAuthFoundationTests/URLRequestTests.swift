@@ -93,7 +93,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `the nonce of a second answer is kept for the next request (RFC 9449 §8.2)`() async throws {
+    @Test func `the nonce of a second response is kept for the next request (RFC 9449 §8.2)`() async throws {
         try await withSession(dpop: .es256) { provider, state, request in
             let session = AuthenticatedURLSession(state)
             let (name, field) = (try #require(HTTPField.Name("DPoP-Nonce")), try #require(HTTPField.Name("DPoP")))
@@ -122,7 +122,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `an answer comes back whatever its status`() async throws {
+    @Test func `a response comes back whatever its status`() async throws {
         try await withSession { provider, state, request in
             let session = AuthenticatedURLSession(state)
             let (data, response) = try await session.data(for: request)
@@ -146,7 +146,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `a second 401 is the answer, and so is one that says something else`() async throws {
+    @Test func `a second 401 is the response, and so is one that says something else`() async throws {
         try await withSession { provider, state, request in
             let session = AuthenticatedURLSession(state)
             provider.fault(Self.expired, at: .api, times: 2)
@@ -158,10 +158,10 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `a dead token is known by the server's own answer`() async throws {
+    @Test func `a dead token is known by the server's own response`() async throws {
         try await withSession { provider, state, request in
             var environment = Environment.live
-            environment.dialect.refusesToken = { $0.response.status == .badRequest }
+            environment.dialect.refusesToken = { $0.status == .badRequest }
             let session = AuthenticatedURLSession(
                 AuthState(record: await state.record, store: MemoryTokenStore(), environment: environment))
             provider.fault(.status(.badRequest), at: .api)
@@ -170,7 +170,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `neither cookies nor answers are kept`() async throws {
+    @Test func `neither cookies nor responses are kept`() async throws {
         try await withSession { provider, state, request in
             var request = request
             (request.httpMethod, request.httpBody) = ("GET", nil)
@@ -195,7 +195,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `an answer that is too large is refused, one that is not comes whole`() async throws {
+    @Test func `a response that is too large is refused, one that is not comes whole`() async throws {
         try await withSession { provider, state, request in
             var limits = HTTPLimits.default
             limits.bodyBytes = 20_000
@@ -207,7 +207,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `an answer that takes too long is given up`() async throws {
+    @Test func `a response that takes too long is given up`() async throws {
         try await withSession { provider, state, request in
             var limits = HTTPLimits.default
             limits.total = .milliseconds(300)

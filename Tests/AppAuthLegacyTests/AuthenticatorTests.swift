@@ -15,7 +15,7 @@ struct AuthenticatorTests {
         let tokenEndpoint: ProviderMetadata
         let request: URLRequest
 
-        var environment: Environment { Environment(transport: CurlTransport(), now: { [clock] in clock.moment }) }
+        var environment: Environment { Environment(transport: CurlTransport(), now: { [clock] in clock.timestamp }) }
 
         func client(_ id: String = "app", _ authentication: ClientAuthentication = .none) -> Client {
             Client(id: id, authentication: authentication, provider: tokenEndpoint)
@@ -34,7 +34,7 @@ struct AuthenticatorTests {
 
     private func withServer(_ test: (Server) async throws -> Void) async throws {
         let clock = SharedClock()
-        let grants: Set = ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:token-exchange"]
+        let grants: Set = ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:token-request"]
         var configuration = LocalProvider.Configuration(
             clients: [
                 RegisteredClient(id: "app", grantTypes: grants),
@@ -106,13 +106,13 @@ struct AuthenticatorTests {
 
     @Test func `any extension grant is sent with its parameters`() async throws {
         try await withServer { server in
-            server.provider.fault(.answer(.json(["access_token": "abc", "token_type": "bearer"])), at: .token)
+            server.provider.fault(.respond(.json(["access_token": "abc", "token_type": "bearer"])), at: .token)
             let grant = try TokenGrant(
                 .tokenExchange, parameters: ["subject_token": Secret("theirs"), "subject_token_type": Secret("urn:x")])
             let state = try await AuthState(
                 presenting: grant, as: server.client(), store: MemoryTokenStore(), environment: server.environment)
             let form = server.provider.log(.token)[0].form
-            #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange")
+            #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-request")
             #expect(form["subject_token"] == "theirs" && form["subject_token_type"] == "urn:x")
             let request = try await state.authenticate(server.request)
             #expect(request.value(forHTTPHeaderField: "Authorization") == "Bearer abc")
@@ -182,8 +182,8 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test(arguments: [Fault.htmlPage, .answer(.json(["token": "abc"])), .status(.badRequest)])
-    func `an answer that cannot be read`(fault: Fault) async throws {
+    @Test(arguments: [Fault.htmlPage, .respond(.json(["token": "abc"])), .status(.badRequest)])
+    func `a response that cannot be read`(fault: Fault) async throws {
         try await withServer { server in
             server.provider.fault(fault, at: .token)
             let error = await authError { try await server.signIn() }
@@ -193,7 +193,7 @@ struct AuthenticatorTests {
 
     @Test(arguments: [
         Fault.htmlPage, .status(.serviceUnavailable), .status(.unauthorized, json: ["error": "invalid_client"]),
-        .answer(.json(["token": "abc"])), .reset(),
+        .respond(.json(["token": "abc"])), .reset(),
     ])
     func `a failed refresh keeps the refresh token`(fault: Fault) async throws {
         try await withServer { server in
@@ -234,18 +234,18 @@ struct AuthenticatorTests {
         try await withServer { server in
             let store = KeychainOfAnApp()
             let transport = SessionOfAnApp()
-            var environment = Environment(transport: transport, now: { [clock = server.clock] in clock.moment })
-            environment.dialect.tokenAnswer = { answer in
-                guard let token = answer.json?["jwt"], let end = answer.json?["seconds"] else { return answer }
-                var answer = answer
+            var environment = Environment(transport: transport, now: { [clock = server.clock] in clock.timestamp })
+            environment.dialect.tokenResponse = { response in
+                guard let token = response.json?["jwt"], let end = response.json?["seconds"] else { return response }
+                var response = response
                 let json: JSON = ["access_token": token, "token_type": "bearer", "expires_in": end]
-                answer.body = Array(json.serialized().utf8)
-                return answer
+                response.body = Array(json.serialized().utf8)
+                return response
             }
             environment.dialect.authorize = { token, fields in
                 fields[HTTPField.Name("X-App-Token")!] = token.value.reveal()
             }
-            server.provider.fault(.answer(.json(["jwt": "a.b.c", "seconds": 60])), at: .token)
+            server.provider.fault(.respond(.json(["jwt": "a.b.c", "seconds": 60])), at: .token)
             let state = try await AuthState(
                 presenting: .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
                 as: server.client(), store: store, environment: environment)
@@ -263,7 +263,7 @@ struct AuthenticatorTests {
 private actor KeychainOfAnApp: TokenStore {
     private(set) var reads = 0
     private let inner = MemoryTokenStore()
-    nonisolated var place: String { "the app's keychain" }
+    nonisolated var location: String { "the app's keychain" }
 
     var kept: AuthStateRecord? { get async { await inner.load() } }
 
@@ -283,11 +283,11 @@ private actor KeychainOfAnApp: TokenStore {
 
 /// An HTTP client that an app brings.
 private final class SessionOfAnApp: HTTPTransport {
-    let paths = Guarded<[String]>([])
+    let paths = LockedValue<[String]>([])
     private let inner = CurlTransport()
 
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-        paths.withLock { $0.append(exchange.request.path ?? "") }
-        return try await inner.send(exchange)
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        paths.withLock { $0.append(request.head.path ?? "") }
+        return try await inner.send(request)
     }
 }

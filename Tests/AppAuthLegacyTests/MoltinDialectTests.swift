@@ -58,8 +58,8 @@ struct MoltinDialectTests {
                     == "grant_type=client_credentials&client_id=moltin-demo&client_secret=moltin-demo-secret")
             #expect(stage.double.log(.token).first?.headers[.authorization] == nil)
             #expect(try await state.freshAccessToken().lifetime == .seconds(3600))
-            let answer = try await state.send(stage.exchange("/v1/products"))
-            #expect(answer.response.status == .ok && answer.json?["result"]?.array?.count == 3)
+            let response = try await state.send(stage.request("/v1/products"))
+            #expect(response.status == .ok && response.json?["result"]?.array?.count == 3)
         }
     }
 
@@ -68,7 +68,7 @@ struct MoltinDialectTests {
         try await withMoltin { stage in
             let state = try await session(stage, .readOnlyMoltin())
             #expect(stage.body(0, at: .token) == "grant_type=implicit&client_id=moltin-demo")
-            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            #expect(try await state.send(stage.request("/v1/products")).status == .ok)
             stage.clock.advance(3600)
             #expect(await authError { try await state.freshAccessToken() }?.code == .noRefreshToken)
             _ = try await session(stage, .readOnlyMoltin(), client(stage, .none))
@@ -109,7 +109,7 @@ struct MoltinDialectTests {
         try await withMoltin { stage in
             let state = try await session(stage)
             stage.clock.advance(3600)
-            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            #expect(try await state.send(stage.request("/v1/products")).status == .ok)
             #expect(stage.double.count(.products) == 1)
             #expect(stage.double.count(.token) == 2)
         }
@@ -133,7 +133,7 @@ struct MoltinDialectTests {
         try await withMoltin({ $0.namesErrorsInPlural = inPlural }) { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
-            #expect(try await state.send(stage.exchange("/v1/products")).response.status == .ok)
+            #expect(try await state.send(stage.request("/v1/products")).status == .ok)
             #expect(stage.double.count(.products) == 2 && stage.double.count(.token) == 2)
         }
     }
@@ -144,11 +144,11 @@ struct MoltinDialectTests {
             (400, ["status": true, "error": "Access token is not valid"]),
             (401, ["status": false, "error": "Access token is not valid"]),
         ] as [(Int, JSON)])
-    func `any other answer is the app's own affair`(status: Int, document: JSON) async throws {
+    func `any other response is the app's own affair`(status: Int, document: JSON) async throws {
         try await withMoltin { stage in
             let state = try await session(stage)
             stage.double.fault(.status(.init(code: status), json: document), at: .products)
-            #expect(try await state.send(stage.exchange("/v1/products")).response.status.code == status)
+            #expect(try await state.send(stage.request("/v1/products")).status.code == status)
             #expect(stage.double.count(.products) == 1)
         }
     }
@@ -184,7 +184,7 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `HTML is no answer, and neither is silence`() async throws {
+    @Test func `HTML is no response, and neither is silence`() async throws {
         try await withMoltin { stage in
             stage.double.fault(.htmlPage, at: .token)
             #expect(await authError { try await session(stage) }?.code == .invalidResponse)

@@ -93,7 +93,7 @@ struct OPRODialectTests {
         try await withOPro(lifetime: 600) { stage in
             let state = try await session(stage)
             stage.clock.advance(600)
-            #expect(try await state.send(stage.exchange("/users/me.json")).response.status == .ok)
+            #expect(try await state.send(stage.request("/users/me.json")).status == .ok)
             #expect(stage.double.count(.me) == 1 && stage.double.count(.token) == 2)
         }
     }
@@ -139,7 +139,7 @@ struct OPRODialectTests {
         try await withOPro { stage in
             let state = try await session(stage)
             let token = try await state.freshAccessToken().value.reveal()
-            let me = try await state.send(stage.exchange("/users/me.json"))
+            let me = try await state.send(stage.request("/users/me.json"))
             #expect(me.json?["email"]?.string == "ruby@example.com")
             #expect(stage.double.log(.me).first?.headers[.authorization] == #"Token token="\#(token)""#)
         }
@@ -147,7 +147,7 @@ struct OPRODialectTests {
 
     @Test func `a token cannot break out of its quotes`() {
         var fields = HTTPFields()
-        let token = AccessToken(value: Secret(#"a\b" x="c"#), received: SharedClock().moment, lifetime: nil)
+        let token = AccessToken(value: Secret(#"a\b" x="c"#), received: SharedClock().timestamp, lifetime: nil)
         Dialect.oPRO.authorize(token, &fields)
         #expect(fields[.authorization] == #"Token token="a\\b\" x=\"c""#)
     }
@@ -157,10 +157,10 @@ struct OPRODialectTests {
         try await withOPro { stage in
             let state = try await session(stage)
             let user: JSON = ["user": ["email": "ruby@new.example", "twitter": "slippers", "zip": "12345"]]
-            let answer = try await state.send(stage.exchange("/users/me.json", method, json: user))
-            #expect(answer.response.status == .ok && answer.json?["zip"]?.string == "12345")
+            let response = try await state.send(stage.request("/users/me.json", method, json: user))
+            #expect(response.status == .ok && response.json?["zip"]?.string == "12345")
             #expect(stage.double.log(.me).first?.body == Array(user.serialized().utf8))
-            let me = try await state.send(stage.exchange("/users/me.json"))
+            let me = try await state.send(stage.request("/users/me.json"))
             #expect(me.json?["email"]?.string == "ruby@new.example" && me.json?["twitter"]?.string == "slippers")
         }
     }
@@ -168,8 +168,8 @@ struct OPRODialectTests {
     @Test func `DELETE ends the user, and the session with it`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
-            #expect(try await state.send(stage.exchange("/users/me.json", .delete)).response.status == .noContent)
-            let error = await authError { try await state.send(stage.exchange("/users/me.json")) }
+            #expect(try await state.send(stage.request("/users/me.json", .delete)).status == .noContent)
+            let error = await authError { try await state.send(stage.request("/users/me.json")) }
             #expect(error?.code == .signInRequired)
         }
     }
@@ -178,11 +178,11 @@ struct OPRODialectTests {
         try await withOPro { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
-            let answer = try await state.send(stage.exchange("/oauth_tests/show_me_the_money"))
-            #expect(answer.json?["message"]?.string == "OAuth worked!")
+            let response = try await state.send(stage.request("/oauth_tests/show_me_the_money"))
+            #expect(response.json?["message"]?.string == "OAuth worked!")
             #expect(stage.double.count(.showMeTheMoney) == 2 && stage.double.count(.token) == 2)
-            let bare = try await stage.environment.transport.send(stage.exchange("/oauth_tests/show_me_the_money"))
-            #expect(bare.response.status == .unauthorized)
+            let bare = try await stage.environment.transport.send(stage.request("/oauth_tests/show_me_the_money"))
+            #expect(bare.status == .unauthorized)
             #expect(bare.json?["message"]?.string?.contains("No OAuth token was provided") == true)
         }
     }
@@ -194,18 +194,18 @@ struct OPRODialectTests {
             let store = FileTokenStore(path: folder.path + "/session.json")
             _ = try await session(stage, store: store)
             let state = try #require(try await AuthState(restoring: store, environment: stage.environment))
-            #expect(try await state.send(stage.exchange("/users/me.json")).response.status == .ok)
+            #expect(try await state.send(stage.request("/users/me.json")).status == .ok)
             #expect(stage.double.count(.token) == 1)
         }
     }
 
     @Test func `a random user can sign in`() async throws {
         try await withOPro { stage in
-            let answer = try await stage.environment.transport.send(stage.exchange("/users/random.json", .post))
-            let name = try #require(answer.json?["username"]?.string)
-            let password = try #require(answer.json?["password"]?.string)
+            let response = try await stage.environment.transport.send(stage.request("/users/random.json", .post))
+            let name = try #require(response.json?["username"]?.string)
+            let password = try #require(response.json?["password"]?.string)
             let state = try await session(stage, .resourceOwnerPassword(username: name, password: Secret(password)))
-            #expect(try await state.send(stage.exchange("/users/me.json")).json?["username"]?.string == name)
+            #expect(try await state.send(stage.request("/users/me.json")).json?["username"]?.string == name)
         }
     }
 }

@@ -73,13 +73,13 @@ struct SbankenDialectTests {
     @Test func `one call, and a token that ends is renewed by the same credentials`() async throws {
         try await withSbanken { stage in
             let state = try await session(stage)
-            let accounts = try await state.send(stage.exchange("/exec.bank/api/v1/Accounts"))
+            let accounts = try await state.send(stage.request("/exec.bank/api/v1/Accounts"))
             #expect(accounts.json?["items"]?.array?.count == 2)
             stage.clock.advance(3600)
-            _ = try await state.send(stage.exchange("/exec.bank/api/v1/Accounts"))
+            _ = try await state.send(stage.request("/exec.bank/api/v1/Accounts"))
             #expect(stage.double.count(.token) == 2 && stage.double.count(.accounts) == 2)
             stage.double.killAccessTokens()
-            #expect(try await state.send(stage.exchange("/exec.bank/api/v1/Accounts")).response.status == .ok)
+            #expect(try await state.send(stage.request("/exec.bank/api/v1/Accounts")).status == .ok)
             #expect(stage.double.count(.token) == 3)
         }
     }

@@ -7,12 +7,12 @@ import Testing
 
 /// One clock for both sides, which stands still until a test moves it.
 final class SharedClock: Sendable {
-    private let seconds = Guarded(0)
+    private let seconds = LockedValue(0)
 
     private var start: Date { Date(timeIntervalSince1970: 1_800_000_000) }
     var date: Date { start + Double(seconds.withLock { $0 }) }
-    var moment: Moment {
-        Moment(wall: date, sinceBoot: .seconds(1000 + seconds.withLock { $0 }), boot: "this boot")
+    var timestamp: Timestamp {
+        Timestamp(wall: date, sinceBoot: .seconds(1000 + seconds.withLock { $0 }), boot: "this boot")
     }
 
     func advance(_ seconds: Int) { self.seconds.withLock { $0 += seconds } }
@@ -25,19 +25,19 @@ struct Stage<Double: VendorDouble>: Sendable {
     let dialect: Dialect
 
     var environment: Environment {
-        var environment = Environment(transport: CurlTransport(), now: { [clock] in clock.moment })
+        var environment = Environment(transport: CurlTransport(), now: { [clock] in clock.timestamp })
         environment.dialect = dialect
         return environment
     }
 
     /// A request to the double's API.
-    func exchange(
+    func request(
         _ path: String, _ method: HTTPRequest.Method = .get, json: JSON? = nil
-    ) throws -> HTTPExchange {
+    ) throws -> TransportRequest {
         let url = try SecureURL(double.baseURL + path)
         var request = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
         if json != nil { request.headerFields[.contentType] = "application/json" }
-        return HTTPExchange(request, body: json.map { Array($0.serialized().utf8) })
+        return TransportRequest(request, body: json.map { Array($0.serialized().utf8) })
     }
 
     func body(_ index: Int, at endpoint: Endpoint) -> String {
@@ -67,6 +67,6 @@ func authError(
     await #expect(throws: AuthError.self, sourceLocation: sourceLocation) { _ = try await body() }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     var json: JSON? { try? JSON(parsing: body) }
 }

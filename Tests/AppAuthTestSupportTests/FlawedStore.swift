@@ -37,7 +37,7 @@ struct FlawedStore: TokenStore {
             var kept: [RefreshLock] = []
         }
 
-        let state = Guarded(State())
+        let state = LockedValue(State())
         let changing = RefreshQueue()
         let refreshing = RefreshQueue()
     }
@@ -45,12 +45,12 @@ struct FlawedStore: TokenStore {
     let flaw: Flaw?
     let shared: Shared
     let common: RefreshQueue
-    let place: String
-    private let seen = Guarded<AuthStateRecord?>(nil)
+    let location: String
+    private let seen = LockedValue<AuthStateRecord?>(nil)
 
     init(_ flaw: Flaw?, _ shared: Shared, common: RefreshQueue) {
         (self.flaw, self.shared, self.common) = (flaw, shared, common)
-        place = flaw == .namesDiffer ? "flawed \(UInt64.random(in: 0...(.max)))" : "flawed"
+        location = flaw == .namesDiffer ? "flawed \(UInt64.random(in: 0...(.max)))" : "flawed"
     }
 
     func load() async throws -> AuthStateRecord? {

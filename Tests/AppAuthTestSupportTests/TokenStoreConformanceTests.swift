@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct TokenStoreConformanceTests {
     @Test func `the store in memory keeps all promises`() async {
-        let stores = Guarded<[String: MemoryTokenStore]>([:])
+        let stores = LockedValue<[String: MemoryTokenStore]>([:])
         let violations = await TokenStoreConformance { name in
             stores.withLock { stores in
                 let store = stores[name] ?? MemoryTokenStore()
@@ -51,17 +51,17 @@ struct TokenStoreConformanceTests {
     }
 
     private func violations(_ flaw: FlawedStore.Flaw?) async -> [TokenStoreConformance.Violation] {
-        let places = Guarded<[String: FlawedStore.Shared]>([:])
+        let locations = LockedValue<[String: FlawedStore.Shared]>([:])
         let common = RefreshQueue()
-        @Sendable func place(_ name: String) -> FlawedStore.Shared {
-            places.withLock { places in
-                let place = places[name] ?? FlawedStore.Shared()
-                places[name] = place
-                return place
+        @Sendable func location(_ name: String) -> FlawedStore.Shared {
+            locations.withLock { locations in
+                let location = locations[name] ?? FlawedStore.Shared()
+                locations[name] = location
+                return location
             }
         }
-        var conformance = TokenStoreConformance { FlawedStore(flaw, place($0), common: common) }
-        conformance.version = { name in String(place(name).state.withLock { $0.writes }) }
+        var conformance = TokenStoreConformance { FlawedStore(flaw, location($0), common: common) }
+        conformance.version = { name in String(location(name).state.withLock { $0.writes }) }
         // What never ends is waited for this long; everything else takes no time.
         conformance.patience = .seconds(flaw == nil ? 20 : 4)
         return await conformance.run()

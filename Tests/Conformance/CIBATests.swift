@@ -85,10 +85,10 @@ struct CIBATests {
     // MARK: Errors of the endpoints
 
     @Test("fapi-ciba-id1-client-invalid-missing-authreqid-test", arguments: all)
-    func noRequestID(plan: Plan) async throws { try await refusesAnswer(plan, without: "auth_req_id") }
+    func noRequestID(plan: Plan) async throws { try await refusesResponse(plan, without: "auth_req_id") }
 
     @Test("fapi-ciba-id1-client-invalid-missing-expiresin-test", arguments: all)
-    func noLifetime(plan: Plan) async throws { try await refusesAnswer(plan, without: "expires_in") }
+    func noLifetime(plan: Plan) async throws { try await refusesResponse(plan, without: "expires_in") }
 
     @Test("fapi-ciba-id1-client-invalid-unknown-user-id-test", arguments: all)
     func unknownUser(plan: Plan) async throws {
@@ -182,7 +182,7 @@ struct CIBATests {
 
     // MARK: What modules have in common
 
-    private func refusesAnswer(_ plan: Plan, without name: String) async throws {
+    private func refusesResponse(_ plan: Plan, without name: String) async throws {
         try await plan.runsTill { till in
             till.party.provider.fault(.editDocument { $0[name] = nil }, at: .backchannelAuthentication)
             let error = await authError { try await till.signIn() }

@@ -78,7 +78,7 @@ struct DynamicTests {
 extension Fault {
     /// One character of a token's signature is another.
     fileprivate static let damagedBody = Fault.editReply { reply in
-        let place = reply.body.count - 20
-        reply.body[place] = reply.body[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        let location = reply.body.count - 20
+        reply.body[location] = reply.body[location] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
     }
 }

@@ -17,8 +17,8 @@ struct FAPI1Tests {
             let state = try await party.signIn()
             try await party.use(state)
             #expect(party.provider.log(.authorization).first?.query["request"] != nil)
-            let exchange = try #require(party.provider.log(.token).first)
-            #expect(exchange.form["client_assertion"] != nil && exchange.host.hasPrefix("localhost:"))
+            let request = try #require(party.provider.log(.token).first)
+            #expect(request.form["client_assertion"] != nil && request.host.hasPrefix("localhost:"))
             try await party.expectBoundToken(state)
             // Without a certificate there is no token.
             let bare = party.with { $0.transport = party.certificates?.transport(showing: nil) ?? $0.transport }
@@ -218,7 +218,7 @@ extension Fault {
 
 extension JSON {
     static func seconds(fromNow seconds: Int) -> JSON {
-        .number(.init(Int(Moment.current.wall.timeIntervalSince1970) + seconds))
+        .number(.init(Int(Timestamp.current.wall.timeIntervalSince1970) + seconds))
     }
 }
 

@@ -97,14 +97,14 @@ struct FAPI2Tests {
     }
 
     @Test("fapi2-security-profile-final-client-test-invalid-authorization-response-iss", arguments: open)
-    func otherIssuerOfAnswer(plan: Plan) async throws {
+    func otherIssuerOfResponse(plan: Plan) async throws {
         try await plan.refuses(.invalidRedirect, "found 'https://other.example'", after: []) {
             $0.fault(parameter: "iss", "https://other.example")
         }
     }
 
     @Test("fapi2-security-profile-final-client-test-remove-authorization-response-iss", arguments: open)
-    func noIssuerOfAnswer(plan: Plan) async throws {
+    func noIssuerOfResponse(plan: Plan) async throws {
         try await plan.refuses(.invalidRedirect, "expected 'iss', which the provider promises, found none", after: []) {
             $0.fault(parameter: "iss", nil)
         }
@@ -113,12 +113,12 @@ struct FAPI2Tests {
     @Test(
         "fapi2-security-profile-final-client-test-ensure-authorization-response-with-invalid-state-fails",
         arguments: all)
-    func otherState(plan: Plan) async throws { try await ignoresAnswer(plan, state: "another") }
+    func otherState(plan: Plan) async throws { try await ignoresResponse(plan, state: "another") }
 
     @Test(
         "fapi2-security-profile-final-client-test-ensure-authorization-response-with-invalid-missing-state-fails",
         arguments: all)
-    func noState(plan: Plan) async throws { try await ignoresAnswer(plan, state: nil) }
+    func noState(plan: Plan) async throws { try await ignoresResponse(plan, state: nil) }
 
     @Test(
         "fapi2-security-profile-final-client-test-token-endpoint-response-without-expires_in", arguments: all)
@@ -154,14 +154,14 @@ struct FAPI2Tests {
     }
 
     /// An answer with another state is nobody's: the library goes on waiting for its own.
-    private func ignoresAnswer(_ plan: Plan, state: String?) async throws {
+    private func ignoresResponse(_ plan: Plan, state: String?) async throws {
         try await plan.run { party in
             if plan.responseMode?.isSigned == true {
                 party.fault(signedResponse: { $0.claims["state"] = state.map(JSON.string) })
             } else {
                 party.fault(parameter: "state", state)
             }
-            await #expect(throws: RelyingParty.NoAnswer.self) { try await party.use(party.signIn()) }
+            await #expect(throws: RelyingParty.NoResponse.self) { try await party.use(party.signIn()) }
             #expect(party.calls == [])
         }
     }

@@ -32,7 +32,7 @@ struct RPInitiatedLogoutTests {
         try await plan.run { party in
             let state = try await party.signIn()
             party.provider.fault(.edit("state", value, at: "/callback"), at: .endSession)
-            await #expect(throws: RelyingParty.NoAnswer.self) { try await party.signOut(state) }
+            await #expect(throws: RelyingParty.NoResponse.self) { try await party.signOut(state) }
             #expect(party.provider.log(.endSession).map(\.status) == [303])
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
         }

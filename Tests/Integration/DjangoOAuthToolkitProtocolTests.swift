@@ -71,11 +71,11 @@ extension Integration {
             let (provider, workspace) = (try Provider.here(), try Workspace())
             var program = Program(executable: try Places.program("sign-in"))
             program.environment["XDG_STATE_HOME"] = workspace.path("state")
-            let answer = try await program.run(
+            let response = try await program.run(
                 ["register", "--issuer", provider.profile.issuer, "--json", "--redirect-uri"]
                     + provider.redirectURIs.prefix(1))
-            #expect(answer.status == 0, "\(answer.errors)")
-            let registered = try answer.json(Registered.self)
+            #expect(response.status == 0, "\(response.errors)")
+            let registered = try response.json(Registered.self)
             #expect(!registered.client_id.isEmpty && registered.token_endpoint_auth_method == "none")
         }
     }

@@ -63,7 +63,7 @@ extension Integration {
 
         /// JARM: the library takes no other answer than a signed one, once it has asked for one.
         @Test(arguments: [AuthorizationRequest.ResponseMode.queryJWT, .formPostJWT])
-        func `an answer is signed`(mode: AuthorizationRequest.ResponseMode) async throws {
+        func `a response is signed`(mode: AuthorizationRequest.ResponseMode) async throws {
             let (state, query) = try await Provider.here().signsIn(as: "native") { $0.options.responseMode = mode }
             #expect(query.contains(URLQueryItem(name: "response_mode", value: mode.rawValue)))
             try await state.isAlice()

@@ -50,7 +50,7 @@ extension Integration {
             let workspace = try Workspace()
             let program = try Places.program("sign-in").path
             // What it shows, and the one line of JSON at its end.
-            let device = try Companion(
+            let device = try HelperProcess(
                 URL(filePath: "/bin/sh"),
                 [
                     "-c", #"exec "$0" "$@" 2>&1"#, program, "device", "--issuer", provider.profile.issuer,

@@ -8,7 +8,7 @@ extension Integration {
         @Test func `an app with the README's example builds, signs in, and stays signed in`() async throws {
             let workspace = try Workspace()
             let clone = try await clone(into: workspace)
-            let provider = try Companion(
+            let provider = try HelperProcess(
                 Places.program("local-provider"),
                 ["--exit-with-stdin", "--client", "my-app", "--user", "wilma:correct-horse"])
             try await provider.beside {

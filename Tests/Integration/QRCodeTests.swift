@@ -5,7 +5,7 @@ extension Integration {
     @Suite struct QRCode {
         /// Scanned by a program that no one here wrote, from what the terminal got.
         @Test func `the picture on the terminal is the address with the code in it`() async throws {
-            let provider = try Companion(Places.program("local-provider"), ["--exit-with-stdin"])
+            let provider = try HelperProcess(Places.program("local-provider"), ["--exit-with-stdin"])
             try await provider.beside {
                 let issuer = try await provider.line()
                 let workspace = try Workspace()

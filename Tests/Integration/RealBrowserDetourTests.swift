@@ -8,7 +8,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `a reload changes nothing, before the page is there and long after`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let (tab, other) = (try await person.window.tab(), try await person.window.tab())
                 let login = try await person.login { url in
                     let back = try WayBack(of: url)
@@ -40,7 +40,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `the way back leads into no second sign-in`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let tab = try await person.window.tab()
                 let login = try await person.login { url in
                     try await tab.open(url)
@@ -60,7 +60,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `of two tabs the first that comes back counts, and the other is told`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let (first, second) = (try await person.window.tab(), try await person.window.tab())
                 let login = try await person.login { url in
                     let back = try WayBack(of: url)
@@ -92,7 +92,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `a tab that is closed half way does not end the sign-in`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let login = try await person.login { url in
                     let closed = try await person.window.tab()
                     try await closed.open(url)

@@ -12,7 +12,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `a sign-in and a sign-out end on pages at addresses that tell nothing`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let tab = try await person.window.tab()
                 let login = try await person.login { url in
                     try await tab.open(url)
@@ -36,7 +36,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `a person who refuses is told that the sign-in did not succeed`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let tab = try await person.window.tab()
                 let login = try await person.login { url in
                     try await tab.open(url)
@@ -54,7 +54,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `dark, in German and without scripts the pages are complete`(_ kind: Kind) async throws {
-            try await Sitting.at(.austere(kind)) { person in
+            try await BrowserFixture.at(.austere(kind)) { person in
                 let settings = person.window.browser.settings
                 let tab = try await person.window.tab()
                 let refused = try await person.login { url in
@@ -87,7 +87,7 @@ extension Integration.InRealBrowsers {
 
         @Test(arguments: Kind.allCases)
         func `what a browser asks for by itself neither ends nor disturbs the wait`(_ kind: Kind) async throws {
-            try await Sitting.at(.ordinary(kind)) { person in
+            try await BrowserFixture.at(.ordinary(kind)) { person in
                 let tab = try await person.window.tab()
                 let login = try await person.login { url in
                     let back = try WayBack(of: url)

@@ -10,7 +10,7 @@ extension Integration {
             uri: String, desktop: String
         ) async throws {
             let session = try Session(desktop: desktop)
-            let provider = try Companion(
+            let provider = try HelperProcess(
                 Places.program("local-provider"), ["--exit-with-stdin", "--redirect-uri", uri])
             try await provider.beside {
                 let issuer = try await provider.line()
@@ -54,12 +54,12 @@ private struct Session {
     }
 
     /// Chromium with a window in this session.
-    func browser(at issuer: String, scheme: String) throws -> Companion {
+    func browser(at issuer: String, scheme: String) throws -> HelperProcess {
         let command = [
             Places.setup.appending(path: "python").path, Places.cache.appending(path: "venv").path,
             Places.setup.appending(path: "desktop_browser.py").path, issuer, "alice", "looking-glass", scheme,
         ]
-        return try Companion(URL(filePath: "/usr/bin/env"), variables.map { "\($0.key)=\($0.value)" } + command)
+        return try HelperProcess(URL(filePath: "/usr/bin/env"), variables.map { "\($0.key)=\($0.value)" } + command)
     }
 
     func signIn(at issuer: String, _ arguments: [String], browser: String) async throws -> Program.Outcome {

@@ -25,7 +25,7 @@ import Testing
         #expect(Base64URL.decode(encoded) == bytes)
     }
 
-    @Test func `every byte comes back in every place`() {
+    @Test func `every byte comes back in every location`() {
         for byte in UInt8.min...UInt8.max {
             for bytes in [[byte], [0, byte], [0, 0, byte], [255, 255, byte, 255]] {
                 #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
@@ -35,7 +35,7 @@ import Testing
 
     /// The 192 bytes beyond the alphabet, those of base64 and its padding among them, in each place of a group.
     @Test(arguments: 0..<8)
-    func `a character outside the alphabet is refused in every place`(position: Int) {
+    func `a character outside the alphabet is refused in every location`(position: Int) {
         let good = Array("QUJDREVG".utf8)
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for byte in UInt8.min...UInt8.max {

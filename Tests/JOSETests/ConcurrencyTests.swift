@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func `a guarded value loses no change`() async {
-        let counter = Guarded([0])
+        let counter = LockedValue([0])
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<tasks {
                 group.addTask { for _ in 0..<5000 { counter.withLock { $0[0] += 1 } } }
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func `a guard is released when its body throws`() {
-        let guarded = Guarded(1)
+        let guarded = LockedValue(1)
         #expect(throws: JOSEError.self) {
             try guarded.withLock { (value) throws(JOSEError) in
                 value = 2

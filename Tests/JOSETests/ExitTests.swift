@@ -3,7 +3,7 @@ import JOSE
 import Testing
 
 @Suite struct ExitTests {
-    private static let left = Guarded<(key: VerificationKey, signature: [UInt8])?>(nil)
+    private static let left = LockedValue<(key: VerificationKey, signature: [UInt8])?>(nil)
 
     /// Threads go on while `exit` runs, after what libcrypto would do there.
     @Test func `a signature is verified while the process ends`() async {

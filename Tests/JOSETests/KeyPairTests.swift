@@ -8,8 +8,8 @@ import Testing
     private func pem(_ pem: String, _ own: [UInt8], _ other: [UInt8]) throws -> String {
         let lines = pem.split(separator: "\n").dropFirst().dropLast().joined()
         var der = Array(try #require(Data(base64Encoded: lines)))
-        let place = try #require(der.firstRange(of: own))
-        der.replaceSubrange(place, with: other)
+        let location = try #require(der.firstRange(of: own))
+        der.replaceSubrange(location, with: other)
         return PrivateKeyPEM.pem("PRIVATE KEY", der)
     }
 

@@ -20,11 +20,11 @@ import Testing
         async throws
     {
         try await withProvider { provider in
-            let answer = try await Wire.send("GET", Flow(provider: provider).authorizationURL([name: value]))
-            #expect(answer.status == 400)
-            #expect(answer.header("Location") == nil)
-            #expect(answer.header("Content-Type") == "text/html; charset=utf-8")
-            if let value, value.contains("evil") { #expect(!answer.text.contains(value)) }
+            let response = try await Wire.send("GET", Flow(provider: provider).authorizationURL([name: value]))
+            #expect(response.status == 400)
+            #expect(response.header("Location") == nil)
+            #expect(response.header("Content-Type") == "text/html; charset=utf-8")
+            if let value, value.contains("evil") { #expect(!response.text.contains(value)) }
         }
     }
 
@@ -33,9 +33,9 @@ import Testing
         try await withProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
-            let answer = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
-            #expect(answer.status == 400)
-            #expect(answer.header("Location") == nil)
+            let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
+            #expect(response.status == 400)
+            #expect(response.header("Location") == nil)
         }
     }
 
@@ -87,11 +87,11 @@ import Testing
         async throws
     {
         try await withProvider { provider in
-            let answer = try await Flow(provider: provider).refusal([name: value])
-            #expect(answer["error"] == error)
-            #expect(answer["state"] == "st&te=ü")
-            #expect(answer["iss"] == provider.issuer)
-            #expect(answer["code"] == nil)
+            let response = try await Flow(provider: provider).refusal([name: value])
+            #expect(response["error"] == error)
+            #expect(response["state"] == "st&te=ü")
+            #expect(response["iss"] == provider.issuer)
+            #expect(response["code"] == nil)
         }
     }
 
@@ -109,16 +109,16 @@ import Testing
         try await withProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
-            let answer = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
-            #expect(try Flow.answer(in: answer.header("Location"))["error"] == "invalid_request")
+            let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
+            #expect(try Flow.response(in: response.header("Location"))["error"] == "invalid_request")
         }
     }
 
     @Test func `a state that stands twice is not sent back`() async throws {
         try await withProvider { provider in
             let twice = Flow(provider: provider).parameters() + [("state", "other")]
-            let answer = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
-            let parameters = try Flow.answer(in: answer.header("Location"))
+            let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
+            let parameters = try Flow.response(in: response.header("Location"))
             #expect(parameters["error"] == "invalid_request")
             #expect(parameters["state"] == nil)
         }
@@ -175,9 +175,9 @@ import Testing
     @Test func `without openid there is no ID token, and unknown scopes are ignored`() async throws {
         try await withProvider { provider in
             let flow = Flow(provider: provider)
-            let answer = try await flow.exchange(#require(try await flow.authorize(["scope": "api unknown"])["code"]))
-            #expect(answer.json?["scope"]?.string == "api")
-            #expect(answer.json?["id_token"] == nil)
+            let response = try await flow.exchange(#require(try await flow.authorize(["scope": "api unknown"])["code"]))
+            #expect(response.json?["scope"]?.string == "api")
+            #expect(response.json?["id_token"] == nil)
         }
     }
 

@@ -27,17 +27,17 @@ import Testing
     @Test func `a wrong, missing or badly encoded secret is refused with a challenge`() async throws {
         try await withProvider { provider in
             let id = FormCoding.encode(client.id)
-            let answers = [
+            let responses = [
                 try await ask(provider, [], basic: id + ":wrong"), try await ask(provider, [], basic: id + ":"),
                 try await ask(provider, [], basic: id + ":" + secret), try await ask(provider, [], basic: id),
                 try await ask(provider, [("client_id", client.id), ("client_secret", "wrong")]),
                 try await ask(provider, [("client_id", client.id)]),
                 try await ask(provider, [("client_id", "demo"), ("client_secret", "surplus")]),
             ]
-            for answer in answers {
-                #expect(answer.status == 401)
-                #expect(answer.json?["error"]?.string == "invalid_client")
-                #expect(answer.header("WWW-Authenticate")?.hasPrefix("Basic ") == true)
+            for response in responses {
+                #expect(response.status == 401)
+                #expect(response.json?["error"]?.string == "invalid_client")
+                #expect(response.header("WWW-Authenticate")?.hasPrefix("Basic ") == true)
             }
         }
     }
@@ -46,14 +46,14 @@ import Testing
         try await withProvider { provider in
             let encoded = FormCoding.encode(client.id) + ":" + FormCoding.encode(secret)
             let field = ("Authorization", "Basic " + Data(encoded.utf8).base64EncodedString())
-            let answers = [
+            let responses = [
                 try await ask(provider, [("client_id", client.id), ("client_secret", secret)], basic: encoded),
                 try await ask(provider, [("client_id", "demo")], basic: encoded),
                 try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")], [field, field]),
             ]
-            for answer in answers {
-                #expect(answer.status == 400)
-                #expect(answer.json?["error"]?.string == "invalid_request")
+            for response in responses {
+                #expect(response.status == 400)
+                #expect(response.json?["error"]?.string == "invalid_request")
             }
         }
     }

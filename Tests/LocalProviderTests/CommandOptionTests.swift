@@ -27,9 +27,9 @@ import Testing
         let challenge = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url))])
         #expect(challenge.json?["error"]?.string == "use_dpop_nonce")
         let nonce = try #require(challenge.header("DPoP-Nonce"))
-        let answer = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url, nonce: nonce))])
-        let token = try #require(answer.json?["access_token"]?.string)
-        #expect(answer.json?["authorization_details"]?.array?.count == 1)
+        let response = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url, nonce: nonce))])
+        let token = try #require(response.json?["access_token"]?.string)
+        #expect(response.json?["authorization_details"]?.array?.count == 1)
 
         let echo = issuer + "/api/echo"
         let refusal = try await Wire.send("GET", echo, key.fields("GET", echo, token: token, nonce: nonce))
@@ -41,10 +41,10 @@ import Testing
         let issuer = String(child.firstLine().dropLast())
         let metadata = try #require(try await Wire.send("GET", issuer + "/.well-known/openid-configuration").json)
         #expect(metadata["require_pushed_authorization_requests"]?.bool == false)
-        let answer = try await Wire.post(issuer + "/token", form.filter { $0.name != "authorization_details" })
-        #expect(answer.json?["token_type"]?.string == "Bearer")
-        #expect(answer.header("DPoP-Nonce") == nil)
-        let token = try #require(answer.json?["access_token"]?.string)
+        let response = try await Wire.post(issuer + "/token", form.filter { $0.name != "authorization_details" })
+        #expect(response.json?["token_type"]?.string == "Bearer")
+        #expect(response.header("DPoP-Nonce") == nil)
+        let token = try #require(response.json?["access_token"]?.string)
         let echo = try await Wire.send("GET", issuer + "/api/echo", [("Authorization", "Bearer \(token)")])
         #expect(echo.status == 200)
     }

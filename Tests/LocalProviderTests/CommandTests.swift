@@ -49,13 +49,13 @@ import Testing
         let issuer = child.firstLine().dropLast()
         #expect(issuer.hasPrefix("http://127.0.0.1:"))
         #expect(issuer.hasSuffix("/t"))
-        let answer = try await Wire.post(
+        let response = try await Wire.post(
             issuer + "/token",
             [
                 ("grant_type", "password"), ("username", "bob"), ("password", "a:b"), ("client_id", "extra"),
                 ("client_secret", "s:x"), ("scope", "openid"),
             ])
-        #expect(answer.json?["expires_in"]?.int == 7)
+        #expect(response.json?["expires_in"]?.int == 7)
         kill(child.process.processIdentifier, signal)
         #expect(child.end() == 0)
         #expect(child.rest(child.output).isEmpty)

@@ -14,11 +14,11 @@ import Testing
         try await withProvider(.demo { $0.issuerPath = path }) { provider in
             let origin = String(provider.issuer.dropLast(path.count))
             for location in [openID, oauth] {
-                let answer = try await Wire.send("GET", origin + location)
-                #expect(answer.status == 200)
-                #expect(answer.header("Content-Type") == "application/json")
-                #expect(answer.json?["issuer"]?.string == provider.issuer)
-                #expect(answer.json?["revocation_endpoint"]?.string == provider.url(.revocation))
+                let response = try await Wire.send("GET", origin + location)
+                #expect(response.status == 200)
+                #expect(response.header("Content-Type") == "application/json")
+                #expect(response.json?["issuer"]?.string == provider.issuer)
+                #expect(response.json?["revocation_endpoint"]?.string == provider.url(.revocation))
             }
             #expect(provider.count(.openIDConfiguration) == 1)
             #expect(provider.count(.oauthMetadata) == 1)

@@ -45,9 +45,9 @@ import Testing
     ) async throws {
         let encryption = try encryption()
         try await run({ ($0.userInfoEncryption, $0.userInfoAlgorithm) = (encryption, algorithm) }) { provider in
-            let answer = try await Flow(provider: provider).bearer(.userInfo, provider.mintSession().accessToken)
-            #expect(answer.header("Content-Type") == "application/jwt")
-            let content = try content(answer.text, cty: algorithm == nil ? nil : "JWT")
+            let response = try await Flow(provider: provider).bearer(.userInfo, provider.mintSession().accessToken)
+            #expect(response.header("Content-Type") == "application/jwt")
+            let content = try content(response.text, cty: algorithm == nil ? nil : "JWT")
             let claims =
                 algorithm == nil
                 ? try JSON(parsing: Array(content.utf8)) : try await verifiedClaims(content, provider)

@@ -19,7 +19,7 @@ import Testing
 
     private func isSignedIn(_ browser: TestBrowser, _ provider: LocalProvider) async throws -> Bool {
         let silent = Flow(provider: provider).authorizationURL(["prompt": "none", "scope": "openid"])
-        return try Flow.answer(in: try await browser.open(silent))["code"] != nil
+        return try Flow.response(in: try await browser.open(silent))["code"] != nil
     }
 
     @Test func `with a hint the person is signed out at once and sent back with the state`() async throws {
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `the answer to the question needs its token`() async throws {
+    @Test func `the response to the question needs its token`() async throws {
         try await withProvider { provider in
             let (browser, _) = try await signedIn(provider)
             #expect(try await browser.submit(to: provider.url(.endSession), [("action", "sign-out")]) == nil)

@@ -13,7 +13,7 @@ import Testing
     /// Answers that are compared have the same date.
     private let stopped = LocalProvider.Configuration.demo { $0.clock = { Date(timeIntervalSince1970: 1_750_000_000) } }
 
-    @Test func `an answer can end early`() async throws {
+    @Test func `a response can end early`() async throws {
         try await withProvider(stopped) { provider in
             let whole = try await get(provider)
             #expect(whole.isComplete)
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a connection can be reset, before and within the answer`() async throws {
+    @Test func `a connection can be reset, before and within the response`() async throws {
         try await withProvider { provider in
             provider.fault(.reset(), at: .openIDConfiguration)
             let nothing = try await get(provider)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `an answer can drip and is whole in the end`() async throws {
+    @Test func `a response can drip and is whole in the end`() async throws {
         try await withProvider(stopped) { provider in
             let whole = try await get(provider)
             provider.fault(.drip(), at: .openIDConfiguration)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `an answer can be late`() async throws {
+    @Test func `a response can be late`() async throws {
         try await withProvider { provider in
             provider.fault(.delay(.milliseconds(200)), at: .openIDConfiguration)
             let clock = ContinuousClock()
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `a status can stand in for an answer, and nothing was done`() async throws {
+    @Test func `a status can stand in for a response, and nothing was done`() async throws {
         try await withProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
@@ -73,27 +73,27 @@ import Testing
             provider.fault(.status(.badRequest, json: ["error": "temporarily_unavailable"]), at: .token)
             provider.fault(.htmlPage, at: .token)
             provider.fault(.redirect(to: "http://127.0.0.1:1/elsewhere"), at: .token)
-            let answers = [
+            let responses = [
                 try await flow.refresh(token), try await flow.refresh(token), try await flow.refresh(token),
                 try await flow.refresh(token), try await flow.refresh(token), try await flow.refresh(token),
             ]
-            #expect(answers.map(\.status) == [500, 503, 429, 400, 200, 307])
-            #expect(answers[1].header("Retry-After") == "7")
-            #expect(answers[2].header("Retry-After") == "9")
-            #expect(answers[3].json?["error"]?.string == "temporarily_unavailable")
-            #expect(answers[4].header("Content-Type") == "text/html; charset=utf-8")
-            #expect(answers[5].header("Location") == "http://127.0.0.1:1/elsewhere")
+            #expect(responses.map(\.status) == [500, 503, 429, 400, 200, 307])
+            #expect(responses[1].header("Retry-After") == "7")
+            #expect(responses[2].header("Retry-After") == "9")
+            #expect(responses[3].json?["error"]?.string == "temporarily_unavailable")
+            #expect(responses[4].header("Content-Type") == "text/html; charset=utf-8")
+            #expect(responses[5].header("Location") == "http://127.0.0.1:1/elsewhere")
             #expect(provider.isAlive(token))
             #expect(try await flow.refresh(token).status == 200)
             #expect(provider.count(.token) == 7)
         }
     }
 
-    @Test func `an answer can be lost after the refresh token was rotated`() async throws {
+    @Test func `a response can be lost after the refresh token was rotated`() async throws {
         try await withProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
-            provider.fault(.lostAnswer, at: .token)
+            provider.fault(.lostResponse, at: .token)
             let lost = try await flow.refresh(token)
             #expect(lost.bytes.isEmpty)
             #expect(lost.end == .closed)
@@ -103,19 +103,19 @@ import Testing
         }
     }
 
-    @Test func `an answer can come twice, to a request that was acted on once`() async throws {
+    @Test func `a response can come twice, to a request that was acted on once`() async throws {
         try await withProvider(stopped) { provider in
             let once = try await get(provider)
-            provider.fault(.duplicatedAnswer, at: .openIDConfiguration)
+            provider.fault(.duplicatedResponse, at: .openIDConfiguration)
             #expect(try await get(provider).bytes == once.bytes + once.bytes)
             #expect(provider.count(.openIDConfiguration) == 2)
         }
     }
 
-    @Test func `an answer can be another one after the request was acted on`() async throws {
+    @Test func `a response can be another one after the request was acted on`() async throws {
         try await withProvider { provider in
             let token = try #require(try provider.mintSession().refreshToken)
-            provider.fault(.answerAfterwards(Reply(.badGateway)), at: .token)
+            provider.fault(.respondAfterwards(Reply(.badGateway)), at: .token)
             #expect(try await Flow(provider: provider).refresh(token).status == 502)
             #expect(!provider.isAlive(token))
         }
@@ -181,8 +181,8 @@ import Testing
         async throws -> String
     {
         provider.fault(.editIDToken(fault), at: .token)
-        let answer = try await Flow(provider: provider).refresh(#require(try provider.mintSession().refreshToken))
-        return try #require(answer.json?["id_token"]?.string)
+        let response = try await Flow(provider: provider).refresh(#require(try provider.mintSession().refreshToken))
+        return try #require(response.json?["id_token"]?.string)
     }
 
     @Test func `the claims of an ID token can be wrong under a good signature`() async throws {
@@ -233,17 +233,17 @@ import Testing
 
     // MARK: Holds
 
-    @Test func `a hold parks the answer after the request was acted on`() async throws {
+    @Test func `a hold parks the response after the request was acted on`() async throws {
         try await withProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             let hold = provider.hold(.token)
-            async let answer = flow.refresh(token)
+            async let response = flow.refresh(token)
             try await hold.arrived()
             #expect(!provider.isAlive(token))
             #expect(provider.log(.token).last?.status == nil)
             hold.release()
-            #expect(try await answer.status == 200)
+            #expect(try await response.status == 200)
             #expect(try await flow.refresh(#require(try provider.mintSession().refreshToken)).status == 200)
         }
     }
@@ -266,10 +266,10 @@ import Testing
     @Test func `a provider that is stopped lets go of what it holds`() async throws {
         let provider = try await LocalProvider.start()
         let hold = provider.hold(.openIDConfiguration)
-        async let answer = get(provider)
+        async let response = get(provider)
         try await hold.arrived()
         await provider.stop()
-        #expect(try await answer.bytes.isEmpty)
+        #expect(try await response.bytes.isEmpty)
         await #expect(throws: (any Error).self) { try await get(provider) }
     }
 }

@@ -7,10 +7,10 @@ import Testing
     func `a person signs in and the client gets verified claims`(path: String) async throws {
         try await withProvider(.demo { $0.issuerPath = path }) { provider in
             let flow = Flow(provider: provider)
-            let answer = try await flow.authorize()
-            #expect(answer["state"] == "st&te=ü")
-            #expect(answer["iss"] == provider.issuer)
-            let tokens = try await flow.exchange(#require(answer["code"]))
+            let response = try await flow.authorize()
+            #expect(response["state"] == "st&te=ü")
+            #expect(response["iss"] == provider.issuer)
+            let tokens = try await flow.exchange(#require(response["code"]))
             #expect(tokens.status == 200)
             #expect(tokens.header("Cache-Control") == "no-store")
             #expect(tokens.json?["token_type"]?.string == "Bearer")
@@ -60,12 +60,12 @@ import Testing
         }
     }
 
-    @Test func `the provider answers on IPv6 and as localhost`() async throws {
+    @Test func `the provider responses on IPv6 and as localhost`() async throws {
         for (host, prefix) in [("::1", "http://[::1]:"), ("localhost", "http://localhost:")] {
             try await withProvider(host: host) { provider in
                 #expect(provider.issuer.hasPrefix(prefix))
-                let answer = try await Wire.send("GET", provider.url(.openIDConfiguration))
-                #expect(answer.json?["issuer"]?.string == provider.issuer)
+                let response = try await Wire.send("GET", provider.url(.openIDConfiguration))
+                #expect(response.json?["issuer"]?.string == provider.issuer)
             }
         }
     }

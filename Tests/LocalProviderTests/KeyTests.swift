@@ -8,7 +8,7 @@ import Testing
         return Set(try #require(document["keys"]?.array).compactMap { $0["kid"]?.string })
     }
 
-    private func kid(_ session: TokenAnswer) throws -> String {
+    private func kid(_ session: TokenReply) throws -> String {
         let token = try JWS(compact: #require(session.idToken))
         return try #require(token.header.kid)
     }

@@ -8,9 +8,9 @@ import Testing
         try await withProvider { provider in
             let flow = Flow(provider: provider)
             let first = try #require(try provider.mintSession().refreshToken)
-            let answer = try #require(try await flow.refresh(first).json)
-            let second = try #require(answer["refresh_token"]?.string)
-            let access = try #require(answer["access_token"]?.string)
+            let response = try #require(try await flow.refresh(first).json)
+            let second = try #require(response["refresh_token"]?.string)
+            let access = try #require(response["access_token"]?.string)
             #expect(provider.isAlive(second))
             #expect(try await flow.refresh(first).json?["error"]?.string == "invalid_grant")
             #expect(try await flow.refresh(second).json?["error"]?.string == "invalid_grant")
@@ -56,9 +56,9 @@ import Testing
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             for _ in 0..<3 {
-                let answer = try await flow.refresh(token)
-                #expect(answer.status == 200)
-                #expect(answer.json?["refresh_token"] == nil)
+                let response = try await flow.refresh(token)
+                #expect(response.status == 200)
+                #expect(response.json?["refresh_token"] == nil)
             }
         }
     }
@@ -110,9 +110,9 @@ import Testing
 
     @Test func `the ID token at a refresh can be left out`() async throws {
         try await withProvider(.demo { $0.sendsIDTokenOnRefresh = false }) { provider in
-            let answer = try await Flow(provider: provider).refresh(#require(try provider.mintSession().refreshToken))
-            #expect(answer.status == 200)
-            #expect(answer.json?["id_token"] == nil)
+            let response = try await Flow(provider: provider).refresh(#require(try provider.mintSession().refreshToken))
+            #expect(response.status == 200)
+            #expect(response.json?["id_token"] == nil)
         }
     }
 

@@ -7,9 +7,9 @@ import Testing
     @Test(arguments: [Endpoint.userInfo, .api])
     func `a request without a token gets a challenge without an error`(endpoint: Endpoint) async throws {
         try await withProvider { provider in
-            let answer = try await Wire.send("GET", provider.url(endpoint))
-            #expect(answer.status == 401)
-            #expect(answer.header("WWW-Authenticate") == #"Bearer realm="local-provider""#)
+            let response = try await Wire.send("GET", provider.url(endpoint))
+            #expect(response.status == 401)
+            #expect(response.header("WWW-Authenticate") == #"Bearer realm="local-provider""#)
         }
     }
 
@@ -23,9 +23,9 @@ import Testing
             #expect(try await flow.bearer(endpoint, token).status == 200)
             clock.advance(1)
             for dead in [token, "never-was"] {
-                let answer = try await flow.bearer(endpoint, dead)
-                #expect(answer.status == 401)
-                #expect(answer.header("WWW-Authenticate")?.contains(#"error="invalid_token""#) == true)
+                let response = try await flow.bearer(endpoint, dead)
+                #expect(response.status == 401)
+                #expect(response.header("WWW-Authenticate")?.contains(#"error="invalid_token""#) == true)
             }
         }
     }
@@ -61,9 +61,9 @@ import Testing
         client.userInfoAlgorithm = .es256
         try await withProvider(.demo { $0.clients = [client] }) { provider in
             let session = try provider.mintSession()
-            let answer = try await Flow(provider: provider).bearer(.userInfo, session.accessToken)
-            #expect(answer.header("Content-Type") == "application/jwt")
-            let claims = try await verifiedClaims(answer.text, provider)
+            let response = try await Flow(provider: provider).bearer(.userInfo, session.accessToken)
+            #expect(response.header("Content-Type") == "application/jwt")
+            let claims = try await verifiedClaims(response.text, provider)
             #expect(claims["iss"]?.string == provider.issuer)
             #expect(claims["aud"]?.string == "demo")
             #expect(claims["sub"]?.string == "248289761001")
@@ -76,12 +76,12 @@ import Testing
     @Test func `the echo tells what came`() async throws {
         try await withProvider { provider in
             let token = try provider.mintSession().accessToken
-            let answer = try await Wire.send(
+            let response = try await Wire.send(
                 "PUT", provider.url(.api) + "?a=b+c", [("Authorization", "Bearer \(token)")], body: "hällo")
-            #expect(answer.json?["method"]?.string == "PUT")
-            #expect(answer.json?["query"]?["a"]?.string == "b c")
-            #expect(answer.json?["body"]?.string == "hällo")
-            #expect(answer.json?["client_id"]?.string == "demo")
+            #expect(response.json?["method"]?.string == "PUT")
+            #expect(response.json?["query"]?["a"]?.string == "b c")
+            #expect(response.json?["body"]?.string == "hällo")
+            #expect(response.json?["client_id"]?.string == "demo")
         }
     }
 }

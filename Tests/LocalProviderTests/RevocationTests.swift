@@ -23,8 +23,8 @@ import Testing
         try await withProvider { provider in
             let session = try provider.mintSession()
             let other = try provider.mintSession()
-            let answer = try await revoke(provider, session.refreshToken, hint: hint)
-            #expect(answer.status == 200)
+            let response = try await revoke(provider, session.refreshToken, hint: hint)
+            #expect(response.status == 200)
             #expect(!provider.isAlive(session.accessToken))
             #expect(!provider.isAlive(try #require(session.refreshToken)))
             #expect(provider.isAlive(other.accessToken))

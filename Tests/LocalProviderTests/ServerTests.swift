@@ -14,15 +14,15 @@ import Testing
     @Test func `a connection serves several requests, also when they come at once`() async throws {
         try await withProvider { provider in
             let request = "GET /jwks HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\n"
-            let answer = try await raw(
+            let response = try await raw(
                 request + "\r\n" + request + "\r\n" + request + "Connection: close\r\n\r\n", provider)
-            let text = String(decoding: answer.bytes, as: UTF8.self)
+            let text = String(decoding: response.bytes, as: UTF8.self)
             #expect(text.components(separatedBy: "HTTP/1.1 200 OK").count == 4)
             #expect(provider.count(.keys) == 3)
         }
     }
 
-    @Test func `a head or a body that is too large is refused, and the answer arrives`() async throws {
+    @Test func `a head or a body that is too large is refused, and the response arrives`() async throws {
         try await withProvider { provider in
             let url = provider.url(.token)
             let head = try await Wire.send("GET", url, [("X-Large", String(repeating: "x", count: 33 << 10))])
@@ -49,9 +49,9 @@ import Testing
     ])
     func `what is no proper request is refused`(request: String) async throws {
         try await withProvider { provider in
-            let answer = try await raw(request, provider)
-            #expect(answer.status == 400)
-            #expect(answer.header("Connection") == "close")
+            let response = try await raw(request, provider)
+            #expect(response.status == 400)
+            #expect(response.header("Connection") == "close")
             #expect(provider.log.isEmpty)
         }
     }
@@ -72,8 +72,8 @@ import Testing
     @Test func `a client that does not get on is cut off`() async throws {
         try await withProvider(.demo { $0.limits.requestTime = .milliseconds(100) }) { provider in
             for begun in ["", "GET /jwks HT", "POST /token HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"] {
-                let answer = try await raw(begun, provider)
-                #expect(answer.bytes.isEmpty)
+                let response = try await raw(begun, provider)
+                #expect(response.bytes.isEmpty)
             }
         }
     }
@@ -92,11 +92,11 @@ import Testing
 
     @Test func `a client that waits for the word to continue gets it`() async throws {
         try await withProvider { provider in
-            let answer = try await raw(
+            let response = try await raw(
                 "POST /token HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\nContent-Length: 1\r\n"
                     + "Expect: 100-continue\r\nConnection: close\r\n\r\nx", provider)
-            #expect(answer.status == 100)
-            #expect(answer.text.hasPrefix("HTTP/1.1 400"))
+            #expect(response.status == 100)
+            #expect(response.text.hasPrefix("HTTP/1.1 400"))
         }
     }
 
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func `a provider that keeps no log still counts and reports`() async throws {
-        let seen = Guarded<[String]>([])
+        let seen = LockedValue<[String]>([])
         try await withProvider(
             .demo {
                 $0.keepsLog = false

@@ -45,10 +45,10 @@ import Testing
                 let browser = TestBrowser()
                 _ = try await browser.open(Flow(provider: provider).authorizationURL())
                 if signsInFirst { _ = try await browser.signIn() }
-                let answer = try Flow.answer(in: try await browser.submit("deny"))
-                #expect(answer["error"] == "access_denied")
-                #expect(answer["state"] == "st&te=ü")
-                #expect(answer["iss"] == provider.issuer)
+                let response = try Flow.response(in: try await browser.submit("deny"))
+                #expect(response["error"] == "access_denied")
+                #expect(response["state"] == "st&te=ü")
+                #expect(response["iss"] == provider.issuer)
                 #expect(try await browser.open(browser.pageURL) == nil)
                 #expect(browser.page?.status == 404)
             }
@@ -86,15 +86,15 @@ import Testing
             _ = try await browser.signIn()
             _ = try await thief.open(browser.pageURL)
             #expect(thief.page?.status == 403)
-            let answer = try Flow.answer(in: try await thief.open(flow.authorizationURL(["prompt": "none"])))
-            #expect(answer["error"] == "login_required")
+            let response = try Flow.response(in: try await thief.open(flow.authorizationURL(["prompt": "none"])))
+            #expect(response["error"] == "login_required")
         }
     }
 
     @Test func `the cookie is out of reach for scripts and other sites`() async throws {
         try await withProvider { provider in
-            let answer = try await Wire.send("GET", Flow(provider: provider).authorizationURL())
-            let cookie = try #require(answer.header("Set-Cookie"))
+            let response = try await Wire.send("GET", Flow(provider: provider).authorizationURL())
+            let cookie = try #require(response.header("Set-Cookie"))
             #expect(cookie.hasPrefix("local_provider_\(provider.port)="))
             #expect(cookie.contains("; HttpOnly"))
             #expect(cookie.contains("; SameSite=Lax"))
@@ -107,9 +107,9 @@ import Testing
             let flow = Flow(provider: provider)
             _ = try await flow.authorize(["scope": "openid email", "prompt": nil], in: browser)
             let silent = flow.authorizationURL(["scope": "openid email", "prompt": "none"])
-            #expect(try Flow.answer(in: try await browser.open(silent))["code"] != nil)
+            #expect(try Flow.response(in: try await browser.open(silent))["code"] != nil)
             let more = flow.authorizationURL(["scope": "openid email phone", "prompt": "none"])
-            #expect(try Flow.answer(in: try await browser.open(more))["error"] == "consent_required")
+            #expect(try Flow.response(in: try await browser.open(more))["error"] == "consent_required")
             #expect(try await browser.open(flow.authorizationURL(["scope": "openid", "prompt": "consent"])) == nil)
             #expect(browser.page?.text.contains(#"value="allow""#) == true)
         }
@@ -120,7 +120,7 @@ import Testing
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await browser.open(flow.authorizationURL(["prompt": nil]))
-            #expect(try Flow.answer(in: try await browser.signIn())["code"] != nil)
+            #expect(try Flow.response(in: try await browser.signIn())["code"] != nil)
             #expect(try await browser.open(flow.authorizationURL()) == nil)
             #expect(browser.page?.text.contains(#"value="allow""#) == true)
         }
@@ -143,7 +143,7 @@ import Testing
             #expect(try await asks(["prompt": nil, "max_age": "99"]))
             #expect(try await asks(["prompt": "login"]))
             // Signing in again satisfies the request and renews auth_time.
-            let code = try #require(try Flow.answer(in: try await browser.signIn())["code"])
+            let code = try #require(try Flow.response(in: try await browser.signIn())["code"])
             let claims = try await verifiedClaims(try await flow.exchange(code).json?["id_token"]?.string, provider)
             #expect(claims["auth_time"]?.int == Int(clock.now.timeIntervalSince1970))
         }
@@ -158,11 +158,11 @@ import Testing
             let url = flow.authorizationURL(["prompt": "select_account", "scope": "openid"])
             #expect(try await browser.open(url) == nil)
             #expect(browser.page?.text.contains("Continue as alice") == true)
-            #expect(try Flow.answer(in: try await browser.submit("continue"))["code"] != nil)
+            #expect(try Flow.response(in: try await browser.submit("continue"))["code"] != nil)
             #expect(try await browser.open(url) == nil)
             #expect(try await browser.submit("switch") == nil)
             #expect(try await browser.signIn("bob", "builder") == nil)
-            let code = try #require(try Flow.answer(in: try await browser.submit("allow"))["code"])
+            let code = try #require(try Flow.response(in: try await browser.submit("allow"))["code"])
             let claims = try await verifiedClaims(try await flow.exchange(code).json?["id_token"]?.string, provider)
             #expect(claims["sub"]?.string == bob.subject)
         }
@@ -179,7 +179,7 @@ import Testing
                 _ = try await browser.open(flow.authorizationURL(["id_token_hint": alice]))
                 var location = try await browser.signIn(name, password)
                 if location == nil { location = try await browser.submit("allow") }
-                #expect(try Flow.answer(in: location)["error"] == expected)
+                #expect(try Flow.response(in: location)["error"] == expected)
             }
             let foreign = try provider.mintSession(client: "demo-confidential").idToken
             #expect(try await flow.refusal(["id_token_hint": foreign])["error"] == "invalid_request")
@@ -212,7 +212,7 @@ import Testing
             #expect(browser.page?.status == 404)
             clock.advance(8 * 3600)
             #expect(
-                try Flow.answer(in: try await browser.open(flow.authorizationURL(["prompt": "none"])))["error"]
+                try Flow.response(in: try await browser.open(flow.authorizationURL(["prompt": "none"])))["error"]
                     == "login_required")
         }
     }

@@ -22,11 +22,11 @@ import Testing
     func `a wrong parameter in the exchange is refused`(name: String, value: String?, error: String) async throws {
         try await withProvider { provider in
             let flow = Flow(provider: provider)
-            let answer = try await flow.exchange(code(flow), [name: value])
-            #expect(answer.status == (error == "invalid_client" ? 401 : 400))
-            #expect(answer.json?["error"]?.string == error)
-            #expect(answer.header("Cache-Control") == "no-store")
-            #expect((answer.header("WWW-Authenticate") != nil) == (error == "invalid_client"))
+            let response = try await flow.exchange(code(flow), [name: value])
+            #expect(response.status == (error == "invalid_client" ? 401 : 400))
+            #expect(response.json?["error"]?.string == error)
+            #expect(response.header("Cache-Control") == "no-store")
+            #expect((response.header("WWW-Authenticate") != nil) == (error == "invalid_client"))
         }
     }
 
@@ -96,8 +96,8 @@ import Testing
             let get = try await Wire.send("GET", url.appendingQuery(form))
             #expect(get.status == 405)
             #expect(get.header("Allow") == "POST")
-            func error(_ answer: Wire.Answer) -> String? {
-                answer.status == 400 ? answer.json?["error"]?.string : nil
+            func error(_ response: Wire.Answer) -> String? {
+                response.status == 400 ? response.json?["error"]?.string : nil
             }
             let body = FormCoding.encode(form)
             let type = "application/x-www-form-urlencoded"
@@ -141,11 +141,11 @@ import Testing
                 try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + form)
             }
             let service = [("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes")]
-            let answer = try await ask(service + [("scope", "api")])
-            #expect(answer.json?["scope"]?.string == "api")
-            #expect(answer.json?["refresh_token"] == nil)
-            #expect(answer.json?["id_token"] == nil)
-            let token = try #require(answer.json?["access_token"]?.string)
+            let response = try await ask(service + [("scope", "api")])
+            #expect(response.json?["scope"]?.string == "api")
+            #expect(response.json?["refresh_token"] == nil)
+            #expect(response.json?["id_token"] == nil)
+            let token = try #require(response.json?["access_token"]?.string)
             #expect(try await Flow(provider: provider).bearer(.api, token).json?["client_id"]?.string == "demo-service")
             #expect(try await Flow(provider: provider).bearer(.userInfo, token).status == 403)
             #expect(try await ask(service + [("scope", "openid")]).json?["error"]?.string == "invalid_scope")
@@ -164,10 +164,10 @@ import Testing
             let client = [
                 ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
             ]
-            let answer = try await ask(client, "looking-glass")
-            #expect(answer.status == 200)
-            #expect(answer.json?["refresh_token"] != nil)
-            _ = try await verifiedClaims(answer.json?["id_token"]?.string, provider)
+            let response = try await ask(client, "looking-glass")
+            #expect(response.status == 200)
+            #expect(response.json?["refresh_token"] != nil)
+            _ = try await verifiedClaims(response.json?["id_token"]?.string, provider)
             #expect(try await ask(client, "wrong").json?["error"]?.string == "invalid_grant")
             let demo = try await ask([("client_id", "demo")], "looking-glass")
             #expect(demo.json?["error"]?.string == "unauthorized_client")
@@ -181,8 +181,8 @@ import Testing
                 ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
             ]
             let person: [(name: String, value: String)] = [("username", "alice"), ("password", "looking-glass")]
-            let answer = try await Wire.post(provider.url(.token), [("grant_type", "password")] + person + client)
-            #expect((answer.json?["refresh_token"]?.string != nil) == unasked)
+            let response = try await Wire.post(provider.url(.token), [("grant_type", "password")] + person + client)
+            #expect((response.json?["refresh_token"]?.string != nil) == unasked)
             let direct = try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + client)
             #expect(direct.status == 200)
             #expect(direct.json?["refresh_token"] == nil)

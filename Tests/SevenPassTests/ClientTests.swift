@@ -9,15 +9,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ClientTests {
     @Test(arguments: ["me", "/me", "me?fields=email"])
     func `a path is appended to the base, with a slash in front or without`(path: String) async throws {
-        try await withSevenPass { desk in
-            let (state, _) = try await desk.session()
-            for base in [desk.double.apiBase, String(desk.double.apiBase.dropLast())] {
-                var configuration = desk.configuration
+        try await withSevenPass { fixture in
+            let (state, _) = try await fixture.session()
+            for base in [fixture.double.apiBase, String(fixture.double.apiBase.dropLast())] {
+                var configuration = fixture.configuration
                 configuration.apiBase = base
                 let me = try await SevenPassClient(state, configuration).get(path)
                 #expect(me["email"]?.string == "alice@example.com")
             }
-            let seen = desk.double.log(.me)
+            let seen = fixture.double.log(.me)
             #expect(seen.map(\.path) == ["/api/accounts/me", "/api/accounts/me"])
             #expect(seen.allSatisfy { $0.query["fields"] == (path.contains("?") ? "email" : nil) })
             #expect(seen.allSatisfy { $0.headers[.accept] == "application/json" })
@@ -25,21 +25,21 @@ import Testing
     }
 
     @Test func `without an API base it begins at the issuer`() async throws {
-        try await withSevenPass { desk in
-            var configuration = desk.configuration
+        try await withSevenPass { fixture in
+            var configuration = fixture.configuration
             configuration.apiBase = nil
-            let client = try SevenPassClient(try await desk.session().state, configuration)
+            let client = try SevenPassClient(try await fixture.session().state, configuration)
             #expect(try await client.get("/me")["email"] != nil)
-            #expect(desk.double.log(.me).first?.path == "/me")
+            #expect(fixture.double.log(.me).first?.path == "/me")
         }
     }
 
     @Test func `a whole URL counts below the base`() async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
-            #expect(try await client.get(desk.double.apiBase + "me")["email"] != nil)
-            await #expect(throws: AuthError.self) { try await client.get(desk.double.issuer + "/me") }
-            #expect(desk.double.count(.me) == 1)
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
+            #expect(try await client.get(fixture.double.apiBase + "me")["email"] != nil)
+            await #expect(throws: AuthError.self) { try await client.get(fixture.double.issuer + "/me") }
+            #expect(fixture.double.count(.me) == 1)
         }
     }
 
@@ -50,32 +50,32 @@ import Testing
             "me%2f..%2F..%2fme", ".%2e%5cme", "me#x", "me\\..", "m e", "mé", "me%2", "data://x",
             "http://127.0.0.1@elsewhere.example/me",
         ])
-    func `another place is refused, before a token is asked for`(path: String) async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
+    func `another location is refused, before a token is asked for`(path: String) async throws {
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
             // Whatever asked for a token now would refresh it first.
-            desk.double.advance(7200)
-            let before = desk.double.log.count
+            fixture.double.advance(7200)
+            let before = fixture.double.log.count
             let error = await #expect(throws: AuthError.self) { try await client.get(path) }
             #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
-            #expect(desk.double.log.count == before)
+            #expect(fixture.double.log.count == before)
             #expect(try await client.get("me")["email"] != nil)
         }
     }
 
     @Test(arguments: ["", "http://api.example/", "api.example", "https://api.example/?x=y", "https://api.example/#x"])
     func `a base that must not get a token is refused`(base: String) async throws {
-        try await withSevenPass { desk in
-            var configuration = desk.configuration
+        try await withSevenPass { fixture in
+            var configuration = fixture.configuration
             configuration.apiBase = base
-            let state = try await desk.session().state
+            let state = try await fixture.session().state
             #expect(throws: AuthError.self) { try SevenPassClient(state, configuration) }
         }
     }
 
     @Test func `GET, POST, PUT, PATCH and DELETE carry JSON and a bearer token`() async throws {
-        try await withSevenPass { desk in
-            let (state, client) = try await desk.session()
+        try await withSevenPass { fixture in
+            let (state, client) = try await fixture.session()
             let added = try await client.post("me/optins", ["type": "sms", "accepted": true])
             #expect(added["type"] == "sms")
             #expect(try await client.put("me/optins/sms", ["accepted": false])["accepted"] == false)
@@ -83,7 +83,7 @@ import Testing
             #expect(try await client.delete("me/optins/sms") == .null)
             let types = try await client.get("me/optins")["optins"]?.array?.compactMap { $0["type"]?.string }
             #expect(types == ["newsletter", "profiling"])
-            let requests = desk.double.log.filter { $0.endpoint == .me || $0.endpoint == .optIns }
+            let requests = fixture.double.log.filter { $0.endpoint == .me || $0.endpoint == .optIns }
             #expect(requests.map(\.method) == [.post, .put, .patch, .delete, .get])
             let token = try await state.freshAccessToken().authorization
             #expect(requests.allSatisfy { $0.headers[.authorization] == token })
@@ -95,8 +95,8 @@ import Testing
     @Test func `values of the app's own types are encoded and decoded`() async throws {
         struct OptIn: Codable, Equatable { let type: String, accepted: Bool }
         struct OptIns: Codable { let optins: [OptIn] }
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
             let sms = OptIn(type: "sms", accepted: true)
             #expect(try await client.send(.post, "me/optins", encoding: sms, as: OptIn.self) == sms)
             #expect(try await client.get("me/optins", as: OptIns.self).optins.contains(sms))
@@ -106,27 +106,27 @@ import Testing
     }
 
     @Test func `each call takes a token that is fresh`() async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
             _ = try await client.get("me")
-            desk.double.advance(7200)
+            fixture.double.advance(7200)
             _ = try await client.get("me")
-            #expect(desk.double.log(.me).map(\.status) == [200, 200])
-            #expect(desk.double.log(.token).map { $0.form["grant_type"] } == ["refresh_token"])
+            #expect(fixture.double.log(.me).map(\.status) == [200, 200])
+            #expect(fixture.double.log(.token).map { $0.form["grant_type"] } == ["refresh_token"])
         }
     }
 
     @Test func `a token that the API refuses is refreshed, and the call made once more`() async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session(accessToken: "dead")
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session(accessToken: "dead")
             #expect(try await client.post("me/optins", ["type": "sms", "accepted": true])["type"] == "sms")
-            #expect(desk.double.log(.optIns).map(\.status) == [401, 201])
+            #expect(fixture.double.log(.optIns).map(\.status) == [401, 201])
         }
     }
 
-    @Test func `an error has the server's answer`() async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
+    @Test func `an error has the server's response`() async throws {
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
             let error = await #expect(throws: SevenPassError.self) {
                 try await client.put("me/optins/newsletter", ["accepted": "yes"])
             }
@@ -135,12 +135,12 @@ import Testing
         }
     }
 
-    @Test func `an answer that is shown is short, on one line, and without the token`() async throws {
-        try await withSevenPass { desk in
-            let (state, client) = try await desk.session()
+    @Test func `a response that is shown is short, on one line, and without the token`() async throws {
+        try await withSevenPass { fixture in
+            let (state, client) = try await fixture.session()
             let token = try await state.freshAccessToken().value.reveal()
             let text = "red \u{1B}[31m\n\u{202E}" + token + String(repeating: "x", count: 5000)
-            desk.double.fault(.status(.badGateway, json: ["error": .string(text)]), at: .me)
+            fixture.double.fault(.status(.badGateway, json: ["error": .string(text)]), at: .me)
             let error = try #require(await #expect(throws: SevenPassError.self) { try await client.get("me") })
             #expect(error.status == 502 && error.body.count == 1000 && error.code?.count == 64)
             let shown = error.description + (error.code ?? "")
@@ -149,19 +149,19 @@ import Testing
         }
     }
 
-    @Test func `a page, broken JSON and a redirect are no answers`() async throws {
-        try await withSevenPass { desk in
-            let (_, client) = try await desk.session()
-            desk.double.fault(.htmlPage, at: .me)
-            desk.double.fault(.answer(Reply(.ok, type: "application/json", "{")), at: .me)
-            desk.double.fault(.answer(Reply(.ok, type: "text/html", "{}")), at: .me)
+    @Test func `a page, broken JSON and a redirect are no responses`() async throws {
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
+            fixture.double.fault(.htmlPage, at: .me)
+            fixture.double.fault(.respond(Reply(.ok, type: "application/json", "{")), at: .me)
+            fixture.double.fault(.respond(Reply(.ok, type: "text/html", "{}")), at: .me)
             for _ in 0..<3 {
                 let error = await #expect(throws: AuthError.self) { try await client.get("me") }
                 #expect(error?.code == .invalidResponse && error?.httpStatus == 200)
             }
-            desk.double.fault(.redirect(to: desk.double.apiBase + "me/optins"), at: .me)
+            fixture.double.fault(.redirect(to: fixture.double.apiBase + "me/optins"), at: .me)
             let redirect = await #expect(throws: SevenPassError.self) { try await client.get("me") }
-            #expect(redirect?.status == 307 && desk.double.count(.optIns) == 0)
+            #expect(redirect?.status == 307 && fixture.double.count(.optIns) == 0)
         }
     }
 }

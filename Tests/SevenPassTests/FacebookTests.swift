@@ -17,19 +17,19 @@ import Testing
             ("#code=a&state=s", "code=a&state=s&fbapp_type=native"),
             ("?x=y#state=s+t&granted_scopes=email&code=a", "code=a&state=s+t&fbapp_type=native"),
         ])
-    func `code and state of query or fragment go to the external callback`(answer: String, query: String) throws {
-        var handOver = try FacebookHandOver(.qa)
+    func `code and state of query or fragment go to the external callback`(response: String, query: String) throws {
+        var deliver = try FacebookDelivery(.qa)
         let callback = "https://interaction.qa.7pass.ctf.prosiebensat1.com/externals/callback"
-        #expect(handOver.take("\(Self.scheme)://authorize" + answer) == .open("\(callback)?\(query)"))
-        #expect(handOver.take("\(Self.scheme)://authorize" + answer) == .ignored)
-        let next = handOver.take("\(Self.scheme.uppercased())://authorize?code=b&state=another")
+        #expect(deliver.take("\(Self.scheme)://authorize" + response) == .open("\(callback)?\(query)"))
+        #expect(deliver.take("\(Self.scheme)://authorize" + response) == .ignored)
+        let next = deliver.take("\(Self.scheme.uppercased())://authorize?code=b&state=another")
         #expect(next == .open("\(callback)?code=b&state=another&fbapp_type=web"))
     }
 
     @Test(arguments: ["https://a.example/?code=a&state=s", "fb1://authorize?code=a&state=s", "fb", ""])
     func `a URL of another scheme is passed over`(url: String) throws {
-        var handOver = try FacebookHandOver(.qa)
-        #expect(handOver.take(url) == .ignored)
+        var deliver = try FacebookDelivery(.qa)
+        #expect(deliver.take(url) == .ignored)
     }
 
     @Test(
@@ -39,14 +39,14 @@ import Testing
             ("?code=%&state=s", "invalid_redirect"), ("", "invalid_redirect"),
             ("?error=access_denied&error_description=No", "access_denied"), ("#error=access_denied", "access_denied"),
         ])
-    func `a wrong answer is refused, and the right one still works`(answer: String, code: String) throws {
-        var handOver = try FacebookHandOver(.qa)
-        guard case .refused(let error) = handOver.take("\(Self.scheme)://authorize" + answer) else {
+    func `a wrong response is refused, and the right one still works`(response: String, code: String) throws {
+        var deliver = try FacebookDelivery(.qa)
+        guard case .refused(let error) = deliver.take("\(Self.scheme)://authorize" + response) else {
             Issue.record("expected a refusal")
             return
         }
         #expect(error.code.rawValue == code)
-        guard case .open = handOver.take("\(Self.scheme)://authorize?code=a&state=s") else {
+        guard case .open = deliver.take("\(Self.scheme)://authorize?code=a&state=s") else {
             Issue.record("expected a callback")
             return
         }
@@ -55,15 +55,15 @@ import Testing
     @Test(arguments: [("", "https://a.example/"), ("12x", "https://a.example/"), ("12", "http://a.example/")])
     func `an app id of digits and an https callback are needed`(appID: String, callback: String) {
         #expect(throws: AuthError.self) {
-            try FacebookHandOver(.init(appID: appID, externalCallback: callback))
+            try FacebookDelivery(.init(appID: appID, externalCallback: callback))
         }
     }
 
     @Test(arguments: [false, true])
     func `the sign-in goes through Facebook to its normal redirect`(hasApp: Bool) async throws {
-        try await withSevenPass { desk in
-            let (steps, asked) = (Guarded<[FacebookHandOver.Step]>([]), Guarded<[String]>([]))
-            let state = try await signIn(desk) { facebook in
+        try await withSevenPass { fixture in
+            let (steps, asked) = (LockedValue<[FacebookDelivery.Step]>([]), LockedValue<[String]>([]))
+            let state = try await signIn(fixture) { facebook in
                 facebook.desktop = DesktopHandlers { type in
                     asked.withLock { $0.append(type) }
                     return hasApp ? "com.facebook.desktop\n" : "\n"
@@ -72,10 +72,10 @@ import Testing
             }
             #expect(await state.record.idToken?.claims.email == "alice@example.com")
             #expect(asked.withLock { $0 } == ["x-scheme-handler/fbauth2"])
-            #expect(desk.double.log(.authorization).first?.query["fbapp_pres"] == (hasApp ? "1" : "0"))
-            #expect(desk.double.count(hasApp ? .facebookApp : .facebookDialog) > 0)
-            #expect(desk.double.count(hasApp ? .facebookDialog : .facebookApp) == 0)
-            let callback = try #require(desk.double.log(.externalCallback).first)
+            #expect(fixture.double.log(.authorization).first?.query["fbapp_pres"] == (hasApp ? "1" : "0"))
+            #expect(fixture.double.count(hasApp ? .facebookApp : .facebookDialog) > 0)
+            #expect(fixture.double.count(hasApp ? .facebookDialog : .facebookApp) == 0)
+            let callback = try #require(fixture.double.log(.externalCallback).first)
             #expect(callback.query.names == ["code", "state", "fbapp_type"])
             #expect(callback.query["fbapp_type"] == (hasApp ? "native" : "web"))
             // The browser that began the sign-in has its cookie.
@@ -85,12 +85,13 @@ import Testing
     }
 
     @Test func `a person who says no at Facebook can go on with a password`() async throws {
-        try await withSevenPass { desk in
-            let (answers, answer) = AsyncStream.makeStream(of: String.self)
-            answer.yield("\(Self.scheme)://authorize?error=access_denied&error_reason=user_denied")
+        try await withSevenPass { fixture in
+            let (responses, response) = AsyncStream.makeStream(of: String.self)
+            response.yield("\(Self.scheme)://authorize?error=access_denied&error_reason=user_denied")
             let (refusals, refusal) = AsyncStream.makeStream(of: AuthError.self)
-            let state = try await desk.withAlice { browser in
-                var facebook = try FacebookSignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+            let state = try await fixture.withAlice { browser in
+                var facebook = try FacebookSignIn(
+                    fixture.configuration, appName: "Tests", environment: fixture.environment)
                 facebook.desktop = DesktopHandlers { _ in nil }
                 facebook.signIn.browser = Browser { url in
                     // Only when the refusal has been seen.
@@ -101,20 +102,20 @@ import Testing
                     try await browser.open(url)
                 }
                 facebook.observe = { if case .refused(let error) = $0 { refusal.yield(error) } }
-                return try await facebook.run(store: MemoryTokenStore(), answers: answers)
+                return try await facebook.run(store: MemoryTokenStore(), responses: responses)
             }
             #expect(await state.record.idToken?.subject == "7p-248289761001")
-            #expect(desk.double.count(.externalCallback) == 0)
+            #expect(fixture.double.count(.externalCallback) == 0)
         }
     }
 
     @Test func `what the app says of Facebook's app by itself counts`() async throws {
-        try await withSevenPass { desk in
-            _ = try await signIn(desk) { facebook in
+        try await withSevenPass { fixture in
+            _ = try await signIn(fixture) { facebook in
                 facebook.desktop = DesktopHandlers { _ in nil }
                 facebook.signIn.options.additionalParameters = [.init("fbapp_pres", "1")]
             }
-            #expect(desk.double.log(.authorization).first?.query["fbapp_pres"] == "1")
+            #expect(fixture.double.log(.authorization).first?.query["fbapp_pres"] == "1")
         }
     }
 
@@ -136,27 +137,27 @@ import Testing
 
     /// Signs Alice in through Facebook: she chooses it, and its app or its dialog says yes.
     private func signIn(
-        _ desk: SevenPassDesk, _ change: @escaping @Sendable (inout FacebookSignIn) -> Void
+        _ fixture: SevenPassFixture, _ change: @escaping @Sendable (inout FacebookSignIn) -> Void
     ) async throws -> AuthState {
-        let (answers, answer) = AsyncStream.makeStream(of: String.self)
+        let (responses, response) = AsyncStream.makeStream(of: String.self)
         return try await Person.scripted(
-            desk.environment.transport, entries: ["provider": "facebook"],
-            leave: { [base = desk.double.baseURL] url, open in
+            fixture.environment.transport, entries: ["provider": "facebook"],
+            leave: { [base = fixture.double.baseURL] url, open in
                 if url.hasPrefix("fbauth2:") {
                     open(base + "/facebook/app" + url.drop { $0 != "?" })
                 } else {
-                    answer.yield(url)
+                    response.yield(url)
                 }
             }
         ) { browser in
-            var facebook = try FacebookSignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+            var facebook = try FacebookSignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
             facebook.signIn.browser = Browser { url in
                 // Neither 7Pass's state nor Facebook's code.
                 #expect(url.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/open\/[\w-]{22}/) != nil, "\(url)")
                 try await browser.open(url)
             }
             change(&facebook)
-            return try await facebook.run(store: MemoryTokenStore(), answers: answers)
+            return try await facebook.run(store: MemoryTokenStore(), responses: responses)
         }
     }
 }

@@ -8,26 +8,26 @@ import Testing
 /// What the older SDK had: sign-ins without a browser, the credentials client, and a cache of tokens.
 @Suite(.timeLimit(.minutes(1))) struct GrantTests {
     @Test func `login and password sign a person in, and are not stored`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let store = MemoryTokenStore()
-            let grants = SevenPassGrants(desk.olderConfiguration, environment: desk.environment)
+            let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
             let caller: any OldSignIn = OldCaller(grants: grants)
             let state = try await caller.signIn("alice@example.com", Secret("looking-glass"), store)
-            let client = try SevenPassClient(state, desk.olderConfiguration)
+            let client = try SevenPassClient(state, fixture.olderConfiguration)
             #expect(try await client.get("me")["email"] == "alice@example.com")
-            let form = try #require(desk.double.log(.token).first?.form)
+            let form = try #require(fixture.double.log(.token).first?.form)
             #expect(form["grant_type"] == "password" && form["username"] == "alice@example.com")
             let stored = String(decoding: try #require(await store.load()).encoded(), as: UTF8.self)
             #expect(!stored.contains("looking-glass"))
-            desk.double.advance(7200)
+            fixture.double.advance(7200)
             #expect(try await client.get("me")["email"] != nil)
         }
     }
 
     @Test func `a wrong password is invalid_grant, and stores nothing`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let store = MemoryTokenStore()
-            let grants = SevenPassGrants(desk.olderConfiguration, environment: desk.environment)
+            let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
             let error = await #expect(throws: AuthError.self) {
                 try await grants.signInWithPassword("alice@example.com", Secret("wrong-password"), store)
             }
@@ -37,14 +37,14 @@ import Testing
     }
 
     @Test func `another service's access token signs a person in`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let store = MemoryTokenStore()
-            let grants = SevenPassGrants(desk.olderConfiguration, environment: desk.environment)
+            let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
             let token = Secret("facebook-access-token-of-alice")
             let state = try await grants.signIn(with: token, of: "facebook", store: store)
             #expect(try await state.userInfo().email == "alice@example.com")
             #expect(await state.record.hasRefreshToken)
-            let form = try #require(desk.double.log(.token).first?.form)
+            let form = try #require(fixture.double.log(.token).first?.form)
             #expect(form["grant_type"] == "social" && form["provider"] == "facebook")
             #expect(form["provider_token"] == token.reveal())
             let stored = String(decoding: try #require(await store.load()).encoded(), as: UTF8.self)
@@ -57,8 +57,8 @@ import Testing
     }
 
     @Test func `a newer registration may not use these grants`() async throws {
-        try await withSevenPass { desk in
-            let grants = SevenPassGrants(desk.configuration, environment: desk.environment)
+        try await withSevenPass { fixture in
+            let grants = SevenPassGrants(fixture.configuration, environment: fixture.environment)
             let error = await #expect(throws: AuthError.self) {
                 try await grants.signIn(
                     with: Secret("facebook-access-token-of-alice"), of: "facebook", store: MemoryTokenStore())
@@ -68,9 +68,9 @@ import Testing
     }
 
     @Test func `addresses and passwords are checked, and who registers can sign in`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let credentials = try await SevenPassCredentialsClient(
-                desk.credentialsConfiguration, environment: desk.environment)
+                fixture.credentialsConfiguration, environment: fixture.environment)
             let (address, password) = ("dinah@example.com", Secret("cheshire-9"))
             try await credentials.checkMail(address)
             try await credentials.checkPassword(password)
@@ -79,7 +79,7 @@ import Testing
             #expect(dinah.email == address && dinah.sub.hasPrefix("7p-"))
             let again = await #expect(throws: SevenPassError.self) { try await credentials.checkMail(address) }
             #expect(again?.status == 409 && again?.code == "email_taken")
-            let state = try await SevenPassGrants(desk.olderConfiguration, environment: desk.environment)
+            let state = try await SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
                 .signInWithPassword(address, password, MemoryTokenStore())
             let claims = try #require(await state.record.idToken?.claims)
             #expect(claims.subject == dinah.sub && claims["family_name"] == "Cat")
@@ -87,16 +87,16 @@ import Testing
     }
 
     @Test func `what 7Pass does not take is told apart, without the password`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let credentials = try await SevenPassCredentialsClient(
-                desk.credentialsConfiguration, environment: desk.environment)
+                fixture.credentialsConfiguration, environment: fixture.environment)
             let mail = await #expect(throws: SevenPassError.self) { try await credentials.checkMail("no address") }
             #expect(mail?.code == "email_invalid" && mail?.fields == ["email"])
             let weak = await #expect(throws: SevenPassError.self) {
                 try await credentials.checkPassword(Secret("short"))
             }
             #expect(weak?.code == "password_weak")
-            desk.double.fault(
+            fixture.double.fault(
                 .status(.unprocessableContent, json: ["error": "password_weak", "value": "looking-glass"]),
                 at: .registration)
             let echo = await #expect(throws: SevenPassError.self) {
@@ -107,34 +107,36 @@ import Testing
     }
 
     @Test func `the credentials client's token of 15 minutes is renewed by itself`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let credentials = try await SevenPassCredentialsClient(
-                desk.credentialsConfiguration, environment: desk.environment)
-            desk.double.advance(800)
+                fixture.credentialsConfiguration, environment: fixture.environment)
+            fixture.double.advance(800)
             try await credentials.checkMail("dinah@example.com")
-            #expect(desk.double.count(.token) == 1)
-            desk.double.advance(100)
+            #expect(fixture.double.count(.token) == 1)
+            fixture.double.advance(100)
             try await credentials.checkMail("dinah@example.com")
             #expect(
-                desk.double.log(.token).map { $0.form["grant_type"] } == ["client_credentials", "client_credentials"])
-            #expect(desk.double.log(.checkMail).map(\.status) == [200, 200])
+                fixture.double.log(.token).map { $0.form["grant_type"] } == [
+                    "client_credentials", "client_credentials",
+                ])
+            #expect(fixture.double.log(.checkMail).map(\.status) == [200, 200])
         }
     }
 
     @Test func `a stored token of the same client is taken up`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let store = MemoryTokenStore()
             for _ in 0..<2 {
                 _ = try await SevenPassCredentialsClient(
-                    desk.credentialsConfiguration, store: store, environment: desk.environment)
+                    fixture.credentialsConfiguration, store: store, environment: fixture.environment)
             }
-            #expect(desk.double.count(.token) == 1)
-            var other = desk.credentialsConfiguration
+            #expect(fixture.double.count(.token) == 1)
+            var other = fixture.credentialsConfiguration
             other.clientSecret = Secret("another-secret")
             let error = await #expect(throws: AuthError.self) {
-                try await SevenPassCredentialsClient(other, store: store, environment: desk.environment)
+                try await SevenPassCredentialsClient(other, store: store, environment: fixture.environment)
             }
-            #expect(error?.code == .invalidClient && desk.double.count(.token) == 2)
+            #expect(error?.code == .invalidClient && fixture.double.count(.token) == 2)
         }
     }
 }

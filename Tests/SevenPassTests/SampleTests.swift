@@ -35,12 +35,12 @@ import Testing
     }
 
     @Test func `at a real server each step is a start, and the session lasts`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
-                let server = home.server(desk)
+                let server = home.server(fixture)
                 let signedIn = try await home.start(["sign-in", "--param", "utm_campaign=a23_45"] + server).outcome()
                 #expect(signedIn.status == 0 && signedIn.output.contains("Signed in as Alice Liddell"), "\(signedIn)")
-                #expect(desk.double.log(.authorization).last?.query["utm_campaign"] == "a23_45")
+                #expect(fixture.double.log(.authorization).last?.query["utm_campaign"] == "a23_45")
                 let me = try await home.start(["me"] + server).outcome()
                 #expect(me.status == 0 && me.output.contains("sub: 7p-248289761001"), "\(me)")
                 let added = try await home.start(["add-optin", "optins"] + server).outcome()
@@ -48,10 +48,10 @@ import Testing
                 try await home.start(["add-optin"] + server).outcome().fails(1, "optin_exists")
                 let removed = try await home.start(["remove-optin", "optins", "--type", "sms"] + server).outcome()
                 #expect(removed.status == 0 && !removed.output.contains("sms:"), "\(removed)")
-                #expect(desk.double.count(.authorization) == 1)
+                #expect(fixture.double.count(.authorization) == 1)
                 let out = try await home.start(["logout"] + server).outcome()
                 #expect(out.status == 0 && out.output.contains("session has ended"), "\(out)")
-                #expect(desk.double.count(.revocation) == 2 && desk.double.count(.endSession) > 0)
+                #expect(fixture.double.count(.revocation) == 2 && fixture.double.count(.endSession) > 0)
                 #expect(!FileManager.default.fileExists(atPath: home.session))
                 let again = try await home.start(["logout"] + server).outcome()
                 #expect(again.outputLines == ["Nobody is signed in."], "\(again)")
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func `an older registration has its secret in a file for one, and a wrong one is one line`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
                 for (secret, mode) in [
                     ("wrong-secret\n", 0o600), ("legacy-secret\n", 0o644), ("legacy-secret\n", 0o600),
@@ -69,7 +69,7 @@ import Testing
                     try secret.write(toFile: file, atomically: true, encoding: .utf8)
                     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
                     let outcome = try await home.start(
-                        ["me", "--client-secret-file", file] + home.server(desk, client: "seven-pass-legacy")
+                        ["me", "--client-secret-file", file] + home.server(fixture, client: "seven-pass-legacy")
                     ).outcome()
                     if secret.hasPrefix("wrong") {
                         outcome.fails(1, "invalid_client")
@@ -83,19 +83,19 @@ import Testing
         }
     }
 
-    @Test func `dead tokens, a page instead of an answer, and no server at all are one line each`() async throws {
-        try await withSevenPass { desk in
+    @Test func `dead tokens, a page instead of a response, and no server at all are one line each`() async throws {
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
-                let server = home.server(desk)
+                let server = home.server(fixture)
                 let outcome = try await home.start(["sign-in"] + server).outcome()
                 #expect(outcome.status == 0, "\(outcome)")
-                desk.double.fault(.htmlPage, at: .me)
+                fixture.double.fault(.htmlPage, at: .me)
                 try await home.start(["me"] + server).outcome().fails(1, "text/html")
                 let record = try #require(try await FileTokenStore(path: home.session).load())
-                desk.double.provider.revokeGrant(of: try #require(record.accessToken).value.reveal())
+                fixture.double.provider.revokeGrant(of: try #require(record.accessToken).value.reveal())
                 try await home.start(["me"] + server).outcome().fails(1, "sign in again")
-                await desk.double.stop()
-                try await home.run("sign-in", "--server", desk.double.issuer, "--client-id", "app")
+                await fixture.double.stop()
+                try await home.run("sign-in", "--server", fixture.double.issuer, "--client-id", "app")
                     .fails(1, "refused")
             }
         }
@@ -112,17 +112,17 @@ import Testing
         try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, " ") }
     }
 
-    @Test func `at a real server Facebook's answers come from standard input`() async throws {
-        try await withSevenPass { desk in
+    @Test func `at a real server Facebook's responses come from standard input`() async throws {
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
-                let options = ["--facebook", "--headless", "--external-callback", desk.double.externalCallback]
+                let options = ["--facebook", "--headless", "--external-callback", fixture.double.externalCallback]
                 let input = Pipe()
-                let start = try home.start(["me"] + options + home.server(desk), input: input)
-                let answer: @Sendable (String) -> Void = { url in
+                let start = try home.start(["me"] + options + home.server(fixture), input: input)
+                let response: @Sendable (String) -> Void = { url in
                     input.fileHandleForWriting.write(Data("no URL\n\(url)\n".utf8))
                 }
                 let outcome = try await Person.scripted(
-                    desk.environment.transport, entries: ["provider": "facebook"], leave: { url, _ in answer(url) }
+                    fixture.environment.transport, entries: ["provider": "facebook"], leave: { url, _ in response(url) }
                 ) { browser in
                     for await line in start.lines {
                         guard let url = line.firstMatch(of: /http:.*/) else { continue }
@@ -132,37 +132,37 @@ import Testing
                     return await start.outcome()
                 }
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
-                #expect(desk.double.log(.externalCallback).map(\.status) == [303])
+                #expect(fixture.double.log(.externalCallback).map(\.status) == [303])
             }
         }
     }
 
     /// The desktop of this test is a bare one: xdg-open asks for a display by name only, and reads the entries by itself.
     @Test func `a redirect registered for a phone is brought by the desktop`() async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let uri = "oauthtest://oauth-callback"
                 let outcome = try await home.startOnDesktop(
-                    ["sign-in", "me", "--redirect-uri", uri] + home.server(desk)
+                    ["sign-in", "me", "--redirect-uri", uri] + home.server(fixture)
                 )
                 .outcome()
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
-                #expect(desk.double.log(.authorization).first?.query["redirect_uri"] == uri)
-                #expect(desk.double.log(.token).map { $0.form["redirect_uri"] } == [uri])
+                #expect(fixture.double.log(.authorization).first?.query["redirect_uri"] == uri)
+                #expect(fixture.double.log(.token).map { $0.form["redirect_uri"] } == [uri])
             }
         }
     }
 
     @Test(arguments: [false, true])
     func `fbapp_pres is what the desktop says of fbauth2`(hasApp: Bool) async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }
-                let start = try home.start(["sign-in", "--facebook"] + home.server(desk))
-                try await desk.double.requests(1, at: .authorization)
+                let start = try home.start(["sign-in", "--facebook"] + home.server(fixture))
+                try await fixture.double.requests(1, at: .authorization)
                 start.process.terminate()
                 _ = await start.outcome()
-                let present = desk.double.log(.authorization).first?.query["fbapp_pres"]
+                let present = fixture.double.log(.authorization).first?.query["fbapp_pres"]
                 #expect(present == (hasApp ? "1" : "0"))
             }
         }
@@ -170,9 +170,9 @@ import Testing
 }
 
 extension SampleHome {
-    fileprivate func server(_ desk: SevenPassDesk, client: String = "seven-pass-app") -> [String] {
+    fileprivate func server(_ fixture: SevenPassFixture, client: String = "seven-pass-app") -> [String] {
         [
-            "--server", desk.double.issuer, "--client-id", client, "--api-base", desk.double.apiBase,
+            "--server", fixture.double.issuer, "--client-id", client, "--api-base", fixture.double.apiBase,
         ]
     }
 

@@ -10,21 +10,21 @@ import Testing
     @Test(arguments: ["oauthtest://oauth-callback", "de.7pass.example:/cb/authz"])
     func `a redirect registered for a phone comes back by its scheme`(uri: String) async throws {
         try await withRuntimeFolder {
-            try await withSevenPass { desk in
+            try await withSevenPass { fixture in
                 // The desktop's part: it starts the app again with the URL.
                 let claims = try await Person.scripted(
-                    desk.environment.transport, entries: SevenPassDesk.alice,
-                    leave: { url, _ in try? PrivateUseRedirect.handOver(url) }
+                    fixture.environment.transport, entries: SevenPassFixture.alice,
+                    leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
                 ) { browser in
-                    var signIn = SignIn(desk.configuration, appName: "Tests", environment: desk.environment)
+                    var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
                     signIn.browser = browser
                     signIn.redirect.privateUse = try PrivateUseRedirect(
                         uri, appName: "Tests", arguments: [], installation: .byPackage)
                     return try await signIn.run(store: MemoryTokenStore()).record.idToken?.claims
                 }
                 #expect(claims?.subject == "7p-248289761001")
-                #expect(desk.double.log(.authorization).first?.query["redirect_uri"] == uri)
-                #expect(desk.double.log(.token).first?.form["redirect_uri"] == uri)
+                #expect(fixture.double.log(.authorization).first?.query["redirect_uri"] == uri)
+                #expect(fixture.double.log(.token).first?.form["redirect_uri"] == uri)
             }
         }
     }

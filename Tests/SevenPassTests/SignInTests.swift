@@ -8,83 +8,83 @@ import Testing
 /// Sign-in, lifetimes and logout.
 @Suite(.timeLimit(.minutes(1))) struct SignInTests {
     @Test func `a person signs in with PKCE, consent and custom parameters`() async throws {
-        try await withSevenPass { desk in
-            var configuration = desk.configuration
+        try await withSevenPass { fixture in
+            var configuration = fixture.configuration
             configuration.parameters = [.init("utm_campaign", "a23_45"), .init("fbapp_pres", "0")]
-            let state = try await desk.signIn(configuration)
+            let state = try await fixture.signIn(configuration)
             let claims = try #require(await state.record.idToken?.claims)
             #expect(claims.subject == "7p-248289761001" && claims.email == "alice@example.com")
             #expect(claims["given_name"] == "Alice" && claims["family_name"] == "Liddell")
             #expect(await state.record.hasRefreshToken)
-            let query = try #require(desk.double.log(.authorization).first?.query)
+            let query = try #require(fixture.double.log(.authorization).first?.query)
             let expected = [
                 "response_type": "code", "scope": "openid profile email offline_access", "prompt": "consent",
                 "code_challenge_method": "S256", "utm_campaign": "a23_45", "fbapp_pres": "0",
             ]
             for (name, value) in expected { #expect(query[name] == value, "\(name)") }
             #expect(query["redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)
-            #expect(desk.double.log(.token).first?.form["code_verifier"] != nil)
+            #expect(fixture.double.log(.token).first?.form["code_verifier"] != nil)
         }
     }
 
     @Test func `without offline_access there is no consent to ask for, and no refresh token`() async throws {
-        try await withSevenPass { desk in
-            var configuration = desk.configuration
+        try await withSevenPass { fixture in
+            var configuration = fixture.configuration
             configuration.scope = [.openID]
-            let state = try await desk.signIn(configuration)
+            let state = try await fixture.signIn(configuration)
             #expect(await !state.record.hasRefreshToken)
-            #expect(desk.double.log(.authorization).first?.query["prompt"] == nil)
+            #expect(fixture.double.log(.authorization).first?.query["prompt"] == nil)
         }
     }
 
     @Test func `an older registration sends its secret in the token request`() async throws {
-        try await withSevenPass { desk in
-            let state = try await desk.signIn(desk.olderConfiguration)
+        try await withSevenPass { fixture in
+            let state = try await fixture.signIn(fixture.olderConfiguration)
             _ = try await state.freshAccessToken(forceRefresh: true)
-            for request in desk.double.log(.token) {
+            for request in fixture.double.log(.token) {
                 #expect(
                     request.headers[.authorization]?.hasPrefix("Basic ") == true && request.form["client_id"] == nil)
             }
-            _ = try await desk.signIn(desk.olderConfiguration) { signIn in
+            _ = try await fixture.signIn(fixture.olderConfiguration) { signIn in
                 signIn.authentication = signIn.clientSecret.map(ClientAuthentication.clientSecretPost)
             }
-            let posted = try #require(desk.double.log(.token).last?.form)
+            let posted = try #require(fixture.double.log(.token).last?.form)
             #expect(posted["client_id"] == "seven-pass-legacy" && posted["client_secret"] == "legacy-secret")
-            var wrong = desk.olderConfiguration
+            var wrong = fixture.olderConfiguration
             wrong.clientSecret = Secret("another-secret")
-            await #expect(throws: AuthError.self) { try await desk.signIn(wrong) }
+            await #expect(throws: AuthError.self) { try await fixture.signIn(wrong) }
         }
     }
 
     @Test func `a newer registration is a public client`() async throws {
-        try await withSevenPass { desk in
-            _ = try await desk.signIn()
-            let request = try #require(desk.double.log(.token).first)
+        try await withSevenPass { fixture in
+            _ = try await fixture.signIn()
+            let request = try #require(fixture.double.log(.token).first)
             #expect(request.headers[.authorization] == nil && request.form["client_secret"] == nil)
             #expect(request.form["client_id"] == "seven-pass-app")
         }
     }
 
     @Test func `an access token is good for two hours, and then refreshed`() async throws {
-        try await withSevenPass { desk in
-            let state = try await desk.signIn()
+        try await withSevenPass { fixture in
+            let state = try await fixture.signIn()
             let first = try await state.freshAccessToken()
             #expect(first.lifetime == .seconds(7200))
-            desk.double.advance(7100)
+            fixture.double.advance(7100)
             #expect(try await state.freshAccessToken() == first)
-            desk.double.advance(100)
+            fixture.double.advance(100)
             #expect(try await state.freshAccessToken() != first)
         }
     }
 
     @Test func `a refresh token is good for 90 days from its last use`() async throws {
-        try await withSevenPass { desk in
-            let state = try await desk.signIn()
+        try await withSevenPass { fixture in
+            let state = try await fixture.signIn()
             for _ in 0..<3 {
-                desk.double.advance(89 * 86_400)
+                fixture.double.advance(89 * 86_400)
                 _ = try await state.freshAccessToken()
             }
-            desk.double.advance(91 * 86_400)
+            fixture.double.advance(91 * 86_400)
             let error = await #expect(throws: AuthError.self) { try await state.freshAccessToken() }
             #expect(error?.code == .signInRequired)
         }
@@ -92,11 +92,11 @@ import Testing
 
     @Test(arguments: [false, true])
     func `logout revokes both tokens, ends the session in the browser, and leaves nothing`(isOlder: Bool) async throws {
-        try await withSevenPass { desk in
+        try await withSevenPass { fixture in
             let store = MemoryTokenStore()
-            let report = try await desk.withAlice { browser in
-                let configuration = isOlder ? desk.olderConfiguration : desk.configuration
-                var signIn = SignIn(configuration, appName: "Tests", environment: desk.environment)
+            let report = try await fixture.withAlice { browser in
+                let configuration = isOlder ? fixture.olderConfiguration : fixture.configuration
+                var signIn = SignIn(configuration, appName: "Tests", environment: fixture.environment)
                 signIn.browser = browser
                 let state = try await signIn.run(store: store)
                 var signOut = SignOut(appName: "Tests")
@@ -104,15 +104,15 @@ import Testing
                 return try await signOut.run(state)
             }
             #expect(report.sessionEnded && report.revocations.allSatisfy { $0.error == nil })
-            let order = desk.double.log.map(\.endpoint).filter { [.revocation, .endSession].contains($0) }
+            let order = fixture.double.log.map(\.endpoint).filter { [.revocation, .endSession].contains($0) }
             #expect(order.prefix(3) == [.revocation, .revocation, .endSession])
-            let revocations = desk.double.log(.revocation)
+            let revocations = fixture.double.log(.revocation)
             #expect(revocations.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
             #expect(revocations.allSatisfy { $0.form["token"] != nil })
             // RFC 7009 §2.1: who has a secret authenticates with it.
             #expect(revocations.allSatisfy { $0.form["client_id"] == (isOlder ? nil : "seven-pass-app") })
             #expect(revocations.allSatisfy { ($0.headers[.authorization] != nil) == isOlder })
-            let end = try #require(desk.double.log(.endSession).first)
+            let end = try #require(fixture.double.log(.endSession).first)
             let parameters = end.form["id_token_hint"] == nil ? end.query : end.form
             #expect(parameters["id_token_hint"] != nil)
             #expect(parameters["post_logout_redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)

@@ -12,10 +12,10 @@ struct MoltinSampleTests {
     ) async throws {
         let double = try await Moltin.start()
         do {
-            try await Desk.with { desk in
-                let secret = try desk.write("secret", text, mode: mode)
+            try await CommandFixture.with { fixture in
+                let secret = try fixture.write("secret", text, mode: mode)
                 try await test(double) { arguments in
-                    try await desk.run(
+                    try await fixture.run(
                         "moltin",
                         arguments + [
                             "--server", double.baseURL, "--client-id", "moltin-demo", "--client-secret-file", secret,
@@ -31,8 +31,8 @@ struct MoltinSampleTests {
 
     @Test(arguments: [[], ["--demo"]])
     func `by itself it starts a double, and does all that works`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let lines = try await desk.run("moltin", arguments).lines()
+        try await CommandFixture.with { fixture in
+            let lines = try await fixture.run("moltin", arguments).lines()
             #expect(
                 lines.first?.hasPrefix("A double of the server is listening on this machine: http://127.0.0.1:") == true
             )
@@ -122,8 +122,8 @@ struct MoltinSampleTests {
         ["--demo", "--server", "https://a.example", "--client-id", "x", "--client-secret-file", "y"],
     ])
     func `wrong usage is status 2`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let outcome = try await desk.run("moltin", arguments)
+        try await CommandFixture.with { fixture in
+            let outcome = try await fixture.run("moltin", arguments)
             #expect(outcome.failure(2).hasPrefix("moltin: "))
         }
     }

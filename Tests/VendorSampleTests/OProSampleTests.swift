@@ -12,11 +12,11 @@ struct OProSampleTests {
     ) async throws {
         let double = try await OPro.start()
         do {
-            try await Desk.with { desk in
-                let secret = try desk.write("secret", "opro-demo-secret\n")
-                let passwordFile = try desk.write("password", password, mode: mode)
+            try await CommandFixture.with { fixture in
+                let secret = try fixture.write("secret", "opro-demo-secret\n")
+                let passwordFile = try fixture.write("password", password, mode: mode)
                 try await test(double) { arguments in
-                    try await desk.run(
+                    try await fixture.run(
                         "opro",
                         arguments + [
                             "--server", double.baseURL, "--client-id", "opro-demo", "--client-secret-file", secret,
@@ -33,8 +33,8 @@ struct OProSampleTests {
 
     @Test(arguments: [[], ["--demo"]])
     func `by itself it starts a double, and shows what there is`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let lines = try await desk.run("opro", arguments).lines()
+        try await CommandFixture.with { fixture in
+            let lines = try await fixture.run("opro", arguments).lines()
             #expect(lines.contains("Signed in as ruby."))
             #expect(lines.contains("Test: OAuth worked!"))
             #expect(lines.contains { $0.hasPrefix("Still signed in: the tokens are in file:") })
@@ -143,8 +143,8 @@ struct OProSampleTests {
         ["dance"], ["--server", "https://a.example"], ["--username", "ruby"], ["update", "--set", "zip"],
     ])
     func `wrong usage is status 2`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let outcome = try await desk.run("opro", arguments)
+        try await CommandFixture.with { fixture in
+            let outcome = try await fixture.run("opro", arguments)
             #expect(outcome.failure(2).hasPrefix("opro: "))
         }
     }

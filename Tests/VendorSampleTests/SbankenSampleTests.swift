@@ -7,13 +7,14 @@ import Testing
 /// `sbanken`, as a person uses it.
 struct SbankenSampleTests {
     private func withSbanken(
-        _ test: (Sbanken, Desk, _ sbanken: ([String], [String: String]) async throws -> Outcome) async throws -> Void
+        _ test: (Sbanken, CommandFixture, _ sbanken: ([String], [String: String]) async throws -> Outcome) async throws
+            -> Void
     ) async throws {
         let double = try await Sbanken.start()
         do {
-            try await Desk.with { desk in
-                try await test(double, desk) { arguments, environment in
-                    try await desk.run(
+            try await CommandFixture.with { fixture in
+                try await test(double, fixture) { arguments, environment in
+                    try await fixture.run(
                         "sbanken", arguments + ["--server", double.baseURL, "--api", double.baseURL], environment)
                 }
             }
@@ -33,16 +34,16 @@ struct SbankenSampleTests {
 
     @Test(arguments: [[], ["--demo"]])
     func `by itself it starts a double, and shows a token and the accounts`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let lines = try await desk.run("sbanken", arguments).lines()
+        try await CommandFixture.with { fixture in
+            let lines = try await fixture.run("sbanken", arguments).lines()
             #expect(lines.contains { $0.hasPrefix("There is a token, good until 20") })
             #expect(lines.contains("  Lønnskonto (Standard account)"))
         }
     }
 
     @Test func `the configuration comes from a file, or from the environment`() async throws {
-        try await withSbanken { double, desk, sbanken in
-            let file = try desk.write("config.json", double.demo.serialized())
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write("config.json", double.demo.serialized())
             var outcome = try await sbanken(["--config", file], [:])
             #expect(outcome.lines().count == 3)
             outcome = try await sbanken(["token", "--environment"], variables(double))
@@ -54,8 +55,8 @@ struct SbankenSampleTests {
 
     @Test(arguments: [0o640, 0o604, 0o620])
     func `a file that others can read is refused, and nothing is sent`(mode: Int) async throws {
-        try await withSbanken { double, desk, sbanken in
-            let file = try desk.write("config.json", double.demo.serialized())
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write("config.json", double.demo.serialized())
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
             let failure = try await sbanken(["--config", file], [:]).failure()
             #expect(failure.contains("config.json") && failure.contains("chmod 600"))
@@ -64,11 +65,11 @@ struct SbankenSampleTests {
     }
 
     @Test func `what goes wrong is one clear line, without the secret`() async throws {
-        try await withSbanken { double, desk, sbanken in
-            let file = try desk.write("config.json", #"{"client_id":"someone","client_secret":"wrong-secret"}"#)
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write("config.json", #"{"client_id":"someone","client_secret":"wrong-secret"}"#)
             let failure = try await sbanken(["--config", file], [:]).failure()
             #expect(failure.contains("invalid_client") && !failure.contains("wrong-secret"))
-            var outcome = try await sbanken(["--config", desk.write("empty", "{}")], [:])
+            var outcome = try await sbanken(["--config", fixture.write("empty", "{}")], [:])
             #expect(outcome.failure().contains("client_id"))
             outcome = try await sbanken(["--config", file + "-not-there"], [:])
             #expect(outcome.failure().contains("not-there"))
@@ -102,8 +103,8 @@ struct SbankenSampleTests {
 
     @Test(arguments: [["dance"], ["--config"], ["--demo", "--environment"]])
     func `wrong usage is status 2`(arguments: [String]) async throws {
-        try await Desk.with { desk in
-            let outcome = try await desk.run("sbanken", arguments)
+        try await CommandFixture.with { fixture in
+            let outcome = try await fixture.run("sbanken", arguments)
             #expect(outcome.failure(2).hasPrefix("sbanken: "))
         }
     }

@@ -2,16 +2,16 @@ import Foundation
 import Testing
 
 /// A folder of its own for a test, where the programs keep their state.
-struct Desk: Sendable {
+struct CommandFixture: Sendable {
     let folder: URL
 
     /// Runs a test at a desk of its own, which is cleared at the end.
-    static func with(_ test: (Desk) async throws -> Void) async throws {
-        let desk = Desk(
+    static func with(_ test: (CommandFixture) async throws -> Void) async throws {
+        let fixture = CommandFixture(
             folder: FileManager.default.temporaryDirectory.appending(component: "desk-\(UUID().uuidString)"))
-        try FileManager.default.createDirectory(at: desk.folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: desk.folder) }
-        try await test(desk)
+        try FileManager.default.createDirectory(at: fixture.folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: fixture.folder) }
+        try await test(fixture)
     }
 
     /// Writes a file, by default for its owner alone.

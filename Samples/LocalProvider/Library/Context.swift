@@ -8,9 +8,9 @@ struct Context: Sendable {
     let keys: KeyRing
     let store: Store
     /// Everybody with an account. Its lock may be taken while the store's is held, never the other way round.
-    let people: Guarded<[User]>
+    let people: LockedValue<[User]>
     /// The clients that registered themselves. The same goes for its lock.
-    let registrations: Guarded<[String: DynamicClient]>
+    let registrations: LockedValue<[String: DynamicClient]>
     /// Keys the tokens in forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.

@@ -5,7 +5,7 @@ internal import JOSE
 struct DocumentEndpoint {
     let context: Context
 
-    func answer(to request: Request, _ document: JSON, cacheControl: String?) -> Reply {
+    func respond(to request: Request, _ document: JSON, cacheControl: String?) -> Reply {
         guard request.method == .get || request.method == .head else { return .notAllowed("GET, HEAD") }
         var reply = Reply.json(context.edited(document))
         reply.headers[.cacheControl] = cacheControl

@@ -46,7 +46,7 @@ package final class LocalProvider: Sendable {
             appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
         let context = Context(
             configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
-            people: Guarded(configuration.users), registrations: Guarded([:]), formSecret: try randomBytes(32))
+            people: LockedValue(configuration.users), registrations: LockedValue([:]), formSecret: try randomBytes(32))
         var traffic = Traffic(
             keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
         traffic.latency = configuration.latency
@@ -56,7 +56,7 @@ package final class LocalProvider: Sendable {
     private init(_ server: Server, _ router: Router) {
         (issuer, port, self.router) = (router.context.issuer.identifier, server.port, router)
         self.server = server
-        serving = Task { await server.run(answer: router.answer) }
+        serving = Task { await server.run(respond: router.respond) }
     }
 
     /// Closes the listener and every connection, and returns when they are closed.

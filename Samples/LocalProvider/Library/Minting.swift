@@ -13,7 +13,7 @@ extension LocalProvider {
     package func mintSession(
         client clientID: String = "demo", user userName: String? = nil,
         scope: String = "openid profile email offline_access", nonce: String? = nil, boundTo thumbprint: String? = nil
-    ) throws -> TokenAnswer {
+    ) throws -> TokenReply {
         var context = context
         context.confirmation = thumbprint.map(Confirmation.key)
         guard let client = context.client(clientID) else {
@@ -29,7 +29,7 @@ extension LocalProvider {
             nonce: nonce, claims: .none,
             resources: [])
         let issuer = TokenIssuer(context: context)
-        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+        return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 
     /// Ends the grant that a token belongs to, as a provider does when an administrator throws somebody out.

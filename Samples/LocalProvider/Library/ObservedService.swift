@@ -33,8 +33,8 @@ extension ObservedService {
     package func clearFaults(at endpoint: Endpoint? = nil) { traffic.plan.clear(endpoint) }
 
     /// Parks the requests of an endpoint from now on, until they are released.
-    package func hold(_ endpoint: Endpoint, before moment: Hold.Moment = .answer) -> Hold {
-        let hold = Hold(moment)
+    package func hold(_ endpoint: Endpoint, before timestamp: Hold.Point = .response) -> Hold {
+        let hold = Hold(timestamp)
         traffic.holds.add(hold, at: endpoint)
         return hold
     }

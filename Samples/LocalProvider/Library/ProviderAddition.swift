@@ -4,14 +4,14 @@ protocol ProviderAddition: Sendable {
     func endpoint(at path: String, _ issuer: Issuer) -> Endpoint?
 
     /// nil for an endpoint that is none of the addition's.
-    func answer(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply?
+    func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply?
 
     /// Extension grants (RFC 6749 §4.5) that ``tokens(_:_:_:_:)`` knows.
     var grantTypes: [String] { get }
 
     func tokens(
         _ grantType: String, _ form: Parameters, _ client: RegisteredClient, _ context: Context
-    ) throws -> TokenAnswer
+    ) throws -> TokenReply
 
     /// Checks the parameters of an authorization request that only this provider has.
     func check(_ parameters: Parameters) throws(OAuthFailure)

@@ -2,9 +2,9 @@ internal import JOSE
 
 /// The requests so far, and how many came to each endpoint.
 final class RequestLog: Sendable {
-    private let entries = Guarded<[LoggedRequest]>([])
+    private let entries = LockedValue<[LoggedRequest]>([])
     private let keepsEntries: Bool
-    private let tallies = Guarded<[Endpoint: Tally]>([:])
+    private let tallies = LockedValue<[Endpoint: Tally]>([:])
 
     init(keepsEntries: Bool) { self.keepsEntries = keepsEntries }
 

@@ -6,7 +6,7 @@ struct Router: Sendable {
     let context: Context
     let traffic: Traffic
 
-    func answer(to request: Request) async throws -> (Reply, Delivery) {
+    func respond(to request: Request) async throws -> (Reply, Delivery) {
         let endpoint =
             context.configuration.addition?.endpoint(at: request.path, context.issuer)
             ?? context.issuer.endpoint(at: request.path)
@@ -21,41 +21,41 @@ struct Router: Sendable {
         // A page on another host name that points at this address (DNS rebinding) gets nothing.
         guard request.isMeant(for: context.issuer.origin) else { return .misdirected(from: context.issuer.origin) }
         do {
-            let reply = try Self.answer(to: request, endpoint, context)
+            let reply = try Self.respond(to: request, endpoint, context)
             return try DPoP(context: context).accompany(reply, at: endpoint)
         } catch {
             return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
         }
     }
 
-    private static func answer(to request: Request, _ endpoint: Endpoint, _ context: Context) throws -> Reply {
+    private static func respond(to request: Request, _ endpoint: Endpoint, _ context: Context) throws -> Reply {
         let (documents, configuration) = (DocumentEndpoint(context: context), context.configuration)
         return switch endpoint {
         case .openIDConfiguration:
-            documents.answer(
+            documents.respond(
                 to: request, Metadata.openID(context), cacheControl: configuration.metadataCacheControl)
         case .oauthMetadata:
-            documents.answer(to: request, Metadata.oauth(context), cacheControl: configuration.metadataCacheControl)
-        case .webFinger: WebFingerEndpoint(context: context).answer(to: request)
+            documents.respond(to: request, Metadata.oauth(context), cacheControl: configuration.metadataCacheControl)
+        case .webFinger: WebFingerEndpoint(context: context).respond(to: request)
         case .keys:
-            documents.answer(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
-        case .authorization: try AuthorizationEndpoint(context: context).answer(to: request)
-        case .interaction: try InteractionEndpoint(context: context).answer(to: request)
-        case .token: try TokenEndpoint(context: context).answer(to: request)
-        case .userInfo: try UserInfoEndpoint(context: context).answer(to: request)
-        case .api: EchoEndpoint(context: context).answer(to: request)
-        case .revocation: try RevocationEndpoint(context: context).answer(to: request)
-        case .introspection: try IntrospectionEndpoint(context: context).answer(to: request)
-        case .endSession: try EndSessionEndpoint(context: context).answer(to: request)
-        case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).answer(to: request)
-        case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).answer(to: request)
-        case .clientRegistration: try RegistrationEndpoint(context: context).answer(to: request)
-        case .clientConfiguration: try ClientConfigurationEndpoint(context: context).answer(to: request)
-        case .backchannelAuthentication: try BackchannelAuthenticationEndpoint(context: context).answer(to: request)
-        case .foreignClaims: try ForeignClaimsEndpoint(context: context).answer(to: request)
-        case .deviceVerification: try DeviceVerificationEndpoint(context: context).answer(to: request)
+            documents.respond(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
+        case .authorization: try AuthorizationEndpoint(context: context).respond(to: request)
+        case .interaction: try InteractionEndpoint(context: context).respond(to: request)
+        case .token: try TokenEndpoint(context: context).respond(to: request)
+        case .userInfo: try UserInfoEndpoint(context: context).respond(to: request)
+        case .api: EchoEndpoint(context: context).respond(to: request)
+        case .revocation: try RevocationEndpoint(context: context).respond(to: request)
+        case .introspection: try IntrospectionEndpoint(context: context).respond(to: request)
+        case .endSession: try EndSessionEndpoint(context: context).respond(to: request)
+        case .pushedAuthorization: try PushedAuthorizationEndpoint(context: context).respond(to: request)
+        case .deviceAuthorization: try DeviceAuthorizationEndpoint(context: context).respond(to: request)
+        case .clientRegistration: try RegistrationEndpoint(context: context).respond(to: request)
+        case .clientConfiguration: try ClientConfigurationEndpoint(context: context).respond(to: request)
+        case .backchannelAuthentication: try BackchannelAuthenticationEndpoint(context: context).respond(to: request)
+        case .foreignClaims: try ForeignClaimsEndpoint(context: context).respond(to: request)
+        case .deviceVerification: try DeviceVerificationEndpoint(context: context).respond(to: request)
         default:
-            try context.configuration.addition?.answer(to: request, at: endpoint, context)
+            try context.configuration.addition?.respond(to: request, at: endpoint, context)
                 ?? Pages(context: context).error("There is nothing at this address.", .notFound)
         }
     }

@@ -10,7 +10,7 @@ final class Tally: Sendable {
         var cancelled: Set<Int> = []
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     var count: Int { state.withLock { $0.count } }
 

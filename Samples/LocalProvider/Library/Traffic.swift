@@ -33,7 +33,7 @@ package struct Traffic: Sendable {
         var reply = Self.substitute(faults) ?? act(faults)
         reply.headers[.date] = clock().httpDate
         for fault in faults { fault.change(&reply) }
-        try await holds.pass(endpoint, .answer)
+        try await holds.pass(endpoint, .response)
         let delivery = faults.lazy.compactMap(\.delivery).first ?? .whole
         logged.status = reply.status.code
         if let index { log.setStatus(reply.status.code, at: index) }
@@ -43,7 +43,7 @@ package struct Traffic: Sendable {
 
     /// The answer of a fault that keeps the service from acting.
     private static func substitute(_ faults: [Fault]) -> Reply? {
-        for case .answer(let reply) in faults { return reply }
+        for case .respond(let reply) in faults { return reply }
         return nil
     }
 }

@@ -7,7 +7,7 @@ struct WebFingerEndpoint {
 
     private static let relation = "http://openid.net/specs/connect/1.0/issuer"
 
-    func answer(to request: Request) -> Reply {
+    func respond(to request: Request) -> Reply {
         guard request.method == .get else { return .notAllowed("GET") }
         // RFC 7033 §4.2: without a resource, 400; for one that is not known, 404.
         guard let resource = request.query["resource"] else { return Reply(.badRequest) }

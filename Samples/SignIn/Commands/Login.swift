@@ -72,7 +72,7 @@ struct Login: Command {
         signIn.timeout = limit
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
-        let found = Guarded<ProviderMetadata?>(nil)
+        let found = LockedValue<ProviderMetadata?>(nil)
         let waiting = WaitingNote(within: limit)
         defer { waiting.stop() }
         signIn.observe = { event in
@@ -80,11 +80,11 @@ struct Login: Command {
             show(event, ways, waiting, console)
         }
         signIn.pasted = ways.lines
-        let claims = Guarded<JSON?>(nil)
+        let claims = LockedValue<JSON?>(nil)
         if userinfo {
             signIn.confirm = { state in
-                let answer = try await state.userInfo().json
-                claims.withLock { $0 = answer }
+                let response = try await state.userInfo().json
+                claims.withLock { $0 = response }
             }
         }
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
@@ -211,7 +211,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
         if let path { redirect.path = path }
         if !ports.isEmpty { redirect.ports = ports }
         redirect.privateUse = try (uri ?? registered).map {
-            try PrivateUseRedirect($0, appName: "sign-in", arguments: [HandOverRedirect._commandName])
+            try PrivateUseRedirect($0, appName: "sign-in", arguments: [DeliveredRedirect._commandName])
         }
         return redirect
     }

@@ -43,27 +43,27 @@ struct Request: Command {
         if body != nil, request.headerFields[.contentType] == nil {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         }
-        let exchange = HTTPExchange(request, body: body)
-        let answer = try await session.withState(console, within: limit) { try await $0.send(exchange) }
-        let status = answer.response.status
+        let transportRequest = TransportRequest(request, body: body)
+        let response = try await session.withState(console, within: limit) { try await $0.send(transportRequest) }
+        let status = response.status
         if common.json {
-            try console.succeed(Self.json(answer), text: "")
+            try console.succeed(Self.json(response), text: "")
         } else {
-            try console.print(Self.printable(answer.body))
+            try console.print(Self.printable(response.body))
         }
         // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let demand = answer.authenticationDemand { console.say(Self.hint(demand)) }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge)) }
         return status.code < 400 ? 0 : 1
     }
 
     /// What a person can do about it: no refresh changes how they signed in (RFC 9470).
-    private static func hint(_ demand: AuthenticationDemand) -> String {
+    private static func hint(_ challenge: StepUpChallenge) -> String {
         var words = ["sign-in login …"]
-        if !demand.acrValues.isEmpty {
-            words += ["--acr-values", DeviceCommand.quoted(demand.acrValues.joined(separator: " ").onOneLine)]
+        if !challenge.acrValues.isEmpty {
+            words += ["--acr-values", DeviceCommand.quoted(challenge.acrValues.joined(separator: " ").onOneLine)]
         }
-        if let age = demand.maxAge { words += ["--max-age", "\(age)"] }
+        if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
         return "The resource wants another sign-in than this: \(words.joined(separator: " "))"
     }
 
@@ -87,14 +87,14 @@ struct Request: Command {
         }
     }
 
-    private static func json(_ answer: HTTPAnswer) -> JSON {
+    private static func json(_ response: TransportResponse) -> JSON {
         var headers = JSON.Object()
-        for field in answer.response.headerFields {
+        for field in response.headerFields {
             let name = field.name.canonicalName
             headers[name] = .string(headers[name]?.string.map { "\($0), \(field.value)" } ?? field.value)
         }
-        let body = (try? JSON(parsing: answer.body)) ?? .string(String(decoding: answer.body, as: UTF8.self))
-        return ["status": .number(.init(answer.response.status.code)), "headers": .object(headers), "body": body]
+        let body = (try? JSON(parsing: response.body)) ?? .string(String(decoding: response.body, as: UTF8.self))
+        return ["status": .number(.init(response.status.code)), "headers": .object(headers), "body": body]
     }
 
     /// The body as it is for a pipe or a file; for a terminal without what could control it.

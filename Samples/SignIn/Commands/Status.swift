@@ -11,28 +11,28 @@ struct Status: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var sessions: [JSON] = []
-        var unreadable: [(place: String, error: AuthError)] = []
-        for (place, record) in try await stored() {
+        var unreadable: [(location: String, error: AuthError)] = []
+        for (location, record) in try await stored() {
             switch record {
             case .success(let record):
                 guard (session.issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
                     (session.clientID ?? record.client.id) == record.client.id
                 else { continue }
-                sessions.append(Self.entry(record, place))
-            case .failure(let error): unreadable.append((place, error))
+                sessions.append(Self.entry(record, location))
+            case .failure(let error): unreadable.append((location, error))
             }
         }
         // Where nothing can be read, "no session" would be a guess.
         let failure = sessions.isEmpty ? unreadable.popLast() : nil
-        for (place, error) in unreadable { console.note(error.message(for: ["--store", Self.option(place)])) }
+        for (location, error) in unreadable { console.note(error.message(for: ["--store", Self.option(location)])) }
         if let failure { throw failure.error }
         var result: JSON.Object = ["sessions": .array(sessions)]
         if !unreadable.isEmpty {
             result["unreadable"] = .array(
                 unreadable.map {
                     [
-                        "store": .string($0.place),
-                        "reason": .string($0.error.message(for: ["--store", Self.option($0.place)])),
+                        "store": .string($0.location),
+                        "reason": .string($0.error.message(for: ["--store", Self.option($0.location)])),
                     ]
                 })
         }
@@ -41,7 +41,7 @@ struct Status: Command {
     }
 
     /// What `--store` takes for a place.
-    private static func option(_ place: String) -> String { place.hasPrefix("keyring:") ? "keyring" : place }
+    private static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
     private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
         let entries: [StateFolder.Entry]
@@ -56,14 +56,14 @@ struct Status: Command {
         case .file(let path): entries = try await StateFolder.entries([FileTokenStore(path: path)])
         case .memory: entries = []
         }
-        return entries.map { ($0.store.place, $0.record) }
+        return entries.map { ($0.store.location, $0.record) }
     }
 
-    private static func entry(_ record: AuthStateRecord, _ place: String) -> JSON {
+    private static func entry(_ record: AuthStateRecord, _ location: String) -> JSON {
         let pause = record.refreshPause(at: .current)
         return [
             "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
-            "sub": record.idToken.map { .string($0.subject) } ?? .null, "store": .string(place),
+            "sub": record.idToken.map { .string($0.subject) } ?? .null, "store": .string(location),
             "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
             "state": record.end == nil ? "signed_in" : "ended",
             "reason": record.end.map { .string($0.reason) } ?? .null,

@@ -11,13 +11,13 @@ internal import JOSE
 final class InputLines: Sendable {
     private let input: StandardInput
     /// Readable when the reading has to end; -1 when it has ended.
-    private let wakeUp: Guarded<Int32>
+    private let wakeUp: LockedValue<Int32>
 
-    private init(_ input: StandardInput, wakeUp: Int32) { (self.input, self.wakeUp) = (input, Guarded(wakeUp)) }
+    private init(_ input: StandardInput, wakeUp: Int32) { (self.input, self.wakeUp) = (input, LockedValue(wakeUp)) }
 
     /// - Parameter judge: Looks at each line first, without its end. What it throws ends the stream.
     static func stream(
-        from input: StandardInput, _ judge: @escaping @Sendable (String) throws -> Void
+        from input: StandardInput, _ match: @escaping @Sendable (String) throws -> Void
     ) -> AsyncThrowingStream<String, any Error> {
         AsyncThrowingStream { continuation in
             let event = input.isOpen ? shims_event() : -1
@@ -29,7 +29,7 @@ final class InputLines: Sendable {
             let thread = try? SystemThread(named: "standard-input", for: .redirect) {
                 lines.read { line in
                     do {
-                        try judge(line)
+                        try match(line)
                         continuation.yield(line)
                     } catch { continuation.finish(throwing: error) }
                 }

@@ -11,7 +11,7 @@ final class StandardInput: Sendable {
         var former: termios?
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     /// A number that was free at the start will be another file's.
     let isOpen: Bool
     let isTerminal: Bool

@@ -20,9 +20,9 @@ public struct Browser: Sendable {
     /// terminal. Environment and surroundings are looked at when a URL is opened.
     public static var system: Browser { Browser(in: { .current }) }
 
-    package init(in surroundings: @escaping @Sendable () -> Surroundings) {
+    package init(in desktop: @escaping @Sendable () -> DesktopSession) {
         opener = { url in
-            let ladder = BrowserLadder(in: surroundings())
+            let ladder = BrowserLadder(in: desktop())
             guard let failure = await BrowserLauncher(commands: ladder.commands).launch(url) else {
                 return ladder.obstacles.filter(\.remains)
             }

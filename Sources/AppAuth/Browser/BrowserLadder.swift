@@ -11,30 +11,29 @@ package struct BrowserLadder: Sendable, Hashable {
     package private(set) var commands: [BrowserCommand] = []
     package private(set) var obstacles: [BrowserObstacle] = []
 
-    package init(in surroundings: Surroundings) {
+    package init(in desktop: DesktopSession) {
         // What may be of use elsewhere too comes first.
-        if surroundings.isSSHSession { obstacles.append(.sshSession) }
-        let named = surroundings.environment["BROWSER", default: ""].split(separator: ":")
+        if desktop.isSSHSession { obstacles.append(.sshSession) }
+        let named = desktop.environment["BROWSER", default: ""].split(separator: ":")
             .map { BrowserCommand(String($0)) }.filter { !$0.name.isEmpty }
         if named.isEmpty {
-            addOpeners(in: surroundings)
+            addOpeners(in: desktop)
         } else {
             commands = named.filter { !$0.isForTerminal }
             obstacles += named.filter(\.isForTerminal).map { .textBrowser($0.name) }
         }
-        if !commands.isEmpty, surroundings.user == 0, !surroundings.isWSL { obstacles.append(.root) }
+        if !commands.isEmpty, desktop.user == 0, !desktop.isWSL { obstacles.append(.root) }
     }
 
-    private mutating func addOpeners(in surroundings: Surroundings) {
-        let isWSL = surroundings.isWSL
+    private mutating func addOpeners(in desktop: DesktopSession) {
+        let isWSL = desktop.isWSL
         if isWSL { commands.append(BrowserCommand("wslview")) }
-        guard surroundings.hasDisplay || surroundings.isSandbox else {
+        guard desktop.hasDisplay || desktop.isSandbox else {
             if !isWSL { obstacles.append(.noDisplay) }
             return
         }
-        if surroundings.isOnAnotherDesktop, !isWSL { return obstacles.append(.anotherUser) }
-        if let entry = surroundings.defaultBrowser, BrowserCommand.isForTerminal(entry: entry), !surroundings.isSandbox
-        {
+        if desktop.isOnAnotherDesktop, !isWSL { return obstacles.append(.anotherUser) }
+        if let entry = desktop.defaultBrowser, BrowserCommand.isForTerminal(entry: entry), !desktop.isSandbox {
             return obstacles.append(.textBrowser(entry))
         }
         commands += [.xdgOpen, BrowserCommand("gio open")]

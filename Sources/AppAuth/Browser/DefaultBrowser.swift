@@ -23,12 +23,12 @@ package enum DefaultBrowser {
             return value.split(separator: ":").filter { $0.hasPrefix("/") }.map(String.init)
         }
         let home = environment["HOME"] ?? ""
-        let places =
+        let locations =
             folders("XDG_CONFIG_HOME", home + "/.config") + folders("XDG_CONFIG_DIRS", "/etc/xdg")
             + (folders("XDG_DATA_HOME", home + "/.local/share")
             + folders("XDG_DATA_DIRS", "/usr/local/share:/usr/share")).map { $0 + "/applications" }
         let desktops = environment["XDG_CURRENT_DESKTOP", default: ""].lowercased().split(separator: ":")
         let names = desktops.map { "/\($0)-mimeapps.list" } + ["/mimeapps.list"]
-        return places.flatMap { place in names.map { place + $0 } }
+        return locations.flatMap { location in names.map { location + $0 } }
     }
 }

@@ -34,7 +34,7 @@ public struct DeviceSignIn: Sendable {
     /// HTTP, clock and log.
     public var environment: Environment
     /// How time passes while the person is busy elsewhere.
-    public var sleep = ApprovalWait().sleep
+    public var sleep = PollingOptions().sleep
     /// A last step before the session is stored, for example a first request with the new token. If it throws, the
     /// sign-in has failed.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -85,7 +85,7 @@ public struct DeviceSignIn: Sendable {
             additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))
-        var wait = ApprovalWait()
+        var wait = PollingOptions()
         wait.sleep = sleep
         wait.observe = { [observe] progress in observe(Event(progress)) }
         let state = try await AuthState(
@@ -113,7 +113,7 @@ public struct DeviceSignIn: Sendable {
 }
 
 extension DeviceSignIn.Event {
-    fileprivate init(_ progress: ApprovalWait.Progress) {
+    fileprivate init(_ progress: PollingOptions.Progress) {
         switch progress {
         case .waiting: self = .waiting
         case .slowedDown(let interval): self = .slowedDown(interval: interval)

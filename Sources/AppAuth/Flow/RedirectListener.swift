@@ -48,10 +48,10 @@ enum RedirectListener: Sendable {
         }
     }
 
-    func redirect<Value: Sendable>(judge: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
+    func redirect<Value: Sendable>(match: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
         switch self {
-        case .loopback(let listener): try await listener.redirect(judge: judge)
-        case .privateUse(let listener, _): try await listener.redirect(judge: judge)
+        case .loopback(let listener): try await listener.redirect(match: match)
+        case .privateUse(let listener, _): try await listener.redirect(match: match)
         }
     }
 

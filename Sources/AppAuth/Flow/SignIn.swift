@@ -136,7 +136,7 @@ public struct SignIn: Sendable {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer.string == issuer, canGoOn(record)
         else { return try await run(store: store) }
-        try record.refuseToMove(at: store.place)
+        try record.refuseToMove(at: store.location)
         // A secret that was changed since counts from now on.
         record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
@@ -164,20 +164,20 @@ public struct SignIn: Sendable {
         observe(.requesting(request))
         observe(.authorization(url: request.url))
         try await openBrowser(for: request, by: listener)
-        let answer = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
-            try await FirstAnswer(to: request) { [observe] in observe(.wrongPaste($0)) }
-                .wait(pasted: pasted?()) { judge in
+        let response = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
+            try await FirstResponse(to: request) { [observe] in observe(.wrongPaste($0)) }
+                .wait(pasted: pasted?()) { match in
                     try await listener.redirect { query in
-                        let answer = judge(query)
-                        if answer == nil { ignoreRedirect() }
-                        return answer
+                        let response = match(query)
+                        if response == nil { ignoreRedirect() }
+                        return response
                     }
                 }
         }
         observe(.redirected)
         do {
             let state = try await AuthState(
-                exchanging: answer.get(), store: store, environment: environment, confirm: confirm)
+                exchanging: response.get(), store: store, environment: environment, confirm: confirm)
             observe(.signedIn(await state.record))
             await listener.finish(with: pages.signedIn)
             return state

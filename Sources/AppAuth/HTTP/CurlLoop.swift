@@ -63,7 +63,7 @@ final class CurlLoop: @unchecked Sendable {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
         options.apply(to: handle, transfer)
-        transfer.deadline = .now + transfer.exchange.limits.total
+        transfer.deadline = .now + transfer.request.limits.total
         transfer.receive(from: handle)
         if let refused = handle.refused {
             let problem = "libcurl \(library.version) does not take option \(refused.option.rawValue)"

@@ -15,12 +15,12 @@ final class CurlMailbox: Sendable {
         var multi: UnsafeMutableRawPointer?
     }
 
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
     private let library: CurlLibrary
 
     init(_ library: CurlLibrary, multi: UnsafeMutableRawPointer) {
         self.library = library
-        state = Guarded(State(multi: multi))
+        state = LockedValue(State(multi: multi))
     }
 
     /// Leaves something for the loop and wakes it.

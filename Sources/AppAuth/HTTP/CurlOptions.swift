@@ -9,7 +9,7 @@ struct CurlOptions: Sendable {
 
     /// Sets up a handle that was reset.
     func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
-        let (exchange, target) = (transfer.exchange, transfer.target)
+        let (request, target) = (transfer.request, transfer.target)
         handle.set(SHIMS_CURLOPT_URL, target.url)
         handle.set(SHIMS_CURLOPT_PATH_AS_IS, true)
         handle.set(SHIMS_CURLOPT_NOSIGNAL, true)
@@ -23,19 +23,19 @@ struct CurlOptions: Sendable {
         handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(SHIMS_CURL_HTTP_VERSION_2TLS.rawValue))
         handle.set(SHIMS_CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "")
-        limit(handle, exchange)
+        limit(handle, request)
         secure(handle)
         route(handle, target)
-        send(handle, exchange.request, body: exchange.body)
+        send(handle, request.head, body: request.body)
     }
 
-    private func limit(_ handle: CurlHandle, _ exchange: HTTPExchange) {
+    private func limit(_ handle: CurlHandle, _ request: TransportRequest) {
         // The limit of the whole transfer is kept by ``CurlLoop``.
-        let connect = min(exchange.limits.connect, exchange.limits.total)
+        let connect = min(request.limits.connect, request.limits.total)
         handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, connect.wholeMilliseconds)
         // An early end by Content-Length, which says of an answer to HEAD what is not sent.
-        if exchange.request.method != .head {
-            handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: exchange.limits.bodyBytes)
+        if request.head.method != .head {
+            handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: request.limits.bodyBytes)
         }
     }
 

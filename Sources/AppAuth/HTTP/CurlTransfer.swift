@@ -6,9 +6,9 @@ internal import HTTPTypes
 ///
 /// Made by the caller; from its submission on the worker's thread alone touches it.
 final class CurlTransfer: @unchecked Sendable {
-    let exchange: HTTPExchange
+    let request: TransportRequest
     let target: HTTPTarget
-    var continuation: GuardedContinuation<HTTPAnswer>?
+    var continuation: LockedContinuation<TransportResponse>?
     var isCancelled = false
     /// When it has to be over. A machine that sleeps gives nobody an answer.
     var deadline = SuspendingClock.now
@@ -21,10 +21,10 @@ final class CurlTransfer: @unchecked Sendable {
     private var requestBegan = false
 
     /// - Throws: ``AuthError`` with the code `invalid_configuration` if the request has no usable URL.
-    init(_ exchange: HTTPExchange) throws(AuthError) {
-        self.exchange = exchange
-        target = try HTTPTarget(exchange.request)
-        header = HeaderCollector(limit: exchange.limits.headerBytes)
+    init(_ request: TransportRequest) throws(AuthError) {
+        self.request = request
+        target = try HTTPTarget(request.head)
+        header = HeaderCollector(limit: request.limits.headerBytes)
     }
 
     /// Whether the time is over, and all that has arrived is read. A process that was stopped finds the answer waiting when it
@@ -38,21 +38,22 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Ends the wait, the first time that it is called.
-    func finish(_ result: Result<HTTPAnswer, any Error>) {
+    func finish(_ result: Result<TransportResponse, any Error>) {
         continuation?.resume(with: result)
         continuation = nil
     }
 
     /// What a transfer that libcurl has ended comes to.
-    func result(code: shims_curl_code, handle: CurlHandle, library: CurlLibrary) -> Result<HTTPAnswer, any Error> {
+    func result(code: shims_curl_code, handle: CurlHandle, library: CurlLibrary) -> Result<TransportResponse, any Error>
+    {
         if code == SHIMS_CURLE_OK, let response = header.response {
-            return .success(HTTPAnswer(response.describing(decoded: exchange.request.method), body: body))
+            return .success(TransportResponse(response.describing(decoded: request.head.method), body: body))
         }
         let failure = CurlFailure(
             code: code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
             meaning: library.meaning(of: code), systemError: handle.systemError,
             requestBegan: requestBegan, exceeded: exceeded)
-        return .failure(failure.error(target: target, limits: exchange.limits))
+        return .failure(failure.error(target: target, limits: request.limits))
     }
 
     /// Has libcurl report to this transfer, which must outlive it.
@@ -84,7 +85,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         hasReceived = true
-        guard bytes.count <= exchange.limits.bodyBytes - body.count else {
+        guard bytes.count <= request.limits.bodyBytes - body.count else {
             exceeded = .body
             return false
         }
@@ -95,7 +96,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// libcurl sends a request again where a kept connection gave no answer, whatever the method. What is not idempotent
     /// may be sent once (RFC 9110 §9.2.2): the server may have acted before the connection broke.
     private func beginRequest() -> Bool {
-        guard !requestBegan || exchange.request.method.isIdempotent else { return false }
+        guard !requestBegan || request.head.method.isIdempotent else { return false }
         requestBegan = true
         return true
     }

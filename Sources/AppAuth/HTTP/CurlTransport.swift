@@ -6,7 +6,7 @@ internal import JOSE
 ///
 /// ```swift
 /// let transport = CurlTransport()
-/// let answer = try await transport.send(HTTPExchange(request))
+/// let answer = try await transport.send(TransportRequest(request))
 /// ```
 ///
 /// http and https alone, TLS 1.2 or newer, HTTP/2 where the server offers it. No redirects, no cookies, no `.netrc`. The
@@ -63,7 +63,7 @@ public final class CurlTransport: HTTPTransport {
     private let configuration: Configuration
     private let libraryNames: [String]
     private let environment: @Sendable (String) -> String?
-    private let worker = Guarded<CurlWorker?>(nil)
+    private let worker = LockedValue<CurlWorker?>(nil)
 
     /// Makes a transport. Nothing is opened, read or started before the first request.
     public convenience init(_ configuration: Configuration = Configuration()) {
@@ -88,8 +88,8 @@ public final class CurlTransport: HTTPTransport {
     /// - Throws: ``AuthError`` `.transport` or `.timeout`, whose `outcome` is `notSent` only if no byte of the request
     ///   left; `.invalidResponse` for what is too large or not HTTP; `.invalidConfiguration` for a URL, a file of
     ///   certificates or a key that cannot be used; `.unavailable` without a libcurl of 7.80 or newer. `CancellationError`.
-    public func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-        try await startedWorker().perform(exchange)
+    public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try await startedWorker().perform(request)
     }
 
     private func startedWorker() throws -> CurlWorker {

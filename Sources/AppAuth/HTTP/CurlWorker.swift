@@ -20,10 +20,10 @@ final class CurlWorker: Sendable {
     deinit { mailbox.post { $0.isClosing = true } }
 
     /// Runs an exchange to its end, or until the task is cancelled.
-    func perform(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-        let transfer = try CurlTransfer(exchange)
+    func perform(_ request: TransportRequest) async throws -> TransportResponse {
+        let transfer = try CurlTransfer(request)
         return try await withTaskCancellationHandler {
-            try await withGuardedContinuation { continuation in
+            try await withLockedContinuation { continuation in
                 transfer.continuation = continuation
                 mailbox.post { $0.submitted.append(transfer) }
             }

@@ -25,7 +25,7 @@ struct ListenerLoop {
             let now = ContinuousClock.now
             let orders = state.orders
             if orders.isClosing || isDone(orders, now: now) { break }
-            answerWaiting(orders, now: now)
+            respondWaiting(orders, now: now)
             let ready = wait(now: now)
             handle(ready, now: .now)
         }
@@ -45,10 +45,10 @@ struct ListenerLoop {
     }
 
     /// Looks again at the requests that could not be answered when they came.
-    private mutating func answerWaiting(_ orders: ListenerState.Orders, now: Instant) {
+    private mutating func respondWaiting(_ orders: ListenerState.Orders, now: Instant) {
         for index in connections.indices {
             switch connections[index].stage {
-            case .parked(let head, let parameters) where orders.canJudge: judge(index, parameters, of: head, now: now)
+            case .parked(let head, let parameters) where orders.canMatch: match(index, parameters, of: head, now: now)
             case .held(let head) where orders.isFinished: route(index, head, now: now)
             default: break
             }
@@ -58,25 +58,25 @@ struct ListenerLoop {
     private mutating func take(_ arrival: RedirectConnection.Arrival?, at index: Int, now: Instant) {
         switch arrival {
         case .head(let head): route(index, head, now: now)
-        case .form(let form, let head): judge(index, form, of: head, now: now)
-        case .refused(let refusal): connections[index].answer(state.refuse(refusal), now: now)
+        case .form(let form, let head): match(index, form, of: head, now: now)
+        case .refused(let refusal): connections[index].respond(state.refuse(refusal), now: now)
         case nil: break
         }
     }
 
     private mutating func route(_ index: Int, _ head: RequestHead, now: Instant) {
         switch state.route(head) {
-        case .answer(let answer): connections[index].answer(answer, now: now)
-        case .page(let answer): connections[index].answer(answer, isPage: true, now: now)
+        case .respond(let response): connections[index].respond(response, now: now)
+        case .page(let response): connections[index].respond(response, isPage: true, now: now)
         case .hold: connections[index].hold(head)
         case .readForm(let length): take(connections[index].readForm(length, of: head), at: index, now: now)
-        case .judge(let query): judge(index, query, of: head, now: now)
+        case .match(let query): match(index, query, of: head, now: now)
         }
     }
 
-    private mutating func judge(_ index: Int, _ parameters: String, of head: RequestHead, now: Instant) {
-        if let answer = state.judge(parameters, of: head) {
-            connections[index].answer(answer, now: now)
+    private mutating func match(_ index: Int, _ parameters: String, of head: RequestHead, now: Instant) {
+        if let response = state.match(parameters, of: head) {
+            connections[index].respond(response, now: now)
         } else {
             connections[index].park(head, parameters: parameters)
         }

@@ -8,14 +8,14 @@ final class ListenerState: Sendable {
     /// Somebody who waits for the redirect.
     struct Waiter: Sendable {
         /// Returns nil for parameters that are not the awaited ones, else what hands the result over.
-        let judge: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
+        let match: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
         let fail: @Sendable (any Error) -> Void
 
         init<Value: Sendable>(
-            _ continuation: GuardedContinuation<Value>, judge: @escaping @Sendable (String) -> Value?
+            _ continuation: LockedContinuation<Value>, match: @escaping @Sendable (String) -> Value?
         ) {
-            self.judge = { parameters in
-                guard let value = judge(parameters) else { return nil }
+            self.match = { parameters in
+                guard let value = match(parameters) else { return nil }
                 return { continuation.resume(returning: value) }
             }
             fail = { continuation.resume(throwing: $0) }
@@ -31,7 +31,7 @@ final class ListenerState: Sendable {
         var hasEnded = false
     }
 
-    private let contents: Guarded<Contents>
+    private let contents: LockedValue<Contents>
     /// Readable when the thread has to look at this state again. Closed when it has ended.
     let wakeUp: Int32
 
@@ -40,7 +40,7 @@ final class ListenerState: Sendable {
         guard wakeUp >= 0 else {
             throw AuthError(.unavailable, .redirect, "an event could not be made: \(SystemError.text(-wakeUp))")
         }
-        contents = Guarded(Contents(routes: routes))
+        contents = LockedValue(Contents(routes: routes))
     }
 
     /// Changes the contents and wakes the thread. The descriptor is written to under the lock, since its number may
@@ -103,7 +103,7 @@ extension ListenerState {
     struct Orders {
         let isClosing: Bool
         /// A redirect that nobody had asked for can be looked at now.
-        let canJudge: Bool
+        let canMatch: Bool
         let isFinished: Bool
         let isHurried: Bool
     }
@@ -111,32 +111,32 @@ extension ListenerState {
     var orders: Orders {
         contents.withLock { contents in
             Orders(
-                isClosing: contents.isClosing, canJudge: contents.waiter != nil || contents.routes.phase != .open,
+                isClosing: contents.isClosing, canMatch: contents.waiter != nil || contents.routes.phase != .open,
                 isFinished: contents.routes.isFinished, isHurried: contents.isHurried)
         }
     }
 
     func route(_ head: RequestHead) -> RedirectRoutes.Step { contents.withLock { $0.routes.route(head) } }
 
-    func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer { contents.withLock { $0.routes.refuse(refusal) } }
+    func refuse(_ refusal: RequestHead.Refusal) -> RedirectResponse { contents.withLock { $0.routes.refuse(refusal) } }
 
     /// Counts a connection that was closed unread.
     func turnAway() { contents.withLock { $0.routes.turnAway() } }
 
-    func ignore(_ head: RequestHead) -> RedirectAnswer { contents.withLock { $0.routes.ignore(head) } }
+    func ignore(_ head: RequestHead) -> RedirectResponse { contents.withLock { $0.routes.ignore(head) } }
 
     /// Has the waiter judge a redirect's parameters, outside of the lock since it is the app's code, and hands the first
     /// that it recognises over. Nil if nobody waits yet.
-    func judge(_ parameters: String, of head: RequestHead) -> RedirectAnswer? {
-        let (waiter, answer) = contents.withLock { ($0.waiter, $0.routes.answerIfUsed(head)) }
-        if let answer { return answer }
+    func match(_ parameters: String, of head: RequestHead) -> RedirectResponse? {
+        let (waiter, response) = contents.withLock { ($0.waiter, $0.routes.responseIfUsed(head)) }
+        if let response { return response }
         guard let waiter else { return nil }
-        guard let handOver = waiter.judge(parameters) else { return ignore(head) }
+        guard let deliver = waiter.match(parameters) else { return ignore(head) }
         let sentOn = contents.withLock { contents in
             contents.waiter = nil
             return contents.routes.accept(head)
         }
-        handOver()
+        deliver()
         return sentOn
     }
 

@@ -43,9 +43,9 @@ public final class LoopbackRedirectListener: Sendable {
     }
 
     private let state: ListenerState
-    private let thread: Guarded<SystemThread?>
+    private let thread: LockedValue<SystemThread?>
     private let key: [UInt8]
-    private let count = Guarded(0)
+    private let count = LockedValue(0)
 
     /// Binds and listens at once; the port is held from here to ``close()``.
     ///
@@ -80,7 +80,7 @@ public final class LoopbackRedirectListener: Sendable {
         host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
         pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits(),
-        surroundings: Surroundings = .current
+        desktop: DesktopSession = .current
     ) throws {
         if let path, !RedirectPath.isValid(path) {
             throw AuthError(
@@ -93,7 +93,7 @@ public final class LoopbackRedirectListener: Sendable {
         }
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
         let peers: PeerCheck
-        do { peers = try PeerCheck(sameUser, sockets.descriptors, in: surroundings) } catch {
+        do { peers = try PeerCheck(sameUser, sockets.descriptors, in: desktop) } catch {
             sockets.close()
             throw error
         }
@@ -107,7 +107,7 @@ public final class LoopbackRedirectListener: Sendable {
             let state = try ListenerState(routes)
             self.state = state
             do {
-                thread = Guarded(
+                thread = LockedValue(
                     try SystemThread(named: "redirect-\(sockets.port)", for: .redirect) {
                         var loop = ListenerLoop(sockets, state, limits, peers)
                         loop.run()
@@ -168,12 +168,12 @@ public final class LoopbackRedirectListener: Sendable {
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
     ///   closed, somebody else waits, or its one redirect has come.
     public func redirect<Value: Sendable>(
-        judge: @escaping @Sendable (_ parameters: String) -> Value?
+        match: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {
-                try await withGuardedContinuation { continuation in
-                    state.wait(ListenerState.Waiter(continuation, judge: judge))
+                try await withLockedContinuation { continuation in
+                    state.wait(ListenerState.Waiter(continuation, match: match))
                 }
             } onCancel: {
                 state.close()

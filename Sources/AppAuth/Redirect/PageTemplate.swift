@@ -17,10 +17,10 @@ package struct PageTemplate: Sendable {
     }
 
     /// The page for whoever sent a request, in the language that its browser prefers.
-    package func answer(_ status: Int, _ page: CompletionPage, for head: RequestHead) -> RedirectAnswer {
+    package func response(_ status: Int, _ page: CompletionPage, for head: RequestHead) -> RedirectResponse {
         switch page.replacement {
         case .html(let html):
-            return RedirectAnswer(status: status, body: html, policy: "style-src 'unsafe-inline'; img-src data:")
+            return RedirectResponse(status: status, body: html, policy: "style-src 'unsafe-inline'; img-src data:")
         case .url(let url): return .seeOther(url)
         case nil:
             let wanted = head["accept-language"].flatMap {
@@ -28,7 +28,7 @@ package struct PageTemplate: Sendable {
             }
             let text = page.texts.first { $0.language == wanted } ?? page.texts.first
             let body = text.map { html($0, reason: page.reason, isSuccess: page.isSuccess) } ?? ""
-            return RedirectAnswer(status: status, body: body, policy: policy)
+            return RedirectResponse(status: status, body: body, policy: policy)
         }
     }
 

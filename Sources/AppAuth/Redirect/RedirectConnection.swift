@@ -159,9 +159,9 @@ struct RedirectConnection {
     mutating func hold(_ head: RequestHead) { (stage, deadline) = (.held(head), nil) }
 
     /// Sends an answer, as far as the other side takes it at once; the rest follows.
-    mutating func answer(_ answer: RedirectAnswer, isPage: Bool = false, now: Instant) {
+    mutating func respond(_ response: RedirectResponse, isPage: Bool = false, now: Instant) {
         (carriesPage, behindHead) = (isPage && !isAbandoned, [])
-        stage = .sending(answer.bytes, from: 0)
+        stage = .sending(response.bytes, from: 0)
         deadline = now + limits.requestTime
         send(now: now)
     }
@@ -191,7 +191,7 @@ struct RedirectConnection {
         // RFC 9110 §15.5.9. A connection on which nothing came was opened ahead of need: it is closed without a word.
         switch stage {
         case .reading(let reader) where reader.isEmpty: stage = .over
-        case .reading, .readingForm: answer(.plain(408), now: now)
+        case .reading, .readingForm: respond(.plain(408), now: now)
         case .parked, .held, .sending, .seeingOff, .over: stage = .over
         }
     }

@@ -12,15 +12,15 @@ package struct RedirectRoutes: Sendable {
 
     /// What to do with a request.
     package enum Step: Sendable, Hashable {
-        case answer(RedirectAnswer)
+        case respond(RedirectResponse)
         /// A GET for the redirect's path: ask whether this query is the awaited one, or keep it until somebody asks.
-        case judge(query: String)
+        case match(query: String)
         /// A POST to the redirect's path: read so many bytes, then ask the same about them.
         case readForm(length: Int)
         /// The browser came for the outcome before there is one.
         case hold
         /// The outcome.
-        case page(RedirectAnswer)
+        case page(RedirectResponse)
     }
 
     package private(set) var phase = Phase.open
@@ -73,7 +73,7 @@ package struct RedirectRoutes: Sendable {
         guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
         if head.method == "POST", let formLimit, head.path == path {
             do { return .readForm(length: try head.formLength(limit: formLimit)) } catch {
-                return .answer(refuse(error))
+                return .respond(refuse(error))
             }
         }
         guard head.method == "GET" else {
@@ -83,13 +83,13 @@ package struct RedirectRoutes: Sendable {
         // What a browser fetches on suspicion must use nothing up; it asks again when the person really goes there.
         guard !head.isPrefetch else { return ignore(.plain(503)) }
 
-        if head.path == path { return .judge(query: head.query) }
+        if head.path == path { return .match(query: head.query) }
         if head.path == donePath { return done(head) }
         if let target = oneTimeTargets.removeValue(forKey: head.path) {
             spentPaths.insert(head.path)
-            return .answer(.seeOther(target))
+            return .respond(.seeOther(target))
         }
-        if spentPaths.contains(head.path) { return ignore(template.answer(410, pages.usedLink, for: head)) }
+        if spentPaths.contains(head.path) { return ignore(template.response(410, pages.usedLink, for: head)) }
         return ignore(.plain(404))
     }
 
@@ -97,32 +97,32 @@ package struct RedirectRoutes: Sendable {
         switch phase {
         case .open: ignore(.plain(404))
         case .accepted: .hold
-        case .finished(let page): .page(template.answer(200, page, for: head))
+        case .finished(let page): .page(template.response(200, page, for: head))
         }
     }
 
     /// Takes a redirect as the awaited one, and sends its browser on to an address without the code. There is one at
     /// most: from here on every other is an old one.
-    package mutating func accept(_ head: RequestHead) -> RedirectAnswer {
+    package mutating func accept(_ head: RequestHead) -> RedirectResponse {
         phase = .accepted
         return .seeOther("http://" + head.authority + donePath)
     }
 
     /// Answers a redirect that comes after the accepted one; nil while there is none.
-    package mutating func answerIfUsed(_ head: RequestHead) -> RedirectAnswer? {
+    package mutating func responseIfUsed(_ head: RequestHead) -> RedirectResponse? {
         guard phase != .open else { return nil }
         ignoredRequests += 1
-        return template.answer(400, pages.usedRedirect, for: head)
+        return template.response(400, pages.usedRedirect, for: head)
     }
 
     /// Answers a redirect that was not the awaited one; the wait goes on.
-    package mutating func ignore(_ head: RequestHead) -> RedirectAnswer {
+    package mutating func ignore(_ head: RequestHead) -> RedirectResponse {
         ignoredRequests += 1
-        return template.answer(400, pages.foreignRedirect, for: head)
+        return template.response(400, pages.foreignRedirect, for: head)
     }
 
     /// Answers what could not be read as a request.
-    package mutating func refuse(_ refusal: RequestHead.Refusal) -> RedirectAnswer {
+    package mutating func refuse(_ refusal: RequestHead.Refusal) -> RedirectResponse {
         ignoredRequests += 1
         return .plain(refusal.rawValue)
     }
@@ -130,9 +130,9 @@ package struct RedirectRoutes: Sendable {
     /// Counts a connection that was closed unread.
     mutating func turnAway() { ignoredRequests += 1 }
 
-    private mutating func ignore(_ answer: RedirectAnswer) -> Step {
+    private mutating func ignore(_ response: RedirectResponse) -> Step {
         ignoredRequests += 1
-        return .answer(answer)
+        return .respond(response)
     }
 
     /// Sets the outcome, once, if a redirect was accepted.

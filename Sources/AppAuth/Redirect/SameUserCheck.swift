@@ -34,11 +34,11 @@ package struct PeerCheck: Sendable {
 
     /// - Parameter listeners: The sockets that are connected to.
     init(
-        _ choice: LoopbackRedirectListener.SameUserCheck, _ listeners: [Int32], in surroundings: Surroundings
+        _ choice: LoopbackRedirectListener.SameUserCheck, _ listeners: [Int32], in desktop: DesktopSession
     ) throws {
         let diagnosis = shims_open_diagnosis()
         let isTold = diagnosis >= 0 && listeners.allSatisfy { shims_tells_users(diagnosis, $0) != 0 }
-        do { try self.init(choice, isTold: isTold, in: surroundings, diagnosis: diagnosis) } catch {
+        do { try self.init(choice, isTold: isTold, in: desktop, diagnosis: diagnosis) } catch {
             if diagnosis >= 0 { shims_end(diagnosis) }
             throw error
         }
@@ -46,11 +46,11 @@ package struct PeerCheck: Sendable {
 
     /// - Parameter isTold: Whether the kernel tells who connects.
     package init(
-        _ choice: LoopbackRedirectListener.SameUserCheck, isTold: Bool, in surroundings: Surroundings,
+        _ choice: LoopbackRedirectListener.SameUserCheck, isTold: Bool, in desktop: DesktopSession,
         diagnosis: Int32 = -1
     ) throws {
-        (users, self.diagnosis) = (surroundings.trustedUsers, diagnosis)
-        let isTold = isTold && surroundings.hasOwnNumber
+        (users, self.diagnosis) = (desktop.trustedUsers, diagnosis)
+        let isTold = isTold && desktop.hasOwnNumber
         switch choice {
         case .off: (turnsAway, obstacle) = (false, nil)
         case .required:
@@ -60,9 +60,9 @@ package struct PeerCheck: Sendable {
             obstacle =
                 if !isTold {
                     .othersMayConnect("the kernel does not tell which user's program connects")
-                } else if surroundings.isWSL {
+                } else if desktop.isWSL {
                     .othersMayConnect("the browser runs in Windows")
-                } else if surroundings.people.isEmpty {
+                } else if desktop.people.isEmpty {
                     .othersMayConnect("nothing tells which user the browser belongs to")
                 } else { nil }
             turnsAway = obstacle == nil

@@ -12,7 +12,8 @@ package struct SystemThread: Sendable {
     ///   - stage: What it is needed for, for errors: a store's has a code of its own.
     ///   - place: The store.
     package init(
-        named name: String, for stage: AuthError.Stage, of place: String? = nil, _ body: @escaping @Sendable () -> Void
+        named name: String, for stage: AuthError.Stage, of location: String? = nil,
+        _ body: @escaping @Sendable () -> Void
     ) throws {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var everySignal = sigset_t()
@@ -35,7 +36,7 @@ package struct SystemThread: Sendable {
             start.release()
             throw AuthError(
                 stage == .store ? .store : .unavailable, stage,
-                "\(place.map { "\($0) cannot be used: " } ?? "")a thread could not be started: \(SystemError.text(error))",
+                "\(location.map { "\($0) cannot be used: " } ?? "")a thread could not be started: \(SystemError.text(error))",
                 outcome: .notSent, isTemporary: true)
         }
         self.id = id

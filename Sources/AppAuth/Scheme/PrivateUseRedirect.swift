@@ -6,7 +6,7 @@ internal import Glibc
 /// ```swift
 /// // First thing in the app's main: what the desktop has started for a redirect hands it over, and ends.
 /// if CommandLine.arguments.dropFirst().first == "--redirect", let url = CommandLine.arguments.last {
-///     do { try PrivateUseRedirect.handOver(url) } catch { exit(1) }
+///     do { try PrivateUseRedirect.deliver(url) } catch { exit(1) }
 ///     exit(0)
 /// }
 /// signIn.redirect.privateUse = try PrivateUseRedirect(
@@ -108,7 +108,7 @@ public struct PrivateUseRedirect: Sendable, Hashable {
     ///
     /// - Parameter url: What the desktop gave: the whole redirect, at most 16 KiB. Nothing of it gets into an error.
     /// - Throws: ``AuthError`` `.listener` if nobody takes it.
-    public static func handOver(_ url: String) throws { try HandOver.send(url, try DesktopFolders.current()) }
+    public static func deliver(_ url: String) throws { try RedirectDelivery.send(url, try DesktopFolders.current()) }
 
     /// The program of this process.
     private static func thisProgram() throws -> String {

@@ -22,9 +22,9 @@ public final class PrivateUseRedirectListener: Sendable {
     /// The redirect URI for the authorization request.
     public let redirectURI: String
     private let registration: SchemeRegistration
-    private let state: HandOverState
+    private let state: DeliveryState
     private let socket: String
-    private let thread: Guarded<SystemThread?>
+    private let thread: LockedValue<SystemThread?>
 
     /// Listens, then installs the desktop entry as the redirect says, and makes it the default by xdg-mime, which is
     /// waited for: some 100 ms.
@@ -42,7 +42,7 @@ public final class PrivateUseRedirectListener: Sendable {
         _ redirect: PrivateUseRedirect, _ folders: DesktopFolders, patience: Duration = .seconds(5)
     ) async throws {
         let registration = SchemeRegistration(redirect.uri.scheme, folders)
-        let state = try HandOverState(redirect.uri)
+        let state = try DeliveryState(redirect.uri)
         (redirectURI, self.registration, self.state) = (redirect.redirectURI, registration, state)
         do {
             let socket = try await onThread(named: "appauth-scheme", for: .redirect) {
@@ -50,9 +50,9 @@ public final class PrivateUseRedirectListener: Sendable {
             }
             self.socket = socket.path
             do {
-                thread = Guarded(
+                thread = LockedValue(
                     try SystemThread(named: "redirect-scheme", for: .redirect) {
-                        var loop = HandOverLoop(socket.descriptor, state, patience: patience)
+                        var loop = DeliveryLoop(socket.descriptor, state, patience: patience)
                         loop.run()
                     })
             } catch {
@@ -110,12 +110,12 @@ public final class PrivateUseRedirectListener: Sendable {
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
     ///   closed, somebody else waits, or its one redirect has come.
     public func redirect<Value: Sendable>(
-        judge: @escaping @Sendable (_ parameters: String) -> Value?
+        match: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {
-                try await withGuardedContinuation { continuation in
-                    state.wait(ListenerState.Waiter(continuation, judge: judge))
+                try await withLockedContinuation { continuation in
+                    state.wait(ListenerState.Waiter(continuation, match: match))
                 }
             } onCancel: {
                 state.close()

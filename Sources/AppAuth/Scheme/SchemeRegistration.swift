@@ -8,10 +8,10 @@ internal import Glibc
 package struct SchemeRegistration: Sendable {
     let scheme: String
     let folders: DesktopFolders
-    let folder: HandOverFolder
+    let folder: DeliveryFolder
 
     package init(_ scheme: String, _ folders: DesktopFolders) {
-        (self.scheme, self.folders, folder) = (scheme, folders, HandOverFolder(folders, scheme: scheme))
+        (self.scheme, self.folders, folder) = (scheme, folders, DeliveryFolder(folders, scheme: scheme))
     }
 
     /// The file name of the entry, which is also what `mimeapps.list` calls it.

@@ -3,12 +3,12 @@ internal import JOSE
 
 /// Runs what blocks, a disk or a lock, on a thread of its own, so that no thread is held up that other tasks need.
 func onThread<Value: Sendable>(
-    named name: String, for stage: AuthError.Stage, of place: String? = nil,
+    named name: String, for stage: AuthError.Stage, of location: String? = nil,
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
-    try await withGuardedContinuation { continuation in
+    try await withLockedContinuation { continuation in
         do {
-            let thread = try SystemThread(named: name, for: stage, of: place) {
+            let thread = try SystemThread(named: name, for: stage, of: location) {
                 continuation.resume(with: Result { try work() })
             }
             thread.detach()
@@ -20,14 +20,14 @@ func onThread<Value: Sendable>(
 
 /// The same for a caller that leaves when its task is cancelled. The work goes on; nobody gets its result.
 func onThreadUnlessCancelled<Value: Sendable>(
-    named name: String, of place: String, _ work: @escaping @Sendable () throws -> Value
+    named name: String, of location: String, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     let reply = Reply<Value>()
     return try await withTaskCancellationHandler {
-        try await withGuardedContinuation { continuation in
+        try await withLockedContinuation { continuation in
             guard reply.expect(continuation) else { return }
             do {
-                try SystemThread(named: name, for: .store, of: place) { reply.give(Result { try work() }) }.detach()
+                try SystemThread(named: name, for: .store, of: location) { reply.give(Result { try work() }) }.detach()
             } catch {
                 reply.give(.failure(error))
             }
@@ -41,14 +41,14 @@ func onThreadUnlessCancelled<Value: Sendable>(
 final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case new
-        case expected(GuardedContinuation<Value>)
+        case expected(LockedContinuation<Value>)
         case given(Result<Value, any Error>)
     }
 
-    private let state = Guarded(State.new)
+    private let state = LockedValue(State.new)
 
     /// - Returns: Whether a reply is still to come; not if the caller has been cancelled already.
-    func expect(_ continuation: GuardedContinuation<Value>) -> Bool {
+    func expect(_ continuation: LockedContinuation<Value>) -> Bool {
         let given = state.withLock { state -> Result<Value, any Error>? in
             if case .given(let result) = state { return result }
             state = .expected(continuation)
@@ -59,7 +59,7 @@ final class Reply<Value: Sendable>: Sendable {
     }
 
     func give(_ result: Result<Value, any Error>) {
-        let continuation = state.withLock { state -> GuardedContinuation<Value>? in
+        let continuation = state.withLock { state -> LockedContinuation<Value>? in
             switch state {
             case .new:
                 state = .given(result)

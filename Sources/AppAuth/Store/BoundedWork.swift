@@ -9,12 +9,12 @@ internal import JOSE
 ///   - place: The store, for messages.
 ///   - expiry: What the caller gets when the time is over.
 func onThread<Value: Sendable>(
-    named name: String, of place: String, within limit: Duration, expiry: AuthError,
+    named name: String, of location: String, within limit: Duration, expiry: AuthError,
     _ commitment: Commitment, _ work: @escaping @Sendable (Commitment) throws -> Value
 ) async throws -> Value {
     try await reply(within: limit, expiry: expiry, mayLeave: { commitment.abandon() }) { reply in
         do {
-            try SystemThread(named: name, for: .store, of: place) { reply.give(Result { try work(commitment) }) }
+            try SystemThread(named: name, for: .store, of: location) { reply.give(Result { try work(commitment) }) }
                 .detach()
         } catch {
             reply.give(.failure(error))
@@ -38,7 +38,7 @@ func reply<Value: Sendable>(
     }
     defer { clock.cancel() }
     return try await withTaskCancellationHandler {
-        try await withGuardedContinuation { continuation in
+        try await withLockedContinuation { continuation in
             guard reply.expect(continuation) else { return }
             request(reply)
         }
@@ -51,7 +51,7 @@ func reply<Value: Sendable>(
 final class Commitment: Sendable {
     private enum State { case open, made, abandoned }
 
-    private let state = Guarded(State.open)
+    private let state = LockedValue(State.open)
 
     /// From now on the caller waits for the end, however long it takes.
     ///

@@ -25,7 +25,7 @@ enum AsideFile {
     /// Renames a file, a folder or a link, and never what a link points to, to a name that is free.
     ///
     /// - Returns: The new path; nil if nothing is there.
-    static func move(_ path: String, place: String) throws -> String? {
+    static func move(_ path: String, location: String) throws -> String? {
         let stem = "\(path).damaged-\(Self.date)"
         for count in 1...100 {
             let name = count == 1 ? stem : "\(stem)-\(count)"
@@ -33,7 +33,7 @@ enum AsideFile {
             if errno == ENOENT { return nil }
             guard errno == EEXIST else { break }
         }
-        throw AuthError.store(place, "cannot be set aside", errno: errno)
+        throw AuthError.store(location, "cannot be set aside", errno: errno)
     }
 
     /// The time as names of files and entries have it: `20261123T084300Z`.

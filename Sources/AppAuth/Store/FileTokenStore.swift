@@ -32,13 +32,13 @@ public struct FileTokenStore: TokenStore {
     package var largestRecord = 64 << 20
     /// How a folder is synchronised: fsync(2).
     package var synchroniseFolder: @Sendable (Int32) -> Int32 = { fsync($0) }
-    private let isUnsafe = Guarded(false)
+    private let isUnsafe = LockedValue(false)
 
     /// Names a file; nothing is read or made yet.
     public init(path: String) { self.path = path }
 
     /// `file:` and the path.
-    public var place: String { "file:\(path)" }
+    public var location: String { "file:\(path)" }
 
     /// Reads the session; nil if there is no file.
     ///
@@ -57,7 +57,7 @@ public struct FileTokenStore: TokenStore {
     /// Reads the session, and makes sure that its folder, or the folder that this would be made in, can be written to and has
     /// room.
     public func prepare() async throws {
-        try await onThread(named: "appauth-store", for: .store, of: place) { [file, folder] in
+        try await onThread(named: "appauth-store", for: .store, of: location) { [file, folder] in
             _ = try hintingAtDiscard { try file.read() }
             try folder.probe(bytes: Self.probedRoom)
         }
@@ -101,7 +101,7 @@ public struct FileTokenStore: TokenStore {
     ) async throws -> Result {
         // The thread keeps to the limit by itself, unless the file system holds it up.
         let limit = lockTimeout + .seconds(2)
-        return try await onThread(named: "appauth-store", of: place, within: limit, expiry: silence, Commitment()) {
+        return try await onThread(named: "appauth-store", of: location, within: limit, expiry: silence, Commitment()) {
             commitment in try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
         }
     }
@@ -118,12 +118,12 @@ public struct FileTokenStore: TokenStore {
     /// How many tasks of this process wait for the refresh lock, and have not asked the kernel for it yet.
     package var lockWaitingCount: Int { lock.waitingCount }
 
-    private var silence: AuthError { .store(place, "cannot be read or written", errno: ETIMEDOUT) }
+    private var silence: AuthError { .store(location, "cannot be read or written", errno: ETIMEDOUT) }
     private var file: SessionFile {
-        SessionFile(path: path, place: place, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
+        SessionFile(path: path, location: location, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
     }
-    private var folder: Folder { Folder(of: path, place: place, synchronise: synchroniseFolder) }
-    private var lock: LockFile { LockFile(path: path + ".lock", place: place, folder: folder) }
+    private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
+    private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }
     /// The lock, with its file and folder made where they are missing, unless they must be somewhere else.
     private var lockToTake: LockFile {
         var lock = lock

@@ -6,13 +6,14 @@ internal import Glibc
 struct Folder: Sendable {
     let path: String
     /// The store, for messages.
-    let place: String
+    let location: String
     /// fsync(2), for its descriptor.
     private let fsync: @Sendable (Int32) -> Int32
 
-    init(of file: String, place: String, synchronise fsync: @escaping @Sendable (Int32) -> Int32 = { Glibc.fsync($0) })
-    {
-        (path, self.place, self.fsync) = (Self.parent(of: file), place, fsync)
+    init(
+        of file: String, location: String, synchronise fsync: @escaping @Sendable (Int32) -> Int32 = { Glibc.fsync($0) }
+    ) {
+        (path, self.location, self.fsync) = (Self.parent(of: file), location, fsync)
     }
 
     private static func parent(of path: String) -> String {
@@ -30,9 +31,9 @@ struct Folder: Sendable {
         }
         for folder in missing.reversed() {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw AuthError.store(place, "has no folder, and none can be made", errno: errno)
+                throw AuthError.store(location, "has no folder, and none can be made", errno: errno)
             }
-            try Folder(of: folder, place: place, synchronise: fsync).synchronise()
+            try Folder(of: folder, location: location, synchronise: fsync).synchronise()
         }
     }
 
@@ -49,15 +50,15 @@ struct Folder: Sendable {
         if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
             // A file system that has none such says less.
             guard access(candidate, W_OK | X_OK) == 0 else {
-                throw AuthError.store(place, "cannot be written", errno: errno)
+                throw AuthError.store(location, "cannot be written", errno: errno)
             }
             return
         }
-        guard descriptor >= 0 else { throw AuthError.store(place, "cannot be written", errno: errno) }
+        guard descriptor >= 0 else { throw AuthError.store(location, "cannot be written", errno: errno) }
         defer { close(descriptor) }
         let error = posix_fallocate(descriptor, 0, off_t(bytes))
         guard ![ENOSPC, EDQUOT, EFBIG].contains(error) else {
-            throw AuthError.store(place, "has no room for a session", errno: error)
+            throw AuthError.store(location, "has no room for a session", errno: error)
         }
     }
 
@@ -72,19 +73,19 @@ struct Folder: Sendable {
     /// A rename is safe only when the folder that holds the name is.
     func synchronise() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw AuthError.store(place, "cannot be synchronised", errno: errno) }
+        guard descriptor >= 0 else { throw AuthError.store(location, "cannot be synchronised", errno: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 || errno == EINVAL else {
-            throw AuthError.store(place, "cannot be synchronised", errno: errno)
+            throw AuthError.store(location, "cannot be synchronised", errno: errno)
         }
     }
 }
 
 extension AuthError {
     /// An error of a store, with what the system says.
-    static func store(_ place: String, _ what: String, errno code: Int32) -> AuthError {
+    static func store(_ location: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
-            .store, .store, "\(place) \(what): \(SystemError.text(code))", outcome: .notSent,
+            .store, .store, "\(location) \(what): \(SystemError.text(code))", outcome: .notSent,
             isTemporary: [
                 ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
                 // A network file system whose server does not answer.

@@ -7,7 +7,7 @@ enum HomeFolder {
     /// that can be written to, and the one on the list is often not there.
     ///
     /// - Parameter place: The store, for the error.
-    static func path(for place: String) throws -> String {
+    static func path(for location: String) throws -> String {
         if let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") { return home }
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -15,7 +15,7 @@ enum HomeFolder {
         let error = getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &found)
         guard error == 0, found != nil, let home = entry.pw_dir.map({ String(cString: $0) }), home.hasPrefix("/") else {
             throw AuthError(
-                .store, .store, "\(place) cannot be locked: expected a home folder, found none", outcome: .notSent)
+                .store, .store, "\(location) cannot be locked: expected a home folder, found none", outcome: .notSent)
         }
         return home
     }

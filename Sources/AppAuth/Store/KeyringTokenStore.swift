@@ -51,7 +51,7 @@ public struct KeyringTokenStore: TokenStore {
     }
 
     /// `keyring:`, the application and the account.
-    public var place: String { "keyring:\(application)/\(account)" }
+    public var location: String { "keyring:\(application)/\(account)" }
 
     /// The entries that an application has, locked or not. Asks the person nothing.
     ///
@@ -122,7 +122,7 @@ public struct KeyringTokenStore: TokenStore {
             try commitment.make()
             let aside = SecretService.Entry(
                 application: "\(application) (damaged)", account: "\(account) \(AsideFile.date)",
-                label: "\(label) (damaged, set aside \(AsideFile.date))", place: place)
+                label: "\(label) (damaged, set aside \(AsideFile.date))", location: location)
             try service.setAside(as: aside)
             return aside.label
         }
@@ -138,7 +138,7 @@ public struct KeyringTokenStore: TokenStore {
     public func probe() async throws -> Bool {
         let trial = SecretService.Entry(
             application: "swift-appauth trial", account: application, label: "\(application) tries out the keyring",
-            place: place)
+            location: location)
         let isThere = try await load() != nil
         try await open(trial) { service, commitment in
             if try service.read() == nil { try service.prepare() }
@@ -150,12 +150,12 @@ public struct KeyringTokenStore: TokenStore {
     }
 
     private func decode(_ bytes: [UInt8]?) throws -> AuthStateRecord? {
-        try hintingAtDiscard { try bytes.map { try AuthStateRecord(decoding: $0, from: place) } }
+        try hintingAtDiscard { try bytes.map { try AuthStateRecord(decoding: $0, from: location) } }
     }
 
     private func entry(account: String?) -> SecretService.Entry {
         SecretService.Entry(
-            application: application, account: account, label: label, place: place)
+            application: application, account: account, label: label, location: location)
     }
 
     /// Uses the keyring; if it is locked, again when the person has unlocked it, who is asked while nobody is kept from the
@@ -171,7 +171,7 @@ public struct KeyringTokenStore: TokenStore {
                 where error.storeProblem == .locked && mayAsk && !commitment.isMade
             {
                 let question = UnlockQuestion.current
-                let hasAsked = try await question.answer(for: place, within: end - .now, expiry: unanswered) {
+                let hasAsked = try await question.answer(for: location, within: end - .now, expiry: unanswered) {
                     [library] in
                     try SecretService(entry, library: library).unlock()
                 }
@@ -186,7 +186,7 @@ public struct KeyringTokenStore: TokenStore {
         _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
         try await onThread(
-            named: "appauth-keyring", of: place, within: limit, expiry: unanswered, commitment
+            named: "appauth-keyring", of: location, within: limit, expiry: unanswered, commitment
         ) { [library] in
             try work(SecretService(entry, library: library), $0)
         }
@@ -194,7 +194,8 @@ public struct KeyringTokenStore: TokenStore {
 
     private var unanswered: AuthError {
         .store(
-            place, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)", isTemporary: true)
+            location, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)",
+            isTemporary: true)
     }
 
     /// One file for the session in the home folder, and not where `XDG_STATE_HOME` or `XDG_RUNTIME_DIR` point, since
@@ -203,9 +204,9 @@ public struct KeyringTokenStore: TokenStore {
         get throws {
             let key = "\(application.utf8.count) \(application)\(account)"
             let name = Base64URL.encode(Array(Digest.sha256.hash(key).prefix(15)))
-            let home = try HomeFolder.path(for: place)
+            let home = try HomeFolder.path(for: location)
             let path = "\(home)/.local/state/swift-appauth/\(name).lock"
-            return LockFile(path: path, place: place, folder: Folder(of: path, place: place))
+            return LockFile(path: path, location: location, folder: Folder(of: path, location: location))
         }
     }
 }

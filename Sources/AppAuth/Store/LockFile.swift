@@ -19,7 +19,7 @@ struct LockFile: Sendable {
 
     let path: String
     /// The store, for messages.
-    let place: String
+    let location: String
     let folder: Folder
     /// Whether the file and its folder are made if they are missing.
     var isMade = true
@@ -28,7 +28,7 @@ struct LockFile: Sendable {
     func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: path).wait()
         let file = try OpenLock(.refresh, of: self)
-        try SpareDescriptors.keep(for: place)
+        try SpareDescriptors.keep(for: location)
         let lock = RefreshLock {
             file.release()
             SpareDescriptors.drop()
@@ -36,7 +36,7 @@ struct LockFile: Sendable {
         }
         // Nobody has it, as a rule: then no thread is needed.
         if try file.tryLock() { return lock }
-        return try await onThreadUnlessCancelled(named: "appauth-lock", of: place) {
+        return try await onThreadUnlessCancelled(named: "appauth-lock", of: location) {
             try file.lock()
             return lock
         }
@@ -73,7 +73,7 @@ struct LockFile: Sendable {
     /// user has a lock of such a file, so there are never two holders.
     func withoutForeignFile(_ take: () throws -> RefreshLock) throws -> RefreshLock {
         do { return try take() } catch let error as AuthError where error.storeProblem == .damaged {
-            _ = try AsideFile.move(path, place: place)
+            _ = try AsideFile.move(path, location: location)
             return try take()
         }
     }
@@ -83,7 +83,7 @@ struct LockFile: Sendable {
 
     fileprivate var away: AuthError {
         .store(
-            place, .unavailable, "is not there at the moment",
+            location, .unavailable, "is not there at the moment",
             "neither the session nor its lock \(path) exists, though a session was stored. Is the disk mounted?",
             isTemporary: true)
     }
@@ -91,7 +91,7 @@ struct LockFile: Sendable {
     private func busy(_ holder: String?, _ limit: Duration) -> AuthError {
         var error = AuthError(
             .store, .store,
-            "\(place) could not be locked within \(Int(limit.seconds.rounded(.up))) s: \(holder ?? "another process") holds "
+            "\(location) could not be locked within \(Int(limit.seconds.rounded(.up))) s: \(holder ?? "another process") holds "
                 + "its lock \(path). If that process is stopped, continue it or end it",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy
@@ -104,7 +104,7 @@ private final class OpenLock: Sendable {
     private let file: LockFile
     private let purpose: LockFile.Purpose
     private let descriptor: Int32
-    private let state = Guarded((isOpen: true, isLocked: false))
+    private let state = LockedValue((isOpen: true, isLocked: false))
 
     /// - Throws: ``AuthError`` if the file is not ours: a lock of another user's could be held against us for ever.
     init(_ purpose: LockFile.Purpose, of file: LockFile, isRead: Bool = false) throws {
@@ -168,11 +168,11 @@ private final class OpenLock: Sendable {
 
     private static func foreign(_ file: LockFile) -> AuthError {
         .damagedStore(
-            file.place, "cannot be locked: expected \(file.path) to be a file of this user, found another"
+            file.location, "cannot be locked: expected \(file.path) to be a file of this user, found another"
         ).withDiscardHint
     }
 
     private static func failure(_ file: LockFile, _ error: Int32) -> AuthError {
-        .store(file.place, "cannot be locked by \(file.path)", errno: error)
+        .store(file.location, "cannot be locked by \(file.path)", errno: error)
     }
 }

@@ -58,7 +58,7 @@ enum LockHolder {
         }
     }
 
-    private static let own = Guarded<(id: pid_t, name: String)>((0, ""))
+    private static let own = LockedValue<(id: pid_t, name: String)>((0, ""))
 
     /// What `/proc/PID/stat` says, proc(5).
     private struct Status {

@@ -11,7 +11,7 @@ enum RefreshQueues {
         weak var queue: RefreshQueue?
     }
 
-    private static let entries = Guarded<[String: Entry]>([:])
+    private static let entries = LockedValue<[String: Entry]>([:])
 
     static func queue(for path: String) -> RefreshQueue {
         entries.withLock { entries in

@@ -9,7 +9,7 @@ final class SecretService {
         let account: String?
         let label: String
         /// The store, for messages.
-        let place: String
+        let location: String
     }
 
     private let library: OpaquePointer
@@ -27,7 +27,8 @@ final class SecretService {
         else {
             defer { problem.deallocate() }
             throw AuthError.store(
-                entry.place, .noLibrary, "needs libsecret (Debian's package libsecret-1-0)", String(cString: problem))
+                entry.location, .noLibrary, "needs libsecret (Debian's package libsecret-1-0)", String(cString: problem)
+            )
         }
         (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)
     }
@@ -76,8 +77,8 @@ final class SecretService {
     func list() throws -> [(account: String, label: String)] {
         final class Found { var entries: [(String, String)] = [] }
         let found = Found()
-        let code = withPlace { place in
-            shims_secret_list(call, &place, Unmanaged.passUnretained(found).toOpaque()) { context, account, label in
+        let code = withPlace { location in
+            shims_secret_list(call, &location, Unmanaged.passUnretained(found).toOpaque()) { context, account, label in
                 guard let context else { return }
                 Unmanaged<Found>.fromOpaque(context).takeUnretainedValue().entries
                     .append((String(cString: account), String(cString: label)))
@@ -95,12 +96,12 @@ final class SecretService {
         entry.application.withCString { application in
             entry.label.withCString { label in
                 guard let account = entry.account else {
-                    var place = shims_secret_place(application: application, account: nil, label: label)
-                    return body(&place)
+                    var location = shims_secret_place(application: application, account: nil, label: label)
+                    return body(&location)
                 }
                 return account.withCString { account in
-                    var place = shims_secret_place(application: application, account: account, label: label)
-                    return body(&place)
+                    var location = shims_secret_place(application: application, account: account, label: label)
+                    return body(&location)
                 }
             }
         }
@@ -108,23 +109,24 @@ final class SecretService {
 
     private func check(_ code: shims_secret_code) throws {
         let said = String(cString: problem)
-        let place = entry.place
+        let location = entry.location
         switch code {
         case SHIMS_SECRET_OK: return
-        case SHIMS_SECRET_NO_BUS: throw AuthError.store(place, .noBus, "needs a session bus (D-Bus), found none", said)
+        case SHIMS_SECRET_NO_BUS:
+            throw AuthError.store(location, .noBus, "needs a session bus (D-Bus), found none", said)
         case SHIMS_SECRET_NO_SERVICE:
-            throw AuthError.store(place, .noService, "needs a keyring service on the session bus, found none", said)
+            throw AuthError.store(location, .noService, "needs a keyring service on the session bus, found none", said)
         case SHIMS_SECRET_LOCKED:
-            throw AuthError.store(place, .locked, "cannot be opened", said, isTemporary: true)
+            throw AuthError.store(location, .locked, "cannot be opened", said, isTemporary: true)
         case SHIMS_SECRET_DISMISSED:
-            throw AuthError.store(place, .dismissed, "cannot be opened", said, isTemporary: true)
+            throw AuthError.store(location, .dismissed, "cannot be opened", said, isTemporary: true)
         case SHIMS_SECRET_NO_KEYRING:
             throw AuthError.store(
-                place, .unavailable, "is not there at the moment",
+                location, .unavailable, "is not there at the moment",
                 "the keyring service has no keyring open, though a session was stored. In KeePassXC, open the database",
                 isTemporary: true)
-        case SHIMS_SECRET_DENIED: throw AuthError.store(place, .denied, "may not be used by this program", said)
-        default: throw AuthError.store(place, nil, "cannot be read or written", said, isTemporary: true)
+        case SHIMS_SECRET_DENIED: throw AuthError.store(location, .denied, "may not be used by this program", said)
+        default: throw AuthError.store(location, nil, "cannot be read or written", said, isTemporary: true)
         }
     }
 }
@@ -132,10 +134,10 @@ final class SecretService {
 extension AuthError {
     /// An error of a keyring, with what the library says.
     static func store(
-        _ place: String, _ problem: StoreProblem?, _ what: String, _ said: String, isTemporary: Bool = false
+        _ location: String, _ problem: StoreProblem?, _ what: String, _ said: String, isTemporary: Bool = false
     ) -> AuthError {
         var error = AuthError(
-            .store, .store, "\(place) \(what): \(said)", outcome: .notSent, isTemporary: isTemporary)
+            .store, .store, "\(location) \(what): \(said)", outcome: .notSent, isTemporary: isTemporary)
         error.storeProblem = problem
         return error
     }

@@ -6,12 +6,12 @@ internal import JOSE
 struct SessionFile: Sendable {
     let path: String
     /// The store, for messages.
-    let place: String
+    let location: String
     /// In bytes; for reading and for writing, so that whatever is written can be read again.
     let largestRecord: Int
     let folder: Folder
     /// Whether there is a change that a power cut could still undo, since the folder was not synchronised after it.
-    let isUnsafe: Guarded<Bool>
+    let isUnsafe: LockedValue<Bool>
 
     /// What is being written, or the room for it. A process that dies leaves it behind; the next to hold the lock writes
     /// there or removes it, or puts it in its place if it holds new tokens.
@@ -37,7 +37,7 @@ struct SessionFile: Sendable {
         if let record {
             let bytes = try record.encoded()
             try write(bytes)
-            if let old, old.id == record.id, record.presented != nil, record.presented != old.presented {
+            if let old, old.id == record.id, record.pendingRefresh != nil, record.pendingRefresh != old.pendingRefresh {
                 do { try reserve(bytes.count + Self.growth) } catch {
                     // Nothing is presented then.
                     try? write(old.encoded())
@@ -61,8 +61,8 @@ struct SessionFile: Sendable {
             return nil
         } catch let error as AuthError where error.storeProblem == .damaged {}
         try commitment.make()
-        let aside = try AsideFile.move(path, place: place)
-        if isRoom { unlink(new) } else { _ = try AsideFile.move(new, place: place) }
+        let aside = try AsideFile.move(path, location: location)
+        if isRoom { unlink(new) } else { _ = try AsideFile.move(new, location: location) }
         try secure()
         return aside
     }
@@ -82,7 +82,7 @@ struct SessionFile: Sendable {
     /// Ends the work of a process that has died after it had written new tokens and before they were in the place of the
     /// session: the provider honours these alone by then, since the one in the session was presented for them.
     private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
-        guard let old, let token = old.refreshToken, old.presented?.fingerprint == token.fingerprint else {
+        guard let old, let token = old.refreshToken, old.pendingRefresh?.fingerprint == token.fingerprint else {
             unlink(new)
             return old
         }
@@ -142,7 +142,7 @@ struct SessionFile: Sendable {
         guard type == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
-        let record = try AuthStateRecord(decoding: contents(of: descriptor), from: place)
+        let record = try AuthStateRecord(decoding: contents(of: descriptor), from: location)
         if synchronising, fsync(descriptor) != 0 { throw failure("cannot be synchronised") }
         // Whoever opened the file to others since: tokens are nobody else's.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
@@ -160,7 +160,7 @@ struct SessionFile: Sendable {
         guard bytes.count <= largestRecord else {
             throw AuthError(
                 .store, .store,
-                "\(place) can take \(largestRecord) bytes, and the session has \(bytes.count); it is left as it is",
+                "\(location) can take \(largestRecord) bytes, and the session has \(bytes.count); it is left as it is",
                 outcome: .notSent)
         }
         do {
@@ -212,7 +212,7 @@ struct SessionFile: Sendable {
         return (descriptor, 0)
     }
 
-    private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(place, what, errno: error) }
+    private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(location, what, errno: error) }
 
-    private func refusal(_ what: String) -> AuthError { .damagedStore(place, what) }
+    private func refusal(_ what: String) -> AuthError { .damagedStore(location, what) }
 }

@@ -14,18 +14,18 @@ enum SpareDescriptors {
         var descriptors: [Int32] = []
     }
 
-    private static let state = Guarded(State())
+    private static let state = LockedValue(State())
 
     /// Keeps them until ``drop()``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if too few are left: nothing may be sent then.
-    static func keep(for place: String) throws {
+    static func keep(for location: String) throws {
         let error = state.withLock { state -> Int32 in
             let error = state.users > 0 ? 0 : state.fill()
             if error == 0 { state.keepers += 1 } else if state.keepers == 0 { state.clear() }
             return error
         }
-        guard error == 0 else { throw AuthError.store(place, "has no room for new tokens", errno: error) }
+        guard error == 0 else { throw AuthError.store(location, "has no room for new tokens", errno: error) }
     }
 
     static func drop() {

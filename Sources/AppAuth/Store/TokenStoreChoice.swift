@@ -21,7 +21,7 @@ extension KeyringTokenStore {
     /// ```swift
     /// let choice = try await KeyringTokenStore(application: "My App", issuer: issuer, clientID: "my-app")
     ///     .orElse(FileTokenStore(path: path))
-    /// if let refusal = choice.refusal { log("The session is kept in \(choice.store.place): \(refusal.message)") }
+    /// if let refusal = choice.refusal { log("The session is kept in \(choice.store.location): \(refusal.message)") }
     /// ```
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the other store cannot be read; `CancellationError`.

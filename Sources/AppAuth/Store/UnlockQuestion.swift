@@ -11,11 +11,11 @@ final class UnlockQuestion: Sendable {
     fileprivate struct State {
         /// What is asked for.
         var open: String?
-        var waiting: [Int: (place: String, reply: Reply<Void>)] = [:]
+        var waiting: [Int: (location: String, reply: Reply<Void>)] = [:]
         var lastID = 0
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     /// How many wait for an answer.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
@@ -29,20 +29,20 @@ final class UnlockQuestion: Sendable {
     ///   another, or for one use only.
     /// - Throws: What asking for this place has thrown, whoever has asked; `CancellationError`.
     func answer(
-        for place: String, within limit: Duration, expiry: AuthError, _ ask: @escaping @Sendable () throws -> Void
+        for location: String, within limit: Duration, expiry: AuthError, _ ask: @escaping @Sendable () throws -> Void
     ) async throws -> Bool {
-        let (id, hasAsked) = (state.withLock { $0.newID() }, Guarded(false))
+        let (id, hasAsked) = (state.withLock { $0.newID() }, LockedValue(false))
         defer { state.withLock { _ = $0.waiting.removeValue(forKey: id) } }
         try await reply(within: limit, expiry: expiry) { reply in
             let wasOpen = state.withLock { state in
-                state.waiting[id] = (place, reply)
-                defer { state.open = state.open ?? place }
+                state.waiting[id] = (location, reply)
+                defer { state.open = state.open ?? location }
                 return state.open != nil
             }
             if wasOpen { return }
             hasAsked.withLock { $0 = true }
             do {
-                let thread = try SystemThread(named: "appauth-unlock", for: .store, of: place) {
+                let thread = try SystemThread(named: "appauth-unlock", for: .store, of: location) {
                     self.close(with: Result(catching: ask))
                 }
                 thread.detach()
@@ -54,12 +54,12 @@ final class UnlockQuestion: Sendable {
     }
 
     private func close(with result: Result<Void, any Error>) {
-        let (place, waiting) = state.withLock { state in
+        let (location, waiting) = state.withLock { state in
             defer { (state.open, state.waiting) = (nil, [:]) }
             return (state.open, state.waiting.values)
         }
         // A no to another place says nothing of one's own.
-        for waiter in waiting { waiter.reply.give(waiter.place == place ? result : .success(())) }
+        for waiter in waiting { waiter.reply.give(waiter.location == location ? result : .success(())) }
     }
 }
 

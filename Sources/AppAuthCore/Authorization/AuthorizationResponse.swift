@@ -43,7 +43,7 @@ extension AuthorizationRequest {
             guard pieces.contains(where: isAnswered) else { return nil }
             throw refusal("expected parameters in UTF-8 with complete escapes, found others")
         }
-        if options.responseMode?.isSigned == true, let token = signedAnswer(in: parameters) {
+        if options.responseMode?.isSigned == true, let token = signedResponse(in: parameters) {
             return AuthorizationResponse(request: self, content: .signed(token))
         }
         guard isAnswered(by: parameters) else { return nil }

@@ -55,15 +55,15 @@ extension AuthorizationRequest {
                     : "expected \(wanted), found a single word: the code alone lacks what it is checked by")
         }
         let expected = redirectURI.prefix { $0 != ":" }
-        let (place, own) = (Self.place(address), Self.place(redirectURI[...]))
+        let (location, own) = (Self.location(address), Self.location(redirectURI[...]))
         let what =
             address[..<scheme.lowerBound] != expected
-            ? "another scheme" : place == own ? "another path" : "another host or port"
+            ? "another scheme" : location == own ? "another path" : "another host or port"
         return Self.wrongPaste("expected \(wanted), found an address with \(what)")
     }
 
     /// Host and port as they stand in a URL.
-    private static func place(_ url: Substring) -> Substring {
+    private static func location(_ url: Substring) -> Substring {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         return url[scheme.upperBound...].prefix { !"/?".contains($0) }
     }

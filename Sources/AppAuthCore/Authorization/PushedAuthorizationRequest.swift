@@ -14,16 +14,16 @@ extension AuthorizationRequest {
     public func pushed(in environment: Environment) async throws -> AuthorizationRequest {
         let url = try client.require(.pushedAuthorizationRequest)
         let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
-        let answer = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
+        let response = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
         // RFC 9126 §2.2: 201, and nothing else.
-        guard answer.response.status == .created else {
+        guard response.status == .created else {
             // In a signed request the server can read these too.
             let inside = [state, nonce, options.idTokenHint].compactMap(\.self)
-            throw answer.oauthError(from: url, stage: .authorization, hiding: inside, expected: .created)
+            throw response.oauthError(from: url, stage: .authorization, hiding: inside, expected: .created)
         }
         var carried = FormParameters()
         carried.append("client_id", client.id)
-        carried.append("request_uri", try Self.requestURI(in: answer))
+        carried.append("request_uri", try Self.requestURI(in: response))
         return carrying(carried)
     }
 
@@ -38,14 +38,14 @@ extension AuthorizationRequest {
     }
 
     /// RFC 9126 §2.2: a URI of the provider's making, and the seconds that it is good for.
-    private static func requestURI(in answer: HTTPAnswer) throws -> String {
+    private static func requestURI(in response: TransportResponse) throws -> String {
         func refusal(_ message: String) -> AuthError {
             AuthError(
                 .invalidResponse, .authorization, "the answer to the pushed request is refused: \(message)",
-                httpStatus: answer.response.status.code)
+                httpStatus: response.status.code)
         }
         let json: JSON
-        do { json = try JSON(parsing: answer.body) } catch { throw refusal("\(error)") }
+        do { json = try JSON(parsing: response.body) } catch { throw refusal("\(error)") }
         // Whoever reads it here could use it before us: no message repeats it.
         let expected = "expected 'request_uri' of 1 to 2048 visible ASCII characters"
         guard let uri = json["request_uri"]?.string else {

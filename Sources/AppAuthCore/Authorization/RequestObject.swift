@@ -42,7 +42,7 @@ extension AuthorizationRequest {
     }
 
     /// RFC 9101 §4: every parameter as a member; those that are JSON or numbers as what they are.
-    private func claims(at now: Moment) throws -> JSON {
+    private func claims(at now: Timestamp) throws -> JSON {
         let seconds = Int(now.wall.timeIntervalSince1970)
         var claims: JSON.Object = [
             "iss": .string(client.id), "aud": .string(client.provider.issuer.string),

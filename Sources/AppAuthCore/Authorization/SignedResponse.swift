@@ -5,7 +5,7 @@ internal import JOSE
 
 extension AuthorizationRequest {
     /// The token of a signed answer, if its state is this request's. Nothing else of it is looked at before its signature.
-    func signedAnswer(in parameters: FormParameters) -> Secret? {
+    func signedResponse(in parameters: FormParameters) -> Secret? {
         parameters.values("response").lazy.filter { token in
             guard let payload = try? JWS(compact: token).payload,
                 let found = try? JSON(parsing: payload)["state"]?.string

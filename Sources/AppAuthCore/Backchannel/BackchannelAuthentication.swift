@@ -19,8 +19,8 @@ public struct BackchannelAuthentication: Sendable {
     private static let idCharacters = Set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._".utf8)
 
-    init(_ answer: HTTPAnswer, to request: BackchannelAuthenticationRequest, received: Moment) throws {
-        let object = try AnswerObject(answer) { message in
+    init(_ response: TransportResponse, to request: BackchannelAuthenticationRequest, received: Timestamp) throws {
+        let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .authorization, "the backchannel authentication response is refused: \(message)",
                 httpStatus: HTTPResponse.Status.ok.code)

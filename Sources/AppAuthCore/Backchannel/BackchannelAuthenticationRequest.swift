@@ -105,11 +105,11 @@ public struct BackchannelAuthenticationRequest: Sendable {
     ///   `CancellationError`.
     public func send(in environment: Environment) async throws -> BackchannelAuthentication {
         let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
-        let answer = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
-        guard answer.response.status == .ok else {
-            throw answer.oauthError(from: endpoint, stage: .authorization)
+        let response = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
+        guard response.status == .ok else {
+            throw response.oauthError(from: endpoint, stage: .authorization)
         }
-        return try BackchannelAuthentication(answer, to: self, received: environment.now())
+        return try BackchannelAuthentication(response, to: self, received: environment.now())
     }
 
     private var form: FormParameters {

@@ -8,7 +8,7 @@ internal import Logging
 /// Safe to share. What it has learnt of a server is forgotten with it.
 package final class DPoP: Sendable {
     package let key: DPoPKey
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     private struct State {
         /// Read when it is first needed.
@@ -49,7 +49,7 @@ package final class DPoP: Sendable {
     /// - Returns: What the proof holds, for ``mustProveAgain(_:to:at:)``.
     @discardableResult
     package func prove(
-        _ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Moment
+        _ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Timestamp
     ) throws -> DPoPProof {
         let server = state.withLock { $0.servers[DPoPProof.origin(of: request)] }
         let proof = DPoPProof(
@@ -65,16 +65,16 @@ package final class DPoP: Sendable {
     ///   the same time may have brought the same nonce, or the same time, before.
     /// - Returns: Whether the server refused the proof alone, and the same request with another one may go through: it
     ///   wants another nonce (§8, §9), or to it the proof was made at another time than now (§11.1).
-    package func mustProveAgain(_ answer: HTTPAnswer, to proof: DPoPProof, at now: Moment) -> Bool {
-        let nonce = answer.response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
-        let clock = ServerClock(answer, received: now).flatMap { $0.isPlausible ? $0 : nil }
+    package func mustProveAgain(_ response: TransportResponse, to proof: DPoPProof, at now: Timestamp) -> Bool {
+        let nonce = response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
+        let clock = ServerClock(response, received: now).flatMap { $0.isPlausible ? $0 : nil }
         state.withLock { state in
             let known = state.servers[proof.origin]
             if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
             // §8.2: a server sends a new nonce with any answer, and the latest counts.
             state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
         }
-        switch answer.dpopError {
+        switch response.dpopError {
         case "use_dpop_nonce": return nonce != nil && nonce != proof.nonce
         case "invalid_dpop_proof": return clock.map { abs($0.date.timeIntervalSince(proof.issuedAt)) > 10 } ?? false
         default: return false
@@ -92,32 +92,32 @@ package final class DPoP: Sendable {
 extension Environment {
     /// Sends a request with a proof; once more if its server refuses no more than the proof.
     ///
-    /// - Parameter exchange: Makes the request, the second one too: a client's assertion is good once (RFC 7523 §3).
+    /// - Parameter makeRequest: Makes the request, the second one too: a client's assertion is good once (RFC 7523 §3).
     package func send(
         provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
-        _ exchange: () async throws -> HTTPExchange
-    ) async throws -> HTTPAnswer {
-        func attempt() async throws -> (answer: HTTPAnswer, isDueAgain: Bool) {
-            var exchange = try await exchange()
-            let sent = try proof.prove(&exchange.request, with: token, at: now())
-            let answer = try await send(exchange, stage: stage)
-            return (answer, proof.mustProveAgain(answer, to: sent, at: now()))
+        _ makeRequest: () async throws -> TransportRequest
+    ) async throws -> TransportResponse {
+        func attempt() async throws -> (response: TransportResponse, isDueAgain: Bool) {
+            var request = try await makeRequest()
+            let sent = try proof.prove(&request.head, with: token, at: now())
+            let response = try await send(request, stage: stage)
+            return (response, proof.mustProveAgain(response, to: sent, at: now()))
         }
         let first = try await attempt()
-        guard first.isDueAgain else { return first.answer }
+        guard first.isDueAgain else { return first.response }
         logger.debug("\(stage.rawValue): sent once more with another proof")
-        return try await attempt().answer
+        return try await attempt().response
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// The error in a proof's refusal: in the body of an authorization server's answer (§8), in the challenge of a
     /// resource's (§9), whose scheme may be written in any case.
     fileprivate var dpopError: String? {
-        switch response.status {
+        switch status {
         case .badRequest: (try? JSON(parsing: body))?["error"]?.string
         case .unauthorized:
-            response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+            headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
                 .first { $0.scheme == "dpop" }?.parameters["error"] ?? (try? JSON(parsing: body))?["error"]?.string
         default: nil
         }

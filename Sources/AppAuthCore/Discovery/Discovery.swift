@@ -12,14 +12,14 @@ internal import Logging
 /// ```
 public final class Discovery: Sendable {
     let environment: Environment
-    private let cache = Guarded<[Issuer: Entry]>([:])
+    private let cache = LockedValue<[Issuer: Entry]>([:])
 
     private struct Entry {
         let flight = SingleFlight<ProviderMetadata>()
         var metadata: ProviderMetadata?
         var term: Term?
 
-        func metadata(at now: Moment) -> ProviderMetadata? { term?.isOver(at: now) == false ? metadata : nil }
+        func metadata(at now: Timestamp) -> ProviderMetadata? { term?.isOver(at: now) == false ? metadata : nil }
     }
 
     /// Makes an empty cache.

@@ -21,14 +21,14 @@ package final class KeySetCache: Sendable {
 
     private let url: SecureURL
     private let environment: Environment
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
     private let flight = SingleFlight<KeySet>()
 
     private static let forcedInterval: Duration = .seconds(60)
 
     package init(url: SecureURL, environment: Environment, entry: Entry? = nil) {
         (self.url, self.environment) = (url, environment)
-        state = Guarded(State(entry: entry))
+        state = LockedValue(State(entry: entry))
     }
 
     /// What a record stores, so that a later process need not ask.

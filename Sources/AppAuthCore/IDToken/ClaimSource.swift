@@ -21,7 +21,7 @@ public struct ClaimSource: Sendable, Hashable {
         @Sendable func refusal(_ message: String) -> AuthError {
             AuthError(.invalidResponse, .userInfo, "the claim source '\(name.prefix(64))' is refused: \(message)")
         }
-        let object = try AnswerObject(source, refuse: refusal)
+        let object = try ResponseObject(source, refuse: refusal)
         (self.name, self.claimNames) = (name, claimNames)
         let (jwt, endpoint) = (try object.secret("JWT"), try object.url("endpoint", namedBy: nil))
         switch (jwt, endpoint) {
@@ -48,8 +48,8 @@ extension Claims {
                 AuthError(.invalidResponse, .userInfo, "the claim sources are refused: \(message)")
             }
             guard let value = self["_claim_names"], value != .null else { return [] }
-            let names = try AnswerObject(value, refuse: refusal)
-            let sources = try AnswerObject(self["_claim_sources"], refuse: refusal)
+            let names = try ResponseObject(value, refuse: refusal)
+            let sources = try ResponseObject(self["_claim_sources"], refuse: refusal)
             var claimNames: [ExactText: Set<String>] = [:]
             for claim in names.members.names {
                 claimNames[ExactText(try names.required(claim) { try names.string($0) }), default: []].insert(claim)

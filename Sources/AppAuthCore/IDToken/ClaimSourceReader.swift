@@ -61,7 +61,7 @@ public struct ClaimSourceReader: Sendable {
         if let typ = jws.header.typ?.lowercasedASCII, typ.hasSuffix("+jwt") {
             throw source.refusal("expected a JWT of claims, found one of type '\(typ.prefix(64))'")
         }
-        let object = try AnswerObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
+        let object = try ResponseObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
         // RFC 7519 §4.1.3: what is for others is not for us.
         if let audience = try object.stringOrStrings("aud"), !audience.contains(where: client.id.isExactly) {
             let found = audience.joined(separator: " ").prefix(200)
@@ -91,19 +91,19 @@ extension ClaimSource {
         request.headerFields[.accept] = "application/jwt"
         // Core §5.6.2.2, RFC 6750 §2.1.
         request.headerFields[.authorization] = accessToken.map { "Bearer \($0.reveal())" }
-        let answer = try await environment.send(
-            HTTPExchange(request, limits: ClaimSourceReader.limits), stage: .userInfo)
-        guard answer.response.status == .ok else {
-            throw answer.oauthError(from: url, stage: .userInfo, hiding: [accessToken].compactMap(\.self))
+        let response = try await environment.send(
+            TransportRequest(request, limits: ClaimSourceReader.limits), stage: .userInfo)
+        guard response.status == .ok else {
+            throw response.oauthError(from: url, stage: .userInfo, hiding: [accessToken].compactMap(\.self))
         }
-        guard answer.mediaType == "application/jwt" else {
-            throw refusal("expected content of type application/jwt, found \(answer.mediaType ?? "none")")
+        guard response.mediaType == "application/jwt" else {
+            throw refusal("expected content of type application/jwt, found \(response.mediaType ?? "none")")
         }
-        return String(decoding: answer.body, as: UTF8.self)
+        return String(decoding: response.body, as: UTF8.self)
     }
 
     /// Where they say when they end, or begin (RFC 7519 §4.1.4, §4.1.5), that counts.
-    fileprivate func checkTimes(_ object: AnswerObject, _ time: (date: Date, clock: String)) throws {
+    fileprivate func checkTimes(_ object: ResponseObject, _ time: (date: Date, clock: String)) throws {
         let (now, leeway) = (time.date.timeIntervalSince1970, 60.0)
         if let end = try object.time("exp"), end.timeIntervalSince1970 + leeway <= now {
             throw refusal("they ended \(Int(now - end.timeIntervalSince1970)) s ago by \(time.clock)")

@@ -21,7 +21,7 @@ public struct IDTokenVerifier: Sendable {
     /// Audiences beside the client that are fine (Core §3.1.3.7 step 3). None by default.
     public var trustedAudiences: Set<String> = []
     /// The current time.
-    public var now: @Sendable () -> Moment = { .current }
+    public var now: @Sendable () -> Timestamp = { .current }
     /// The provider's clock, as the answer that brought the token told it, or another answer of the provider's.
     package var serverClock: ServerClock?
 

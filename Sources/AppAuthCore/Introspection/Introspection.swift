@@ -36,11 +36,11 @@ public struct Introspection: Sendable, Hashable {
     /// All members, with those that have no property here.
     public let members: JSON.Object
 
-    init(answer: HTTPAnswer) throws {
-        try self.init(AnswerObject(answer, refuse: Self.refusal))
+    init(response: TransportResponse) throws {
+        try self.init(ResponseObject(response, refuse: Self.refusal))
     }
 
-    init(_ object: AnswerObject) throws {
+    init(_ object: ResponseObject) throws {
         // §2.2: REQUIRED, a boolean.
         guard let isActive = object.value("active")?.bool else {
             throw object.refusal("expected 'active' to be true or false, found \(object.members["active"].foundKind)")

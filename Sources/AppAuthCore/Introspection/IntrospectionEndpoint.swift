@@ -46,10 +46,10 @@ public struct IntrospectionEndpoint: Sendable {
         let environment = verification.environment
         // RFC 9701 §4.
         let accepted = isSigned ? "application/token-introspection+jwt" : "application/json"
-        let answer = try await TokenEndpoint(client: client, environment: environment)
+        let response = try await TokenEndpoint(client: client, environment: environment)
             .post(form, to: url, stage: .introspection, accepting: accepted)
-        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: .introspection) }
-        guard isSigned else { return try Introspection(answer: answer) }
-        return try await SignedIntrospection(answer).verified(by: verification)
+        guard response.status == .ok else { throw response.oauthError(from: url, stage: .introspection) }
+        guard isSigned else { return try Introspection(response: response) }
+        return try await SignedIntrospection(response).verified(by: verification)
     }
 }

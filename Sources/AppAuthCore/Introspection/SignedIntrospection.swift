@@ -10,12 +10,12 @@ struct SignedIntrospection {
     /// How old an answer may be that has just come, in seconds.
     private static let maximumAge = 300.0
 
-    init(_ answer: HTTPAnswer) throws {
-        guard answer.mediaType == "application/token-introspection+jwt" else {
+    init(_ response: TransportResponse) throws {
+        guard response.mediaType == "application/token-introspection+jwt" else {
             throw Introspection.refusal(
-                "expected content of type application/token-introspection+jwt, found \(answer.mediaType ?? "none")")
+                "expected content of type application/token-introspection+jwt, found \(response.mediaType ?? "none")")
         }
-        do { jws = try JWS(compact: String(decoding: answer.body, as: UTF8.self)) } catch {
+        do { jws = try JWS(compact: String(decoding: response.body, as: UTF8.self)) } catch {
             throw Introspection.refusal("\(error)")
         }
     }
@@ -32,7 +32,7 @@ struct SignedIntrospection {
             of: jws, listed: client.introspectionAlgorithms, refusal: Introspection.refusal)
         let json: JSON
         do { json = try JSON(parsing: jws.payload) } catch { throw Introspection.refusal("\(error)") }
-        let claims = try AnswerObject(json, refuse: Introspection.refusal)
+        let claims = try ResponseObject(json, refuse: Introspection.refusal)
         // §5: iss, aud and iat are REQUIRED; aud is who asked.
         let issuer = try claims.required("iss") { try claims.string($0) }
         guard issuer.isExactly(client.provider.issuer.string) else {
@@ -50,7 +50,7 @@ struct SignedIntrospection {
             throw Introspection.refusal(
                 "expected an answer that was made now, found one made \(Int(age)) s ago by \(clock)")
         }
-        return try Introspection(AnswerObject(claims.value("token_introspection"), refuse: Introspection.refusal))
+        return try Introspection(ResponseObject(claims.value("token_introspection"), refuse: Introspection.refusal))
     }
 }
 

@@ -67,7 +67,7 @@ public struct LogoutTokenVerifier: Sendable {
         try await verification.checkSignature(
             of: jws, listed: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
         let payload = try? JSON(parsing: jws.payload)
-        let claims = try AnswerObject(payload, refuse: Self.refusal)
+        let claims = try ResponseObject(payload, refuse: Self.refusal)
         let logout = try logout(claims, for: client)
         try checkTimes(logout)
         // Step 8: not one that was seen before.
@@ -78,7 +78,7 @@ public struct LogoutTokenVerifier: Sendable {
         return logout
     }
 
-    private func logout(_ claims: AnswerObject, for client: Client) throws -> LogoutToken {
+    private func logout(_ claims: ResponseObject, for client: Client) throws -> LogoutToken {
         let refusal = Self.refusal
         // Step 3: iss, aud, iat and exp, as in an ID token.
         let issuer = try claims.required("iss") { try claims.string($0) }
@@ -141,11 +141,11 @@ extension AuthError.Code {
 
 /// The names of the tokens that were accepted, for as long as one of them could be accepted again.
 final class SeenTokens: Sendable {
-    private let tokens = Guarded<[String: Term]>([:])
+    private let tokens = LockedValue<[String: Term]>([:])
     /// So many in a few minutes are nobody's sign-outs: then the oldest go.
     private static let most = 100_000
 
-    func isNew(_ id: String, at now: Moment, for length: Duration) -> Bool {
+    func isNew(_ id: String, at now: Timestamp, for length: Duration) -> Bool {
         tokens.withLock { tokens in
             tokens = tokens.filter { !$0.value.isOver(at: now) }
             guard tokens[id] == nil else { return false }

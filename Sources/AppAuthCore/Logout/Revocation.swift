@@ -80,10 +80,10 @@ struct TokenRevocation: Sendable {
         form.append("token_type_hint", hint)
         let endpoint = TokenEndpoint(client: client, environment: environment)
         do {
-            let answer = try await endpoint.post(form, to: url, stage: .revocation)
+            let response = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: 200, also for a token that the server does not know.
-            guard answer.response.status == .ok else {
-                throw answer.oauthError(from: url, stage: .revocation)
+            guard response.status == .ok else {
+                throw response.oauthError(from: url, stage: .revocation)
             }
             return nil
         } catch let error as AuthError {

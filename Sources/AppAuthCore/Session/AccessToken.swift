@@ -8,11 +8,11 @@ public struct AccessToken: Sendable, Hashable {
     private final class Content: Sendable {
         let value: Secret
         let type: TokenType
-        let received: Moment
+        let received: Timestamp
         let lifetime: Duration?
         let serverDate: Date?
 
-        init(_ value: Secret, _ type: TokenType, _ received: Moment, _ lifetime: Duration?, _ serverDate: Date?) {
+        init(_ value: Secret, _ type: TokenType, _ received: Timestamp, _ lifetime: Duration?, _ serverDate: Date?) {
             (self.value, self.type, self.received) = (value, type, received)
             (self.lifetime, self.serverDate) = (lifetime, serverDate)
         }
@@ -23,18 +23,18 @@ public struct AccessToken: Sendable, Hashable {
     /// How it is presented.
     public var type: TokenType { content.type }
     /// When it was received.
-    public var received: Moment { content.received }
+    public var received: Timestamp { content.received }
     /// How long it is good for from then on; nil if the server did not say.
     public var lifetime: Duration? { content.lifetime }
     /// When the server says that it issued it, if its clock is to be believed.
     package var serverDate: Date? { content.serverDate }
 
     /// Puts a token together.
-    public init(value: Secret, type: TokenType = .bearer, received: Moment, lifetime: Duration?) {
+    public init(value: Secret, type: TokenType = .bearer, received: Timestamp, lifetime: Duration?) {
         self.init(value: value, type: type, received: received, lifetime: lifetime, serverDate: nil)
     }
 
-    package init(value: Secret, type: TokenType, received: Moment, lifetime: Duration?, serverDate: Date?) {
+    package init(value: Secret, type: TokenType, received: Timestamp, lifetime: Duration?, serverDate: Date?) {
         content = Content(value, type, received, lifetime, serverDate)
     }
 
@@ -51,7 +51,7 @@ public struct AccessToken: Sendable, Hashable {
     /// A token that came from elsewhere, of which no more is known than when it ends.
     public init(value: Secret, type: TokenType = .bearer, issuedAt: Date, expiresAt: Date?) {
         self.init(
-            value: value, type: type, received: Moment(wall: issuedAt),
+            value: value, type: type, received: Timestamp(wall: issuedAt),
             lifetime: expiresAt.map { Duration(from: issuedAt, to: $0) })
     }
 
@@ -65,14 +65,14 @@ public struct AccessToken: Sendable, Hashable {
     public var authorization: String { "\(type.rawValue) \(value.reveal())" }
 
     /// Whether it is past its end. One without an end never is, nor one of which nobody can tell.
-    public func isExpired(at now: Moment) -> Bool {
+    public func isExpired(at now: Timestamp) -> Bool {
         guard let lifetime, let age = age(at: now) else { return false }
         return age >= lifetime
     }
 
     /// Whether it is good for a while: for as long as the caller asks, else for 60 seconds, but at most for a tenth of
     /// its lifetime, so that tokens of a minute are not refreshed at each call. One of which nobody can tell is not.
-    public func isFresh(at now: Moment, minimumValidity: Duration? = nil) -> Bool {
+    public func isFresh(at now: Timestamp, minimumValidity: Duration? = nil) -> Bool {
         guard let lifetime else { return true }
         guard let age = age(at: now), age < lifetime else { return false }
         return lifetime - age >= minimumValidity ?? min(.seconds(60), lifetime / 10)
@@ -80,7 +80,7 @@ public struct AccessToken: Sendable, Hashable {
 
     /// How old it is; nil if nobody can tell. After a restart of the machine either clock may have been put right since:
     /// the greater age counts, since a refresh too many harms nobody.
-    private func age(at now: Moment) -> Duration? {
+    private func age(at now: Timestamp) -> Duration? {
         guard let age = received.elapsed(until: now) else { return nil }
         guard !received.isInSameBoot(as: now), let serverDate else { return age }
         return max(age, Duration(from: serverDate, to: now.wall))

@@ -14,7 +14,7 @@ extension AuthState {
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
     public init(
         awaiting authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
-        wait: ApprovalWait = ApprovalWait()
+        wait: PollingOptions = PollingOptions()
     ) async throws {
         let request = authentication.request
         let proof = try DPoP(for: request.client)

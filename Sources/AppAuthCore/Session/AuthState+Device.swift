@@ -15,7 +15,7 @@ extension AuthState {
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
     public init(
         awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        wait: ApprovalWait = ApprovalWait()
+        wait: PollingOptions = PollingOptions()
     ) async throws {
         try await self.init(awaiting: authorization, store: store, environment: environment, wait: wait) { _ in }
     }
@@ -23,7 +23,7 @@ extension AuthState {
     /// - Parameter confirm: A last step before the session is stored.
     package init(
         awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        wait: ApprovalWait,
+        wait: PollingOptions,
         confirm: (AuthState) async throws -> Void
     ) async throws {
         let request = authorization.request

@@ -84,7 +84,7 @@ extension TokenStore {
         let holder = await refreshLockHolder() ?? "another process"
         var error = AuthError(
             .store, .store,
-            "\(place) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing it. It waits "
+            "\(location) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing it. It waits "
                 + "for the server, is stopped, or cannot store its new tokens",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy

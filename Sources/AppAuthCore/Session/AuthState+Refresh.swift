@@ -1,7 +1,7 @@
 internal import Logging
 
 extension AuthState {
-    func refresh(_ need: SessionRules.Need) async throws -> AccessToken {
+    func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
         do { return try await finish(decision(need)) } catch let error as AuthError
             where error.code == .store && error.storeProblem != .moving
         {
@@ -13,7 +13,7 @@ extension AuthState {
         }
     }
 
-    private func decision(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
+    private func decision(_ need: SessionRules.TokenRequirement) async throws -> SessionRules.Decision {
         // What another process has stored meanwhile is read without the lock, which not every store can lend.
         let first = try await look(.asked(need))
         guard case .waitForLock = first.action else { return first }
@@ -28,7 +28,7 @@ extension AuthState {
             try await storeUnsaved()
             loaded = try await latest()
         } while unsaved != nil
-        try loaded?.refuseToMove(at: store.place)
+        try loaded?.refuseToMove(at: store.location)
         var copy = loaded
         let decision = SessionRules.apply(event, to: &copy, known: knowledge, at: environment.now())
         if let loaded { adopt(loaded) }
@@ -36,7 +36,7 @@ extension AuthState {
     }
 
     /// Presents the refresh token when it is this process's turn, if that is needed then.
-    private func presentInTurn(_ need: SessionRules.Need) async throws -> SessionRules.Decision {
+    private func presentInTurn(_ need: SessionRules.TokenRequirement) async throws -> SessionRules.Decision {
         let (lock, turn): (RefreshLock, RefreshLock)
         switch try await self.turn(orElse: { [self] in try await look(.waited(need)) }) {
         case .held(let held, let mine): (lock, turn) = (held, mine)

@@ -6,13 +6,13 @@ extension AuthState {
 
     /// Decides by what the store has, and stores what comes of it, in one step.
     func step(
-        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Moment? = nil
+        _ event: SessionRules.Event, known: SessionRules.Knowledge? = nil, then: Timestamp? = nil
     ) async throws -> SessionRules.Decision {
         let (known, before) = (known ?? knowledge, looks)
         let (decision, stored) = try await store.attempt(expectsSession: wasStored) { [store, environment] in
             try await store.update { stored in
                 // A sign-out is no use of it.
-                if case .signedOut = event {} else { try stored?.refuseToMove(at: store.place) }
+                if case .signedOut = event {} else { try stored?.refuseToMove(at: store.location) }
                 let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
                 return (decision, stored)
             }

@@ -22,11 +22,11 @@ public actor AuthState {
 
     package nonisolated let environment: Environment
     /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
-    package nonisolated var proof: DPoP? { counter.proof }
+    package nonisolated var proof: DPoP? { cache.proof }
     let store: any TokenStore
     var verification: IDTokenVerification
     let feed = ChangeFeed()
-    let counter: TokenCounter
+    let cache: TokenCache
     let turns = RefreshQueue()
     let storing = SingleFlight<Void>()
     /// The change of the client's registration that was sent last.
@@ -54,12 +54,12 @@ public actor AuthState {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
         /// When it happened.
-        let then: Moment?
+        let then: Timestamp?
         /// Nil where there are no tokens to lose.
         let lock: RefreshLock?
 
         init(
-            _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Moment? = nil, lock: RefreshLock?
+            _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Timestamp? = nil, lock: RefreshLock?
         ) {
             (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
         }
@@ -76,12 +76,12 @@ public actor AuthState {
     ///   ``AuthError/Code/invalidConfiguration`` if the session is another client's or another issuer's.
     public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
         guard var record = try await store.attempt({ try await store.load() }) else { return nil }
-        try record.refuseToMove(at: store.place)
+        try record.refuseToMove(at: store.location)
         if let client {
             guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {
                 throw AuthError(
                     .invalidConfiguration, .configuration,
-                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.place), found one of "
+                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.location), found one of "
                         + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
             }
             record.change(client.unless(registeredLater: record.client))
@@ -103,7 +103,7 @@ public actor AuthState {
         record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
     ) {
         (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
-        counter = TokenCounter(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
+        cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
         verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
     }
 
@@ -197,17 +197,17 @@ public actor AuthState {
     /// each of the thousands who may wait takes another one: no more than a reference.
     private enum Beginning {
         case ready(AccessToken)
-        case join(TokenCounter.Flight.Run)
+        case join(TokenCache.Flight.Run)
         case refresh(Refresh)
     }
 
     /// The refresh that a caller begins.
     private final class Refresh: Sendable {
         let state: AuthState
-        let flight: TokenCounter.Flight
-        let need: SessionRules.Need
+        let flight: TokenCache.Flight
+        let need: SessionRules.TokenRequirement
 
-        init(_ state: AuthState, _ flight: TokenCounter.Flight, _ need: SessionRules.Need) {
+        init(_ state: AuthState, _ flight: TokenCache.Flight, _ need: SessionRules.TokenRequirement) {
             (self.state, self.flight, self.need) = (state, flight, need)
         }
 
@@ -219,11 +219,11 @@ public actor AuthState {
     private nonisolated func begin(
         _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
     ) -> Beginning {
-        if minimumValidity == nil, !forceRefresh, parameters == .session, let run = counter.toJoin { return .join(run) }
-        var need = SessionRules.Need(began: environment.now())
+        if minimumValidity == nil, !forceRefresh, parameters == .session, let run = cache.toJoin { return .join(run) }
+        var need = SessionRules.TokenRequirement(began: environment.now())
         (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
         (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
-        switch counter.look(for: &need) {
+        switch cache.look(for: &need) {
         case .ready(let token): return .ready(token)
         case .toJoin(let run): return .join(run)
         case .toBegin(let flight): return .refresh(Refresh(self, flight, need))
@@ -232,13 +232,13 @@ public actor AuthState {
 
     /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no
     /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
-    public nonisolated func reject(_ token: AccessToken) { counter.refuse(token) }
+    public nonisolated func reject(_ token: AccessToken) { cache.refuse(token) }
 
     /// How many wait for a token.
-    package nonisolated var waitingCount: Int { counter.flights.reduce(0) { $0 + $1.waitingCount } }
+    package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
 
     /// How many wait for the store to accept what it has refused.
     package nonisolated var storingCount: Int { storing.waitingCount }
 
-    private func showTokens() { counter.show(record, isOpen: unsaved == nil && !isGone) }
+    private func showTokens() { cache.show(record, isOpen: unsaved == nil && !isGone) }
 }

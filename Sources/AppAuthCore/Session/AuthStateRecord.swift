@@ -34,9 +34,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Access tokens for fewer scopes or for certain resources.
     package private(set) var otherTokens: [TokenParameters: AccessToken] = [:]
     /// The refresh token that was presented and to which no answer has come yet.
-    package var presented: Presentation?
+    package var pendingRefresh: PendingRefresh?
     /// What kept the last refreshes from succeeding; nil after one that did.
-    package private(set) var trouble: RefreshTrouble?
+    package private(set) var backoff: RefreshBackoff?
     /// Why and when the session ended; nil while it lasts.
     public private(set) var end: End?
     /// On its way to another store, or from one: then nobody uses it from here. See ``TokenStore/moveSession(to:)``.
@@ -98,9 +98,9 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     /// What keeps the session from being refreshed at this time: the error of the last refresh, with ``AuthError/nextAttempt``;
     /// nil if nothing does.
-    public func refreshPause(at now: Moment) -> AuthError? {
-        guard let trouble, !trouble.pause.isOver(at: now) else { return nil }
-        return trouble.pauseError(at: now)
+    public func refreshPause(at now: Timestamp) -> AuthError? {
+        guard let backoff, !backoff.pause.isOver(at: now) else { return nil }
+        return backoff.pauseError(at: now)
     }
 
     /// When the current access token expires; nil if there is none, or if the provider did not say.
@@ -153,14 +153,14 @@ public struct AuthStateRecord: Sendable, Hashable {
         verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
         self.keys = keys ?? self.keys
         merge(refreshToken: response.refreshToken)
-        trouble = nil
+        backoff = nil
     }
 
     /// Takes over the rotated refresh token, if there is one: alone, from an answer that cannot be used otherwise.
     mutating func merge(refreshToken rotated: Secret?) {
         // RFC 6749 §4.4.3: client credentials have no use for one.
         if grant == nil { refreshToken = rotated ?? refreshToken }
-        presented = nil
+        pendingRefresh = nil
     }
 
     private mutating func keep(_ token: AccessToken, for parameters: TokenParameters) {
@@ -184,16 +184,16 @@ public struct AuthStateRecord: Sendable, Hashable {
     }
 
     /// Notes one more refresh in a row that failed.
-    mutating func fail(_ error: AuthError, at now: Moment, jitter: Double) -> RefreshTrouble {
-        let trouble = RefreshTrouble(error, after: trouble, at: now, jitter: jitter)
-        self.trouble = trouble
-        return trouble
+    mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
+        let backoff = RefreshBackoff(error, after: backoff, at: now, jitter: jitter)
+        self.backoff = backoff
+        return backoff
     }
 
     /// Ends the session: no token stays, the claims do. A session that has ended stays as it ended.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
-        (accessToken, refreshToken, grant, keys, presented, trouble) = (nil, nil, nil, nil, nil, nil)
+        (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
         (otherTokens, proofKey, additional) = ([:], nil, nil)
         end = End(reason: reason, date: date)
     }
@@ -203,7 +203,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
         guard var record else { return nil }
         switch record.move {
-        case .leaving(let place), .arriving(let place): record.move = .signedOut(at: place)
+        case .leaving(let location), .arriving(let location): record.move = .signedOut(at: location)
         case .signedOut: break
         case nil: return nil
         }
@@ -240,12 +240,12 @@ extension AuthStateRecord {
         json["redirectURI"] = redirectURI.map(JSON.string)
         json["keys"] = try keys.map { ["document": $0.document, "term": try $0.term.stored] }
         if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
-        json["presented"] = try presented?.stored
-        json["trouble"] = try trouble?.stored
+        json["presented"] = try pendingRefresh?.stored
+        json["trouble"] = try backoff?.stored
         switch move {
-        case .leaving(let place): json["move"] = ["to": .string(place)]
-        case .arriving(let place): json["move"] = ["from": .string(place)]
-        case .signedOut(let place): json["move"] = ["over": .string(place)]
+        case .leaving(let location): json["move"] = ["to": .string(location)]
+        case .arriving(let location): json["move"] = ["from": .string(location)]
+        case .signedOut(let location): json["move"] = ["over": .string(location)]
         case nil: break
         }
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
@@ -256,9 +256,9 @@ extension AuthStateRecord {
     ///
     /// - Parameter place: Where it comes from, for the error.
     /// - Throws: ``AuthError`` with ``StoreProblem/damaged`` for anything but a whole record of a version known here.
-    public init(decoding bytes: [UInt8], from place: String) throws {
+    public init(decoding bytes: [UInt8], from location: String) throws {
         func refusal(_ why: String) -> AuthError {
-            .damagedStore(place, why)
+            .damagedStore(location, why)
         }
         // What servers sent stands two levels deeper here.
         guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,
@@ -294,12 +294,12 @@ extension AuthStateRecord {
         for entry in try json.optional("otherTokens", { try $0.objects($1) }) ?? [] {
             otherTokens[try TokenParameters(stored: entry)] = try AccessToken(stored: entry.object("token"))
         }
-        presented = try json.optional("presented") { try Presentation(stored: $0.object($1)) }
-        trouble = try json.optional("trouble") { try RefreshTrouble(stored: $0.object($1)) }
+        pendingRefresh = try json.optional("presented") { try PendingRefresh(stored: $0.object($1)) }
+        backoff = try json.optional("trouble") { try RefreshBackoff(stored: $0.object($1)) }
         move = try json.optional("move") {
             let move = try $0.object($1)
-            if let place = try move.optional("to", { try $0.string($1) }) { return .leaving(to: place) }
-            if let place = try move.optional("over", { try $0.string($1) }) { return .signedOut(at: place) }
+            if let location = try move.optional("to", { try $0.string($1) }) { return .leaving(to: location) }
+            if let location = try move.optional("over", { try $0.string($1) }) { return .signedOut(at: location) }
             return .arriving(from: try move.string("from"))
         }
         end = try json.optional("end") {

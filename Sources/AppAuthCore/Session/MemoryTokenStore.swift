@@ -4,7 +4,7 @@ public actor MemoryTokenStore: TokenStore {
     private let lock = RefreshQueue()
 
     /// Always `memory`.
-    public nonisolated var place: String { "memory" }
+    public nonisolated var location: String { "memory" }
 
     /// Makes a store, with a session in it or empty.
     public init(_ record: AuthStateRecord? = nil) { self.record = record }

@@ -6,12 +6,12 @@ public final class RefreshQueue: Sendable {
     private struct State {
         var isLent = false
         var nextID = 0
-        var waiting: [(id: Int, continuation: GuardedContinuation<RefreshLock>)] = []
+        var waiting: [(id: Int, continuation: LockedContinuation<RefreshLock>)] = []
         /// Callers whose cancellation came before their continuation.
         var cancelled: Set<Int> = []
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     /// Makes a queue in which nobody waits.
     public init() {}
@@ -26,7 +26,7 @@ public final class RefreshQueue: Sendable {
         }
         defer { state.withLock { _ = $0.cancelled.remove(id) } }
         return try await withTaskCancellationHandler {
-            try await withGuardedContinuation { continuation in enter(id, continuation) }
+            try await withLockedContinuation { continuation in enter(id, continuation) }
         } onCancel: {
             leave(id)
         }
@@ -35,7 +35,7 @@ public final class RefreshQueue: Sendable {
     /// How many wait for the lock.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    private func enter(_ id: Int, _ continuation: GuardedContinuation<RefreshLock>) {
+    private func enter(_ id: Int, _ continuation: LockedContinuation<RefreshLock>) {
         enum Step { case gone, wait, lend }
         let step: Step = state.withLock { state in
             if state.cancelled.remove(id) != nil { return .gone }
@@ -64,7 +64,7 @@ public final class RefreshQueue: Sendable {
     }
 
     private func leave(_ id: Int) {
-        let continuation = state.withLock { state -> GuardedContinuation<RefreshLock>? in
+        let continuation = state.withLock { state -> LockedContinuation<RefreshLock>? in
             guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
                 state.cancelled.insert(id)
                 return nil
@@ -77,7 +77,7 @@ public final class RefreshQueue: Sendable {
 
 /// Says yes the first time it is asked.
 final class Once: Sendable {
-    private let done = Guarded(false)
+    private let done = LockedValue(false)
 
     func first() -> Bool {
         done.withLock { done in

@@ -21,7 +21,7 @@ final class ChangeFeed: Sendable {
         var subscribers: [Int: AsyncStream<AuthState.Change>.Continuation] = [:]
     }
 
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     /// A subscriber that does not listen loses the oldest.
     private static let longestBuffer = 64
 

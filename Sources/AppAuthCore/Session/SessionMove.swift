@@ -38,19 +38,19 @@ extension TokenStore {
     }
 
     package func moveSession(to target: some TokenStore, waitingAtMost limit: Duration) async throws -> Bool {
-        guard place != target.place else { return false }
+        guard location != target.location else { return false }
         // Nothing is locked where there is nothing to do.
         let (here, there) = try await (attempt { try await load() }, target.attempt { try await target.load() })
         if here == nil {
-            guard [.arriving(from: place), .signedOut(at: place)].contains(there?.move) else { return false }
+            guard [.arriving(from: location), .signedOut(at: location)].contains(there?.move) else { return false }
             // It was here: an unmounted disk is no sign-out.
             _ = try await attempt(expectsSession: true) { try await load() }
-        } else if there == nil, [.leaving(to: target.place), .signedOut(at: target.place)].contains(here?.move) {
+        } else if there == nil, [.leaving(to: target.location), .signedOut(at: target.location)].contains(here?.move) {
             _ = try await target.attempt(expectsSession: true) { try await target.load() }
         }
         if let here, here.isTwin(of: there) { try await refuseTwin(of: here, in: target) }
         // In one order, whichever way the session goes: two that move it against each other do not wait for ever.
-        let stores: [any TokenStore] = place < target.place ? [self, target] : [target, self]
+        let stores: [any TokenStore] = location < target.location ? [self, target] : [target, self]
         var locks: [RefreshLock] = []
         defer { for lock in locks { lock.release() } }
         let end = SuspendingClock.now + limit
@@ -71,12 +71,12 @@ extension TokenStore {
         guard record.isTwin(of: try await attempt { try await load() }) else { return }
         throw AuthError(
             .store, .store,
-            "\(target.place) has this session already: it is \(place) under another name, or a copy of it",
+            "\(target.location) has this session already: it is \(location) under another name, or a copy of it",
             outcome: .notSent)
     }
 
     private func nextStep(to target: some TokenStore) async throws -> Step {
-        let source = place
+        let source = location
         guard let record = try await attempt(expectsSession: true, { try await load() }) else {
             // Signed out on the way.
             try await target.change { if $0?.move == .arriving(from: source) { $0 = nil } }
@@ -86,10 +86,10 @@ extension TokenStore {
         case nil:
             try await copy(record, to: target)
             // Step 2.
-            let leaving = AuthStateRecord.Move.leaving(to: target.place)
+            let leaving = AuthStateRecord.Move.leaving(to: target.location)
             try await change { if $0 == record { $0?.move = leaving } }
             return .again
-        case .leaving(to: target.place):
+        case .leaving(to: target.location):
             // Step 3. Where the target has no copy any more, it was signed out there.
             try await target.change(expectsSession: true) {
                 if $0?.id == record.id, $0?.move == .arriving(from: source) { $0?.move = nil }
@@ -106,17 +106,17 @@ extension TokenStore {
             // Signed out since step 3, or replaced by a new sign-in, which is to be moved then: so it is over there, too.
             try await target.change { if $0?.id == record.id { $0 = nil } }
             return .again
-        case .signedOut(at: target.place):
+        case .signedOut(at: target.location):
             try await bury(record, with: target)
             return .again
-        case .leaving(let place), .arriving(let place), .signedOut(let place):
-            throw AuthStateRecord.moving(at: source, place)
+        case .leaving(let location), .arriving(let location), .signedOut(let location):
+            throw AuthStateRecord.moving(at: source, location)
         }
     }
 
     /// Removes what a sign-out has left of a session that was leaving, and before that what has arrived of it.
     private func bury(_ record: AuthStateRecord, with other: some TokenStore) async throws {
-        guard record.move == .signedOut(at: other.place) else { return }
+        guard record.move == .signedOut(at: other.location) else { return }
         try await other.change(expectsSession: true) { if $0?.id == record.id { $0 = nil } }
         try await change { if $0 == record { $0 = nil } }
     }
@@ -124,14 +124,15 @@ extension TokenStore {
     /// Step 1.
     private func copy(_ record: AuthStateRecord, to target: some TokenStore) async throws {
         var arriving = record
-        arriving.move = .arriving(from: place)
-        let isBack = AuthStateRecord.Move.leaving(to: place)
+        arriving.move = .arriving(from: location)
+        let isBack = AuthStateRecord.Move.leaving(to: location)
         try await target.change { [arriving] stored in
             // A move that was cut off before its last step may have left something of this session there.
             let isOurs = stored?.move == arriving.move || stored?.move == isBack && stored?.id == arriving.id
             guard stored == nil || isOurs else {
                 throw AuthError(
-                    .store, .store, "\(target.place) has a session already, and none is moved there", outcome: .notSent)
+                    .store, .store, "\(target.location) has a session already, and none is moved there",
+                    outcome: .notSent)
             }
             stored = arriving
         }
@@ -154,16 +155,17 @@ extension AuthStateRecord {
     fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
     /// Refuses to be used while it is on its way. What a sign-out has left of it is a session that has ended.
-    package func refuseToMove(at place: String) throws {
+    package func refuseToMove(at location: String) throws {
         switch move {
-        case .leaving(let other), .arriving(let other): throw Self.moving(at: place, other)
+        case .leaving(let other), .arriving(let other): throw Self.moving(at: location, other)
         case .signedOut, nil: break
         }
     }
 
-    static func moving(at place: String, _ other: String) -> AuthError {
+    static func moving(at location: String, _ other: String) -> AuthError {
         var error = AuthError(
-            .store, .store, "the session is on its way between \(place) and \(other): move it again to bring it there",
+            .store, .store,
+            "the session is on its way between \(location) and \(other): move it again to bring it there",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .moving
         return error

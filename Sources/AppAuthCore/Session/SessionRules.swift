@@ -4,7 +4,7 @@ internal import FoundationEssentials
 /// what is to be done come out. ``AuthState`` and the locks of its store only drive them.
 package enum SessionRules {
     /// What a caller wants.
-    package struct Need: Sendable {
+    package struct TokenRequirement: Sendable {
         package var parameters = TokenParameters.session
         /// For how long the token has to be good; nil for the usual margin.
         package var minimumValidity: Duration?
@@ -36,26 +36,26 @@ package enum SessionRules {
                 isForced: isForced, ignoresPause: ignoresPause)
         }
         /// When the caller began.
-        package let began: Moment
+        package let began: Timestamp
 
-        package init(began: Moment) { self.began = began }
+        package init(began: Timestamp) { self.began = began }
 
         /// The session's own refresh, by which it shows whether its refresh token is good: several servers answer
         /// `invalid_grant` where it is only not good for what one caller asks for.
-        func doubting(_ error: AuthError, _ record: AuthStateRecord) -> Need {
-            var plain = Need(began: began)
+        func doubting(_ error: AuthError, _ record: AuthStateRecord) -> TokenRequirement {
+            var plain = TokenRequirement(began: began)
             (plain.isForced, plain.seen, plain.doubt) = (true, record.accessToken, error)
             return plain
         }
 
         /// Whether a token is better than an error: one that has not ended, though it will soon.
-        package func putsUpWith(_ token: AccessToken, at now: Moment) -> Bool {
+        package func putsUpWith(_ token: AccessToken, at now: Timestamp) -> Bool {
             !isForced && minimumValidity == nil && !token.isExpired(at: now)
         }
 
         /// Whether a token is what the caller wants. One that was issued since it began is, however short it is: a server
         /// with lifetimes of a second must not be asked again and again.
-        package func accepts(_ token: AccessToken, at now: Moment) -> Bool {
+        package func accepts(_ token: AccessToken, at now: Timestamp) -> Bool {
             if isForced, token.value == seen?.value { return false }
             if token.isFresh(at: now, minimumValidity: minimumValidity) { return true }
             return !token.isExpired(at: now) && token.received.isSince(began) && token.value != seen?.value
@@ -72,10 +72,10 @@ package enum SessionRules {
 
     /// A refresh token, or a grant, on its way to the provider.
     package struct Attempt: Sendable {
-        package let need: Need
+        package let need: TokenRequirement
         package let renewal: Renewal
         /// The same refresh token on its way before, without an answer that is known.
-        package let earlier: Presentation?
+        package let earlier: PendingRefresh?
 
         /// The refresh token that is presented, if it is one.
         package var refreshToken: Secret? {
@@ -85,7 +85,7 @@ package enum SessionRules {
     }
 
     /// What an answer is worth.
-    package enum Verdict: Sendable {
+    package enum IDTokenOutcome: Sendable {
         /// Its ID token is verified, or it has none.
         case verified(IDToken?, keys: KeySetCache.Entry?)
         /// Its ID token could not be verified, for a reason that may go away.
@@ -96,15 +96,15 @@ package enum SessionRules {
 
     package enum Event: Sendable {
         /// A caller wants a token, and has no refresh lock yet.
-        case asked(Need)
+        case asked(TokenRequirement)
         /// The same, after some seconds in which another had the refresh lock.
-        case waited(Need)
+        case waited(TokenRequirement)
         /// A caller wants a token, and has the refresh lock.
-        case wanted(Need)
+        case wanted(TokenRequirement)
         /// The provider has answered. The refresh token in it is the one that is good now; the rest is not verified yet.
         case received(Attempt, TokenResponse)
         /// Jitter: 0 to 1, for the pause if the answer is of no use.
-        case answered(Attempt, TokenResponse, Verdict, jitter: Double)
+        case answered(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
         /// No answer, or an error.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
@@ -130,7 +130,7 @@ package enum SessionRules {
         case present(Attempt)
         /// Another process has changed the refresh token or the same person has signed in again, or the session's own refresh
         /// has to show what an answer means: see what is needed now.
-        case lookAgain(Need)
+        case lookAgain(TokenRequirement)
         case fail(AuthError)
         /// Nothing but what was stored.
         case done
@@ -164,7 +164,7 @@ extension SessionRules {
     ///   - known: What this process knows.
     ///   - then: When it happened, if that could not be stored for a while: pauses begin there.
     package static func apply(
-        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Moment, then: Moment? = nil
+        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Timestamp, then: Timestamp? = nil
     ) -> Decision {
         if case .signedOut = event {
             var decision = Decision(.done)
@@ -205,13 +205,13 @@ extension SessionRules {
         return decision.answering(event)
     }
 
-    private struct Gone: Error {
+    private struct SessionLoss: Error {
         let reason: String
         let error: AuthError
 
         init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
 
-        static let replaced = Gone(
+        static let replaced = SessionLoss(
             replacedBy: "another sign-in has taken its place",
             "expected the session of before, found that of another sign-in, which may be of another account: restore the "
                 + "session from the store to use it")
@@ -223,22 +223,24 @@ extension SessionRules {
 
     /// The session as it stands: the stored one, if it is still this one, or the same person's later sign-in. Nothing that
     /// comes after a sign-out or another sign-in changes anything.
-    private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, Gone> {
-        if let end = known.record.end { return .failure(Gone(end.reason)) }
+    private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, SessionLoss>
+    {
+        if let end = known.record.end { return .failure(SessionLoss(end.reason)) }
         guard var record = stored else {
-            return known.wasStored ? .failure(Gone("it was signed out")) : .success(known.record)
+            return known.wasStored ? .failure(SessionLoss("it was signed out")) : .success(known.record)
         }
         guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
         // The app's own configuration counts: it may have a new client secret.
         record.change(known.record.client.unless(registeredLater: record.client))
-        return record.end.map { .failure(Gone($0.reason)) } ?? .success(record)
+        return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
     }
 
     /// How a caller stands with the refresh lock.
-    private enum Standing { case unasked, awaited, held }
+    private enum LockPhase { case unasked, awaited, held }
 
     private static func want(
-        _ need: Need, _ record: inout AuthStateRecord, _ known: Knowledge, _ standing: Standing, _ now: Moment
+        _ need: TokenRequirement, _ record: inout AuthStateRecord, _ known: Knowledge, _ standing: LockPhase,
+        _ now: Timestamp
     ) -> Decision {
         let token = record.token(for: need.parameters)
         if let token, need.accepts(token, at: now) {
@@ -255,15 +257,15 @@ extension SessionRules {
                         "the access token cannot be refreshed, since the provider gave no refresh token",
                         outcome: .notSent)))
         }
-        if let trouble = record.trouble {
+        if let backoff = record.backoff {
             // One answer for all who waited for it, also when it is a failure, and in whatever process they wait.
-            if trouble.pause.begin.isAfter(need.began) {
+            if backoff.pause.begin.isAfter(need.began) {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
-                return Decision(.fail(trouble.error(at: now)))
+                return Decision(.fail(backoff.error(at: now)))
             }
-            if !need.ignoresPause, !trouble.pause.isOver(at: now) {
+            if !need.ignoresPause, !backoff.pause.isOver(at: now) {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
-                return Decision(.fail(trouble.pauseError(at: now)))
+                return Decision(.fail(backoff.pauseError(at: now)))
             }
         }
         // Refreshed in good time, and the one who does it takes long, or is stopped: what there is is still good.
@@ -274,8 +276,8 @@ extension SessionRules {
             return Decision(.present(Attempt(need: need, renewal: renewal, earlier: nil)))
         }
         let fingerprint = refreshToken.fingerprint
-        let earlier = record.presented.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
-        record.presented = Presentation(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
+        let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+        record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
         return Decision(.present(Attempt(need: need, renewal: renewal, earlier: earlier)))
     }
 
@@ -285,8 +287,8 @@ extension SessionRules {
     }
 
     private static func answer(
-        _ attempt: Attempt, _ response: TokenResponse, _ verdict: Verdict, _ jitter: Double,
-        _ record: inout AuthStateRecord, _ now: Moment, _ then: Moment
+        _ attempt: Attempt, _ response: TokenResponse, _ verdict: IDTokenOutcome, _ jitter: Double,
+        _ record: inout AuthStateRecord, _ now: Timestamp, _ then: Timestamp
     ) -> Decision {
         switch verdict {
         case .verified where response.token.isExpired(at: response.received):
@@ -317,14 +319,14 @@ extension SessionRules {
     }
 
     private static func fail(
-        _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment,
-        _ then: Moment
+        _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp,
+        _ then: Timestamp
     ) -> Decision {
         // RFC 6749 §5.2: the one error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
             guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
             guard attempt.need.parameters == .session else {
-                record.presented = attempt.earlier
+                record.pendingRefresh = attempt.earlier
                 // A refresh token that came a moment ago, and has not been presented without an answer since, is good.
                 if attempt.earlier == nil, record.accessToken?.isYoung(at: now) == true {
                     return Decision(.fail(error))
@@ -340,7 +342,7 @@ extension SessionRules {
                     + "use, and the provider does not accept its refresh token again (\(said))", error, &record, now)
         }
         // Whatever the server has done with the token, the note stays until it has answered.
-        if error.outcome != .perhapsProcessed { record.presented = attempt.earlier }
+        if error.outcome != .perhapsProcessed { record.pendingRefresh = attempt.earlier }
         // The old refresh token is used up: the new one is kept of an answer that cannot be used otherwise.
         var error = error
         if let rotated = error.rotatedRefreshToken {
@@ -352,8 +354,9 @@ extension SessionRules {
     }
 
     private static func failure(
-        _ error: AuthError, _ need: Need, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Moment,
-        _ then: Moment
+        _ error: AuthError, _ need: TokenRequirement, _ jitter: Double, _ record: inout AuthStateRecord,
+        _ now: Timestamp,
+        _ then: Timestamp
     ) -> Decision {
         var error = error
         error.nextAttempt = then.wall + record.fail(error, at: then, jitter: jitter).pause.length.seconds
@@ -365,7 +368,7 @@ extension SessionRules {
     }
 
     private static func end(
-        _ reason: String, _ cause: AuthError, _ record: inout AuthStateRecord, _ now: Moment
+        _ reason: String, _ cause: AuthError, _ record: inout AuthStateRecord, _ now: Timestamp
     ) -> Decision {
         record.end(reason, at: now.wall)
         var error = signInRequired(record.end?.reason ?? reason)
@@ -389,7 +392,7 @@ extension SessionRules.Decision {
 }
 
 extension SessionRules.Event {
-    fileprivate var need: SessionRules.Need? {
+    fileprivate var need: SessionRules.TokenRequirement? {
         switch self {
         case .asked(let need), .waited(let need), .wanted(let need): need
         case .received, .answered, .failed: attempt?.need
@@ -423,17 +426,19 @@ extension AuthError {
     }
 }
 
-extension Moment {
+extension Timestamp {
     /// Whether it is this moment or a later one of the same boot.
-    func isSince(_ earlier: Moment) -> Bool {
+    func isSince(_ earlier: Timestamp) -> Bool {
         earlier.isInSameBoot(as: self) && sinceBoot >= earlier.sinceBoot
     }
 
     /// Whether it is later, in the same boot.
-    func isAfter(_ earlier: Moment) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
+    func isAfter(_ earlier: Timestamp) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
 }
 
 extension AccessToken {
     /// Whether it was received within the last minute.
-    fileprivate func isYoung(at now: Moment) -> Bool { received.elapsed(until: now).map { $0 < .seconds(60) } ?? false }
+    fileprivate func isYoung(at now: Timestamp) -> Bool {
+        received.elapsed(until: now).map { $0 < .seconds(60) } ?? false
+    }
 }

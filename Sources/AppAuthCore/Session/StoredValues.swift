@@ -100,7 +100,7 @@ extension ClientAuthentication.Audience {
     }
 }
 
-extension Moment {
+extension Timestamp {
     var stored: JSON {
         get throws {
             var json: JSON.Object = ["wall": try JSON(storing: wall)]
@@ -121,7 +121,7 @@ extension Term {
     var stored: JSON { get throws { ["begin": try begin.stored, "length": JSON(storing: length)] } }
 
     init(stored json: StoredObject) throws {
-        self.init(from: try Moment(stored: json.object("begin")), for: try json.duration("length"))
+        self.init(from: try Timestamp(stored: json.object("begin")), for: try json.duration("length"))
     }
 }
 
@@ -140,7 +140,7 @@ extension AccessToken {
     init(stored json: StoredObject) throws {
         guard let type = TokenType(rawValue: try json.string("type")) else { throw StoredObject.Damage() }
         self.init(
-            value: try json.secret("value"), type: type, received: try Moment(stored: json.object("received")),
+            value: try json.secret("value"), type: type, received: try Timestamp(stored: json.object("received")),
             lifetime: try json.optional("lifetime") { try $0.duration($1) },
             serverDate: try json.optional("serverDate") { try $0.date($1) })
     }

@@ -5,7 +5,7 @@
 /// `AppAuthTestSupport` checks all that is said here.
 public protocol TokenStore: Sendable {
     /// The place, for messages: `file:/home/jane/.local/state/app/session.json`.
-    var place: String { get }
+    var location: String { get }
 
     /// Reads the session; nil if there is none. Takes no lock, so that it works where nothing can be written, and sees
     /// the session before a change or after it, never in between. Something else at the place, or a damaged record, is
@@ -75,8 +75,8 @@ public final class RefreshLock: Sendable {
 
 extension AuthError {
     /// A store has something that is no session.
-    package static func damagedStore(_ place: String, _ why: String) -> AuthError {
-        var error = AuthError(.store, .store, "\(place) \(why); it is left as it is", outcome: .notSent)
+    package static func damagedStore(_ location: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(location) \(why); it is left as it is", outcome: .notSent)
         error.storeProblem = .damaged
         return error
     }
@@ -98,7 +98,8 @@ extension TokenStore {
         } catch let error as AuthError { throw error } catch let error
             as CancellationError
         { throw error } catch {
-            throw AuthError(.store, .store, "\(place) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
+            throw AuthError(
+                .store, .store, "\(location) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
         }
     }
 

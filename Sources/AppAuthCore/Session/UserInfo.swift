@@ -13,16 +13,16 @@ extension AuthState {
         let url = try record.client.require(.userInfo)
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
-        return try await userInfo(in: send(HTTPExchange(request), stage: .userInfo), from: url)
+        return try await userInfo(in: send(TransportRequest(request), stage: .userInfo), from: url)
     }
 
     /// The claims in an answer of the userinfo endpoint's, however it was asked.
-    package func userInfo(in answer: HTTPAnswer, from url: SecureURL) async throws -> Claims {
-        guard answer.response.status == .ok else {
+    package func userInfo(in response: TransportResponse, from url: SecureURL) async throws -> Claims {
+        guard response.status == .ok else {
             let secrets = [record.accessToken?.value].compactMap(\.self)
-            throw answer.oauthError(from: url, stage: .userInfo, hiding: secrets)
+            throw response.oauthError(from: url, stage: .userInfo, hiding: secrets)
         }
-        let claims = try await claims(in: answer)
+        let claims = try await claims(in: response)
         guard let subject = claims.subject, !subject.isEmpty else { throw Self.refusal("expected 'sub', found none") }
         if let idToken = record.idToken, !subject.isExactly(idToken.subject) {
             throw Self.refusal("expected the 'sub' of the ID token, found another")
@@ -30,15 +30,15 @@ extension AuthState {
         return claims
     }
 
-    private func claims(in answer: HTTPAnswer) async throws -> Claims {
+    private func claims(in response: TransportResponse) async throws -> Claims {
         do {
-            switch answer.mediaType {
+            switch response.mediaType {
             case "application/json":
                 try environment.allowPlain(.userInfo)
-                return try UserInfoToken.claims(in: answer.body)
+                return try UserInfoToken.claims(in: response.body)
             case "application/jwt":
                 let token = UserInfoToken(verification: verification, refusal: Self.refusal)
-                return try await token.claims(in: String(decoding: answer.body, as: UTF8.self))
+                return try await token.claims(in: String(decoding: response.body, as: UTF8.self))
             case let found:
                 throw Self.refusal("expected application/json or application/jwt, found \(found ?? "none")")
             }

@@ -84,11 +84,11 @@ package struct Challenge: Sendable, Hashable {
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// Whether this is the answer of a resource that takes the token for dead (RFC 6750 §3.1, RFC 9449 §7.1).
     package var saysInvalidToken: Bool {
-        response.status == .unauthorized
-            && response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in
+        status == .unauthorized
+            && headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in
                 ["bearer", "dpop"].contains(challenge.scheme) && challenge.parameters["error"] == "invalid_token"
             }
     }

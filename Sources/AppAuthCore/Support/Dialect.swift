@@ -17,7 +17,7 @@ public struct Dialect: Sendable {
 
     /// Translates an answer of the token endpoint into the standard's words: a success (RFC 6749 §5.1) or an error
     /// (§5.2). What it returns is read as strictly as any answer.
-    public var tokenAnswer: @Sendable (HTTPAnswer) -> HTTPAnswer = { $0 }
+    public var tokenResponse: @Sendable (TransportResponse) -> TransportResponse = { $0 }
 
     /// Puts an access token on a request; by default into the `Authorization` field (RFC 6750 §2.1).
     public var authorize: @Sendable (AccessToken, inout HTTPFields) -> Void = { token, fields in
@@ -26,7 +26,7 @@ public struct Dialect: Sendable {
 
     /// Whether a resource's answer says that the token is dead, so that a new one is worth a second try; by default a 401
     /// with `invalid_token` (RFC 6750 §3.1).
-    public var refusesToken: @Sendable (HTTPAnswer) -> Bool = \.saysInvalidToken
+    public var refusesToken: @Sendable (TransportResponse) -> Bool = \.saysInvalidToken
 
     /// The standard.
     public init() {}

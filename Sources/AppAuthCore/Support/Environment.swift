@@ -5,7 +5,7 @@ public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
     /// The current time, by the machine's clocks.
-    public var now: @Sendable () -> Moment
+    public var now: @Sendable () -> Timestamp
     /// What the server says otherwise than the RFCs.
     public var dialect = Dialect.standard
     /// Finds the key of a client that authenticates by one (``ClientAuthentication/privateKeyJWT(keyNamed:_:)``). Asked for
@@ -25,7 +25,7 @@ public struct Environment: Sendable {
             "expected Environment.decryptionKey to find the key of an encrypted answer, found none")
     }
     /// What has to come encrypted, since the client is registered so: it is refused in the clear. Nothing by default.
-    public var requiredEncryption: Set<EncryptedAnswer> = []
+    public var requiredEncryption: Set<EncryptedResponse> = []
     /// What time it is at the servers that have answered.
     package let serverClocks = ServerClocks()
     /// Passes time before something that was refused is tried again.
@@ -37,7 +37,7 @@ public struct Environment: Sendable {
 
     /// Puts an environment together.
     public init(
-        transport: any HTTPTransport, now: @escaping @Sendable () -> Moment = { .current }, logger: Logger = .silent
+        transport: any HTTPTransport, now: @escaping @Sendable () -> Timestamp = { .current }, logger: Logger = .silent
     ) {
         (self.transport, self.now, self.logger) = (transport, now, logger)
     }

@@ -11,21 +11,21 @@ public protocol HTTPTransport: Sendable {
     /// - Throws: ``AuthError`` with the code ``AuthError/Code/transport`` or ``AuthError/Code/timeout``, whose
     ///   ``AuthError/outcome`` says whether the request may have reached the server (any other error counts as
     ///   ``AuthError/Outcome/perhapsProcessed``); `CancellationError`.
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer
+    func send(_ request: TransportRequest) async throws -> TransportResponse
 }
 
 /// A request with its body and the limits of its answer.
-public struct HTTPExchange: Sendable {
+public struct TransportRequest: Sendable {
     /// Method, scheme, authority, path and header fields.
-    public var request: HTTPRequest
+    public var head: HTTPRequest
     /// The body; nil if the request has none.
     public var body: [UInt8]?
     /// What the answer may take.
     public var limits: HTTPLimits
 
     /// Puts a request together.
-    public init(_ request: HTTPRequest, body: [UInt8]? = nil, limits: HTTPLimits = .default) {
-        (self.request, self.body, self.limits) = (request, body, limits)
+    public init(_ head: HTTPRequest, body: [UInt8]? = nil, limits: HTTPLimits = .default) {
+        (self.head, self.body, self.limits) = (head, body, limits)
     }
 }
 
@@ -55,14 +55,23 @@ public struct HTTPLimits: Sendable, Hashable {
 }
 
 /// The answer to a request: status and header fields, and the whole body.
-public struct HTTPAnswer: Sendable {
+public struct TransportResponse: Sendable {
     /// Status and header fields.
-    public var response: HTTPResponse
+    public var head: HTTPResponse
     /// The body, decompressed.
     public var body: [UInt8]
     /// What the request held, and what no error about the answer may repeat.
     var secrets: [Secret] = []
 
     /// Puts an answer together.
-    public init(_ response: HTTPResponse, body: [UInt8]) { (self.response, self.body) = (response, body) }
+    public init(_ head: HTTPResponse, body: [UInt8]) { (self.head, self.body) = (head, body) }
+
+    /// The status of the head.
+    public var status: HTTPResponse.Status { head.status }
+
+    /// The header fields of the head.
+    public var headerFields: HTTPFields {
+        get { head.headerFields }
+        set { head.headerFields = newValue }
+    }
 }

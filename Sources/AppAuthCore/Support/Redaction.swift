@@ -35,11 +35,11 @@ struct Redaction {
                 index += 1
                 continue
             }
-            for piece in pieces[end..<max(end, found.lowerBound)] { shown += bytes[piece.place] }
+            for piece in pieces[end..<max(end, found.lowerBound)] { shown += bytes[piece.location] }
             shown += Array("[redacted]".utf8)
             (index, end) = (found.upperBound, found.upperBound)
         }
-        for piece in pieces[end...] { shown += bytes[piece.place] }
+        for piece in pieces[end...] { shown += bytes[piece.location] }
         return String(decoding: shown, as: UTF8.self)
     }
 
@@ -75,7 +75,7 @@ struct Redaction {
 private struct Piece {
     let byte: UInt8
     /// Its place in the text.
-    let place: Range<Int>
+    let location: Range<Int>
 
     private static let (plus, space) = (UInt8(ascii: "+"), UInt8(ascii: " "))
 
@@ -95,14 +95,14 @@ private struct Piece {
         var pieces: [Piece] = []
         var index = 0
         while index < bytes.count {
-            var piece = Piece(byte: bytes[index], place: index..<index + 1)
+            var piece = Piece(byte: bytes[index], location: index..<index + 1)
             if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
                 let low = digit(bytes[index + 2])
             {
-                piece = Piece(byte: high << 4 | low, place: index..<index + 3)
+                piece = Piece(byte: high << 4 | low, location: index..<index + 3)
             }
             pieces.append(piece)
-            index = piece.place.upperBound
+            index = piece.location.upperBound
         }
         return pieces
     }

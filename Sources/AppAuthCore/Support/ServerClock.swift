@@ -7,18 +7,18 @@ package struct ServerClock: Sendable, Hashable {
     /// What the server's clock said when the answer came.
     package let date: Date
     /// When that was, here.
-    package let received: Moment
+    package let received: Timestamp
 
     /// Further apart are no two clocks that are merely wrong by an hour or a time zone: then nobody can say which of them
     /// is right, and neither is believed.
     package static let largestSkew: Duration = .seconds(86_400)
 
-    package init(date: Date, received: Moment) { (self.date, self.received) = (date, received) }
+    package init(date: Date, received: Timestamp) { (self.date, self.received) = (date, received) }
 
     /// The clock of an answer, if it says its time. What comes out of a cache says when it went in (RFC 9111 §5.1).
-    init?(_ answer: HTTPAnswer, received: Moment) {
-        guard ["0", nil].contains(answer.response.headerFields[.age]) else { return nil }
-        guard let text = answer.response.headerFields[.date], let date = Date(httpDate: text) else { return nil }
+    init?(_ response: TransportResponse, received: Timestamp) {
+        guard ["0", nil].contains(response.headerFields[.age]) else { return nil }
+        guard let text = response.headerFields[.date], let date = Date(httpDate: text) else { return nil }
         self.init(date: date, received: received)
     }
 
@@ -29,11 +29,11 @@ package struct ServerClock: Sendable, Hashable {
     package var isPlausible: Bool { abs(skew) <= Self.largestSkew.seconds }
 
     /// The server's time at a later moment; nil if nobody can tell.
-    package func date(at moment: Moment) -> Date? { received.elapsed(until: moment).map { date + $0.seconds } }
+    package func date(at timestamp: Timestamp) -> Date? { received.elapsed(until: timestamp).map { date + $0.seconds } }
 
     /// The server's time at a later moment, and whose it is; nil if it is not to be believed.
-    func time(at moment: Moment) -> (date: Date, clock: String)? {
-        guard isPlausible, let date = date(at: moment) else { return nil }
+    func time(at timestamp: Timestamp) -> (date: Date, clock: String)? {
+        guard isPlausible, let date = date(at: timestamp) else { return nil }
         return (date, "the clock of the provider itself")
     }
 

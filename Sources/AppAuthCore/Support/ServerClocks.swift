@@ -4,15 +4,15 @@ internal import JOSE
 
 /// The clocks of the servers that have answered in an environment and its copies, by their host and port.
 package final class ServerClocks: Sendable {
-    private let clocks = Guarded<[String: ServerClock]>([:])
+    private let clocks = LockedValue<[String: ServerClock]>([:])
     private static let most = 64
     /// After that the servers' clocks, and ours, may have been set.
     private static let longest: Duration = .seconds(86_400)
 
     package init() {}
 
-    package func note(_ answer: HTTPAnswer, to request: HTTPRequest, at now: Moment) {
-        guard let authority = request.authority, let clock = ServerClock(answer, received: now) else { return }
+    package func note(_ response: TransportResponse, to request: HTTPRequest, at now: Timestamp) {
+        guard let authority = request.authority, let clock = ServerClock(response, received: now) else { return }
         clocks.withLock { clocks in
             if clocks.count >= Self.most, clocks[authority] == nil,
                 let oldest = clocks.min(by: { $0.value.received.sinceBoot < $1.value.received.sinceBoot })?.key
@@ -25,13 +25,13 @@ package final class ServerClocks: Sendable {
 
     /// The clock by which a client's provider writes: that of its token endpoint, or else of whatever of it has answered
     /// within a day. Its keys come last, since they may lie elsewhere.
-    package func clock(of client: Client, at now: Moment) -> ServerClock? {
-        let places = [
+    package func clock(of client: Client, at now: Timestamp) -> ServerClock? {
+        let locations = [
             client[.token], client.provider.issuer.url, client[.pushedAuthorizationRequest], client[.authorization],
             client[.keys],
         ]
         let known = clocks.withLock { $0 }
-        return places.lazy.compactMap { $0.flatMap { known[$0.authority] } }
+        return locations.lazy.compactMap { $0.flatMap { known[$0.authority] } }
             .first { clock in clock.received.elapsed(until: now).map { $0 <= Self.longest } ?? false }
     }
 }

@@ -8,7 +8,7 @@ internal import JOSE
 package final class SingleFlight<Value: Sendable>: Sendable {
     package typealias Operation = @Sendable () async throws -> Value
 
-    private let current = Guarded<Run?>(nil)
+    private let current = LockedValue<Run?>(nil)
 
     package init() {}
 
@@ -62,7 +62,7 @@ package final class SingleFlight<Value: Sendable>: Sendable {
             init(_ run: Run) { self.run = run }
         }
 
-        private let state = Guarded(State())
+        private let state = LockedValue(State())
 
         fileprivate init() {}
 

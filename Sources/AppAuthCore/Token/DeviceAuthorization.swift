@@ -30,8 +30,8 @@ public struct DeviceAuthorization: Sendable {
     private static let longestUserCode = 64
     private static let longestDeviceCode = 8192
 
-    package init(_ answer: HTTPAnswer, to request: DeviceAuthorizationRequest, received: Moment) throws {
-        let object = try AnswerObject(answer) { message in
+    package init(_ response: TransportResponse, to request: DeviceAuthorizationRequest, received: Timestamp) throws {
+        let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .authorization, "the device authorization response is refused: \(message)",
                 httpStatus: HTTPResponse.Status.ok.code)
@@ -56,7 +56,7 @@ public struct DeviceAuthorization: Sendable {
     }
 
     /// Visible ASCII, with spaces inside: it is shown on a terminal, or sent.
-    private static func code(_ name: String, in object: AnswerObject, atMost count: Int) throws -> String {
+    private static func code(_ name: String, in object: ResponseObject, atMost count: Int) throws -> String {
         let code = try object.required(name) { try object.text($0, atMost: count) }
         guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
             throw object.refusal("expected '\(name)' without spaces around it, found some")

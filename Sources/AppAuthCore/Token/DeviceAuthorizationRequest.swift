@@ -62,11 +62,11 @@ public struct DeviceAuthorizationRequest: Sendable {
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func send(in environment: Environment) async throws -> DeviceAuthorization {
         let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
-        let answer = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
-        guard answer.response.status == .ok else {
-            throw answer.oauthError(from: endpoint, stage: .authorization)
+        let response = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
+        guard response.status == .ok else {
+            throw response.oauthError(from: endpoint, stage: .authorization)
         }
-        return try DeviceAuthorization(answer, to: self, received: environment.now())
+        return try DeviceAuthorization(response, to: self, received: environment.now())
     }
 
     private static func refusal(_ message: String) -> AuthError {

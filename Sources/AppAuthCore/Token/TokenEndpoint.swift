@@ -22,11 +22,11 @@ package struct TokenEndpoint: Sendable {
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
         let url = try client.require(.token)
         let sent = try await post(request.form, to: url, stage: stage, by: environment.dialect)
-        var answer = environment.dialect.tokenAnswer(sent)
-        answer.secrets = sent.secrets
-        guard answer.response.status == .ok else { throw answer.oauthError(from: url, stage: stage) }
+        var response = environment.dialect.tokenResponse(sent)
+        response.secrets = sent.secrets
+        guard response.status == .ok else { throw response.oauthError(from: url, stage: stage) }
         return try TokenResponse(
-            answer, expecting: proof == nil ? .bearer : .dpop, received: environment.now(), stage: stage)
+            response, expecting: proof == nil ? .bearer : .dpop, received: environment.now(), stage: stage)
     }
 
     /// What of a form, and of the client, no error may repeat.
@@ -44,25 +44,25 @@ package struct TokenEndpoint: Sendable {
     package func post(
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect = .standard,
         accepting type: String = "application/json"
-    ) async throws -> HTTPAnswer {
+    ) async throws -> TransportResponse {
         var secrets: [Secret] = []
-        func exchange() async throws -> HTTPExchange {
-            let (exchange, sent) = try await authenticated(form, to: url, stage: stage, by: dialect, accepting: type)
+        func request() async throws -> TransportRequest {
+            let (request, sent) = try await authenticated(form, to: url, stage: stage, by: dialect, accepting: type)
             // What the authentication adds is as secret as the rest.
             secrets += self.secrets(in: sent)
-            return exchange
+            return request
         }
-        var answer =
-            if let proof { try await environment.send(provenBy: proof, stage: stage, exchange) } else {
-                try await environment.send(exchange(), stage: stage)
+        var response =
+            if let proof { try await environment.send(provenBy: proof, stage: stage, request) } else {
+                try await environment.send(request(), stage: stage)
             }
-        answer.secrets = secrets
-        return answer
+        response.secrets = secrets
+        return response
     }
 
     private func authenticated(
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, by dialect: Dialect, accepting type: String
-    ) async throws -> (HTTPExchange, sent: FormParameters) {
+    ) async throws -> (TransportRequest, sent: FormParameters) {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = type
@@ -75,11 +75,11 @@ package struct TokenEndpoint: Sendable {
         dialect.tokenRequest(&form, &request.headerFields, client)
         // RFC 6749 §4, §6: whatever a dialect has changed, what follows is a form.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        return (HTTPExchange(request, body: Array(form.encoded.utf8)), form)
+        return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
     ///
     /// - Parameters:
@@ -91,7 +91,7 @@ extension HTTPAnswer {
         from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret] = [],
         expected: HTTPResponse.Status = .ok
     ) -> AuthError {
-        let (status, secrets) = (response.status.code, self.secrets + secrets)
+        let (status, secrets) = (status.code, self.secrets + secrets)
         guard (400..<600).contains(status),
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
         else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
@@ -113,7 +113,7 @@ extension HTTPAnswer {
 
     /// Where a token was presented, the error stands in the challenge (RFC 6750 §3).
     private func oauthErrorInChallenge(hiding secrets: [Secret]) -> OAuthError? {
-        let challenges = response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+        let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
         guard let parameters = challenges.first(where: { $0.parameters["error"] != nil })?.parameters else {
             return nil
         }

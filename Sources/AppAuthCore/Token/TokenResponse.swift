@@ -15,7 +15,7 @@ package struct TokenResponse: Sendable {
     package let idToken: Secret?
     /// What else the answer has, for the app: a JSON object.
     package let additionalParameters: Secret?
-    package let received: Moment
+    package let received: Timestamp
     /// The server's clock, if the answer tells it.
     package let serverClock: ServerClock?
 
@@ -27,7 +27,7 @@ package struct TokenResponse: Sendable {
 
     package init(
         accessToken: Secret, tokenType: TokenType = .bearer, lifetime: Duration?, refreshToken: Secret?,
-        scope: [Scope]? = nil, idToken: Secret? = nil, received: Moment, serverClock: ServerClock? = nil
+        scope: [Scope]? = nil, idToken: Secret? = nil, received: Timestamp, serverClock: ServerClock? = nil
     ) {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
@@ -36,20 +36,21 @@ package struct TokenResponse: Sendable {
     }
 
     package init(
-        _ answer: HTTPAnswer, expecting expectedType: TokenType = .bearer, received: Moment, stage: AuthError.Stage
+        _ response: TransportResponse, expecting expectedType: TokenType = .bearer, received: Timestamp,
+        stage: AuthError.Stage
     ) throws {
         func refusal(_ message: String) -> AuthError {
             var error = AuthError(
                 .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
-                httpStatus: answer.response.status.code)
-            error.rotatedRefreshToken = Self.refreshToken(of: answer)
+                httpStatus: response.status.code)
+            error.rotatedRefreshToken = Self.refreshToken(of: response)
             return error
         }
-        guard answer.mediaType == "application/json" else {
-            throw refusal("expected content of type application/json, found \(answer.mediaType ?? "none")")
+        guard response.mediaType == "application/json" else {
+            throw refusal("expected content of type application/json, found \(response.mediaType ?? "none")")
         }
         let json: JSON
-        do { json = try JSON(parsing: answer.body) } catch { throw refusal("\(error)") }
+        do { json = try JSON(parsing: response.body) } catch { throw refusal("\(error)") }
         guard let members = json.object else { throw refusal("expected a JSON object, found \(json.kind)") }
         func text(_ name: String) throws -> String? {
             guard let value = members[name], value != .null else { return nil }
@@ -99,7 +100,7 @@ package struct TokenResponse: Sendable {
         for name in Self.known { additional[name] = nil }
         additionalParameters = additional.names.isEmpty ? nil : Secret(JSON.object(additional).serialized())
         self.received = received
-        serverClock = ServerClock(answer, received: received)
+        serverClock = ServerClock(response, received: received)
     }
 
     /// RFC 6749 appendix A.12, A.17: visible ASCII, so that no token can break out of a header field.
@@ -108,8 +109,10 @@ package struct TokenResponse: Sendable {
     }
 
     /// The refresh token of an answer, whatever else is wrong with it.
-    private static func refreshToken(of answer: HTTPAnswer) -> Secret? {
-        guard let text = (try? JSON(parsing: answer.body))?["refresh_token"]?.string, isToken(text) else { return nil }
+    private static func refreshToken(of response: TransportResponse) -> Secret? {
+        guard let text = (try? JSON(parsing: response.body))?["refresh_token"]?.string, isToken(text) else {
+            return nil
+        }
         return Secret(text)
     }
 

@@ -73,7 +73,7 @@ struct AuthorizationDetailTests {
         Fault.editDocument { $0["authorization_details"] = "all" },
         .editDocument { $0["authorization_details"] = [["actions": []]] },
     ])
-    func `details that are none are refused with their answer`(fault: Fault) async throws {
+    func `details that are none are refused with their response`(fault: Fault) async throws {
         try await World.run { world in
             world.provider.fault(fault, at: .token)
             #expect(await authError { try await world.signIn() }?.code == .invalidResponse)

@@ -96,7 +96,7 @@ struct AuthorizationRequestTests {
         #expect(refusal { try self.request(with: [.init("claims", "[]")]) }?.code == .invalidConfiguration)
     }
 
-    @Test func `how the answer comes back may stand among the extra parameters`() throws {
+    @Test func `how the response comes back may stand among the extra parameters`() throws {
         let request = try request(with: [.init("response_mode", "form_post")])
         #expect(request.options.responseMode == .formPost)
         #expect(request.options.additionalParameters.isEmpty)

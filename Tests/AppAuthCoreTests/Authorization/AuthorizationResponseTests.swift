@@ -11,12 +11,12 @@ struct AuthorizationResponseTests {
         promising = try Self.request(promisesIssuer: true)
     }
 
-    @Test func `an answer with our state and a code is taken`() throws {
-        let response = try #require(try answer("code=SplxlOBeZQQYbYS6WxSbIA&state=STATE"))
+    @Test func `a response with our state and a code is taken`() throws {
+        let response = try #require(try response("code=SplxlOBeZQQYbYS6WxSbIA&state=STATE"))
         #expect(response.code.reveal() == "SplxlOBeZQQYbYS6WxSbIA")
         #expect(response.request.state == request.state)
         #expect(!"\(response)".contains("Splxl"))
-        #expect(try answer("session_state=x&state=STATE&code=a%20b&unknown")?.code.reveal() == "a b")
+        #expect(try self.response("session_state=x&state=STATE&code=a%20b&unknown")?.code.reveal() == "a b")
     }
 
     // fapi2-…-ensure-authorization-response-with-invalid-state-fails, …-with-invalid-missing-state-fails
@@ -28,7 +28,7 @@ struct AuthorizationResponseTests {
         "code=c&code=d&state=other", "state=other&state=another", "code=%zz&state=other", "code=%FF", "STATE",
     ])
     func `whatever comes without our state is not ours, and the wait goes on`(query: String) throws {
-        #expect(try answer(query) == nil)
+        #expect(try response(query) == nil)
     }
 
     @Test(arguments: [
@@ -43,19 +43,19 @@ struct AuthorizationResponseTests {
     ) throws {
         let query = "code=c&state=STATE&" + iss
         if isTaken {
-            #expect(try answer(query, to: isPromised ? promising : request) != nil)
+            #expect(try response(query, to: isPromised ? promising : request) != nil)
         } else {
-            let error = try #require(refusal { try answer(query, to: isPromised ? promising : request) })
+            let error = try #require(refusal { try response(query, to: isPromised ? promising : request) })
             #expect(error.code == .invalidRedirect)
             #expect(error.message.contains("'iss'"))
         }
     }
 
     @Test func `an error from another issuer is not believed (RFC 9207 §2.4)`() throws {
-        let wrong = refusal { try answer("error=access_denied&state=STATE&iss=https://evil.example", to: promising) }
+        let wrong = refusal { try response("error=access_denied&state=STATE&iss=https://evil.example", to: promising) }
         #expect(wrong?.code == .invalidRedirect)
         #expect(wrong?.server == nil)
-        let right = refusal { try answer("error=access_denied&state=STATE&iss=https://op.example", to: promising) }
+        let right = refusal { try response("error=access_denied&state=STATE&iss=https://op.example", to: promising) }
         #expect(right?.code == .accessDenied)
     }
 
@@ -65,35 +65,35 @@ struct AuthorizationResponseTests {
         "code=c&state=STATE&iss=https://op.example&iss=https://op.example",
     ])
     func `a repeated parameter ends the request (RFC 6749 §3.1)`(query: String) throws {
-        let error = try #require(refusal { try answer(query) })
+        let error = try #require(refusal { try response(query) })
         #expect(error.code == .invalidRedirect)
         #expect(error.message.contains("twice"))
     }
 
     @Test(arguments: ["state=STATE", "state=STATE&code=", "state=STATE&code", "state=STATE&Code=c"])
-    func `an answer of ours without a code ends the request`(query: String) throws {
-        let error = try #require(refusal { try answer(query) })
+    func `a response of ours without a code ends the request`(query: String) throws {
+        let error = try #require(refusal { try response(query) })
         #expect(error.code == .invalidRedirect)
         #expect(error.message.contains("'code'"))
     }
 
     // Core §3.3.2.5.
     @Test(arguments: ["", "&id_token", "&id_token="])
-    func `where an ID token was asked for beside the code, an answer without one ends the request`(rest: String) throws
+    func `where an ID token was asked for beside the code, a response without one ends the request`(rest: String) throws
     {
         let hybrid = try Self.request(promisesIssuer: false) {
             ($0.responseType, $0.responseMode) = (.codeIDToken, .formPost)
         }
-        let error = try #require(refusal { try answer("code=c&state=STATE" + rest, to: hybrid) })
+        let error = try #require(refusal { try response("code=c&state=STATE" + rest, to: hybrid) })
         #expect(error.code == .invalidRedirect)
         #expect(error.message.contains("'id_token'"))
-        #expect(try answer("code=c&state=STATE&id_token=e30.e30.AA", to: hybrid)?.idToken == Secret("e30.e30.AA"))
-        #expect(try answer("code=c&state=STATE&id_token=e30.e30.AA")?.idToken == nil)
+        #expect(try response("code=c&state=STATE&id_token=e30.e30.AA", to: hybrid)?.idToken == Secret("e30.e30.AA"))
+        #expect(try response("code=c&state=STATE&id_token=e30.e30.AA")?.idToken == nil)
     }
 
     @Test(arguments: ["state=STATE&error=access_denied&error_description=refus%E9", "code=%&state=STATE"])
-    func `an answer of ours that cannot be read ends the request, instead of a wait for ever`(query: String) {
-        #expect(refusal { try answer(query) }?.code == .invalidRedirect)
+    func `a response of ours that cannot be read ends the request, instead of a wait for ever`(query: String) {
+        #expect(refusal { try response(query) }?.code == .invalidRedirect)
     }
 
     @Test(arguments: [
@@ -102,7 +102,7 @@ struct AuthorizationResponseTests {
     ])
     func `the provider's error is the code (RFC 6749 §4.1.2.1, Core §3.1.2.6)`(code: String, isTemporary: Bool) throws {
         let query = "error=\(code)&error_description=Not+today&error_uri=https://op.example/e&state=STATE"
-        let error = try #require(refusal { try answer(query) })
+        let error = try #require(refusal { try response(query) })
         #expect(error.code.rawValue == code)
         #expect(error.stage == .authorization)
         #expect(error.isTemporary == isTemporary)
@@ -113,14 +113,14 @@ struct AuthorizationResponseTests {
     }
 
     @Test func `an error wins over a code, and an empty one is none (RFC 6749 §3.1)`() throws {
-        #expect(refusal { try answer("code=c&error=access_denied&state=STATE") }?.code == .accessDenied)
-        #expect(try answer("code=c&error=&state=STATE")?.code.reveal() == "c")
+        #expect(refusal { try response("code=c&error=access_denied&state=STATE") }?.code == .accessDenied)
+        #expect(try response("code=c&error=&state=STATE")?.code.reveal() == "c")
     }
 
     @Test func `what the provider says is shown in one line, without tricks and not at length`() throws {
         let marks = String(repeating: "%CC%81", count: 5000)
         let error = try #require(
-            refusal { try answer("error=a%0A%1B[31m&error_description=x%E2%80%AE%0D%0Ay\(marks)&state=STATE") })
+            refusal { try response("error=a%0A%1B[31m&error_description=x%E2%80%AE%0D%0Ay\(marks)&state=STATE") })
         #expect(error.message.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
         #expect(!error.message.unicodeScalars.contains("\u{202E}"))
         #expect(error.message.unicodeScalars.count < 500)
@@ -128,12 +128,12 @@ struct AuthorizationResponseTests {
 
     @Test func `an error that repeats the state does not show it`() throws {
         let error = try #require(
-            refusal { try answer("error=invalid_request&error_description=bad+state+STATE&state=STATE") })
+            refusal { try response("error=invalid_request&error_description=bad+state+STATE&state=STATE") })
         #expect(!error.description.contains(request.state.reveal()))
         #expect(error.server?.errorDescription == "bad state [redacted]")
     }
 
-    private func answer(_ query: String, to request: AuthorizationRequest? = nil) throws -> AuthorizationResponse? {
+    private func response(_ query: String, to request: AuthorizationRequest? = nil) throws -> AuthorizationResponse? {
         let request = request ?? self.request
         return try request.response(fromQuery: query.replacing("STATE", with: request.state.reveal()))
     }

@@ -61,7 +61,7 @@ struct HybridResponseTests {
         algorithm: String? = nil,
         first: (@Sendable (inout JWTDraft) -> Void)? = nil, second: (@Sendable (inout JWTDraft) -> Void)? = nil
     ) async throws -> AuthError? {
-        let outcome = Guarded<AuthError?>(nil)
+        let outcome = LockedValue<AuthError?>(nil)
         var configuration = LocalProvider.Configuration.demo
         if let secret {
             (configuration.clients[0].secret, configuration.clients[0].authentication) = (secret, [.basic])

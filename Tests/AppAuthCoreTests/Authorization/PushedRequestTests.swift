@@ -69,7 +69,7 @@ struct PushedRequestTests {
         .status(.ok, json: ["request_uri": "urn:x", "expires_in": 60]), .status(.created), .htmlPage,
         .redirect(to: "https://evil.example/"),
     ])
-    func `an answer that is not right is refused`(fault: Fault) async throws {
+    func `a response that is not right is refused`(fault: Fault) async throws {
         try await World.run { world in
             let client = try await world.client()
             world.provider.fault(fault, at: .pushedAuthorization)
@@ -96,15 +96,15 @@ struct PushedRequestTests {
 
     /// Repeats in its error what it should not.
     private struct Echo: HTTPTransport {
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = try #require(FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self)))
             let texts = ["state", "nonce", "id_token_hint", "client_secret"].flatMap(form.values)
             let json: JSON = ["error": "invalid_request", "error_description": .string(texts.joined(separator: " "))]
-            return HTTPAnswer(HTTPResponse(status: .badRequest), body: Array(json.serialized().utf8))
+            return TransportResponse(HTTPResponse(status: .badRequest), body: Array(json.serialized().utf8))
         }
     }
 
-    @Test func `a provider without such a place is no provider for it`() async throws {
+    @Test func `a provider without such a location is no provider for it`() async throws {
         try await World.run { world in
             var document = JSON.object(try await world.metadata().document)
             guard case .object(var members) = document else { return }

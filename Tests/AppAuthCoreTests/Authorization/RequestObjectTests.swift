@@ -8,7 +8,7 @@ import Testing
 struct RequestObjectTests {
     private let key: ClientKey
     private let signer: SigningKey
-    private let now = Moment(wall: Date(timeIntervalSince1970: 1_750_000_000))
+    private let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000))
 
     init() throws {
         signer = try SigningKey.generate(.es256)
@@ -142,7 +142,7 @@ struct RequestObjectTests {
     }
 
     private struct NoTransport: HTTPTransport {
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer { throw CancellationError() }
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse { throw CancellationError() }
     }
 
     private static func parameters(of url: String) throws -> FormParameters {

@@ -18,7 +18,7 @@ struct SignInPasteTests {
         let url: String
         var port: String { String(url.firstMatch(of: /127\.0\.0\.1%3A(\d+)/)?.1 ?? "") }
         private let events: AsyncStream<SignIn.Event>
-        let isTerminated = Guarded(false)
+        let isTerminated = LockedValue(false)
 
         init(_ world: World, _ change: (inout SignIn) -> Void = { _ in }) async throws {
             let (events, event) = AsyncStream.makeStream(of: SignIn.Event.self)
@@ -79,7 +79,7 @@ struct SignInPasteTests {
         }
     }
 
-    @Test func `of two answers there is one exchange`() async throws {
+    @Test func `of two responses there is one exchange`() async throws {
         try await World.run { world in
             for _ in 0..<5 {
                 let waiting = try await Waiting(world)
@@ -110,7 +110,7 @@ struct SignInPasteTests {
             waiting.paste.finish(throwing: Chosen())
             await #expect(throws: Chosen.self) { try await waiting.result.value }
             let request = HTTPRequest(method: .get, url: try SecureURL("http://127.0.0.1:\(waiting.port)/"))
-            await #expect(throws: AuthError.self) { try await world.transport.send(HTTPExchange(request)) }
+            await #expect(throws: AuthError.self) { try await world.transport.send(TransportRequest(request)) }
         }
     }
 
@@ -130,10 +130,10 @@ struct SignInPasteTests {
                 world.provider.fault(
                     .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration)
             }
-            let told = Guarded<[SignIn.Event]>([])
+            let told = LockedValue<[SignIn.Event]>([])
             var signIn = SignIn(
                 issuer: world.provider.issuer, clientID: "demo", appName: "Harbour", environment: world.environment)
-            signIn.browser = Browser(in: { Surroundings(environment: ["SSH_TTY": "x"]) })
+            signIn.browser = Browser(in: { DesktopSession(environment: ["SSH_TTY": "x"]) })
             signIn.observe = { event in told.withLock { $0.append(event) } }
             signIn.pasted = { AsyncThrowingStream { $0.finish(throwing: Chosen()) } }
             await #expect(throws: Chosen.self) { try await signIn.run(store: MemoryTokenStore()) }
@@ -147,10 +147,10 @@ struct SignInPasteTests {
 
     @Test func `what may be in the way of a browser that was started is told`() async throws {
         try await World.run { world in
-            let told = Guarded<[BrowserObstacle.Kind]>([])
+            let told = LockedValue<[BrowserObstacle.Kind]>([])
             var signIn = SignIn(
                 issuer: world.provider.issuer, clientID: "demo", appName: "Harbour", environment: world.environment)
-            signIn.browser = Browser(in: { Surroundings(environment: ["SSH_TTY": "x", "BROWSER": "true"]) })
+            signIn.browser = Browser(in: { DesktopSession(environment: ["SSH_TTY": "x", "BROWSER": "true"]) })
             signIn.observe = { event in
                 if case .browserObstacle(let obstacle) = event { told.withLock { $0.append(obstacle.kind) } }
             }

@@ -19,7 +19,7 @@ struct SignInRedirectTests {
     private func visit(_ world: World, _ change: (inout SignIn) -> Void) async throws -> Visit {
         var signIn = SignIn(
             issuer: world.provider.issuer, clientID: "demo", appName: "Harbour", environment: world.environment)
-        let (person, page) = (world.browser, Guarded<Task<String, any Error>?>(nil))
+        let (person, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
         signIn.browser = Browser { url in
             let visit = Task { try await person.visit(url) }
             page.withLock { $0 = visit }
@@ -65,7 +65,7 @@ struct SignInRedirectTests {
             #expect(signIn.timeout == .seconds(300))
             signIn.timeout = .milliseconds(100)
             signIn.browser = nil
-            let shown = Guarded("")
+            let shown = LockedValue("")
             signIn.observe = { if case .authorization(let url) = $0 { shown.withLock { $0 = url } } }
             let store = MemoryTokenStore()
             let error = await authError { [signIn] in _ = try await signIn.run(store: store) }

@@ -12,7 +12,7 @@ struct SignedResponseTests {
     init() throws { signer = try Signer() }
 
     @Test(arguments: [AuthorizationRequest.ResponseMode.jwt, .queryJWT, .formPostJWT])
-    func `an answer that the provider has signed is exchanged`(mode: AuthorizationRequest.ResponseMode) async throws {
+    func `a response that the provider has signed is exchanged`(mode: AuthorizationRequest.ResponseMode) async throws {
         let host = try Host(signer)
         #expect(try await exchange(request(mode), at: host)?.code == .invalidGrant)
         #expect(host.codes.withLock { $0 } == ["SplxlOBeZQQYbYS6WxSbIA"])
@@ -55,31 +55,31 @@ struct SignedResponseTests {
             (nil, ["RS256"], false),
             (nil, nil, false),
         ] as [([String]?, [String]?, Bool)])
-    func `its algorithm is one that the provider names, for ID tokens where it names none for answers`(
-        answers: [String]?, idTokens: [String]?, isTaken: Bool
+    func `its algorithm is one that the provider names, for ID tokens where it names none for responses`(
+        responses: [String]?, idTokens: [String]?, isTaken: Bool
     ) async throws {
-        let request = try request(answers: answers, idTokens: idTokens)
+        let request = try request(responses: responses, idTokens: idTokens)
         let error = try await exchange(request, at: Host(signer))
         #expect(error?.code == (isTaken ? .invalidGrant : .invalidRedirect))
     }
 
     @Test(arguments: [true, false])
     func `an HMAC with the client's secret is no signature where the provider merely lists it`(
-        isListedForAnswers: Bool
+        isListedForResponses: Bool
     ) async throws {
         let secret = "a client secret of thirty-two bytes"
         let listed = ["ES256", "HS256"]
         let request = try request(
-            answers: isListedForAnswers ? listed : nil, idTokens: listed,
+            responses: isListedForResponses ? listed : nil, idTokens: listed,
             authentication: .clientSecretBasic(Secret(secret)))
-        let claims = try JSON(parsing: JWS(compact: answer(to: request).reveal()).payload)
+        let claims = try JSON(parsing: JWS(compact: response(to: request).reveal()).payload)
         let token = try JWS.sign(claims, secret: Array(secret.utf8), algorithm: .hs256)
         let response = try #require(try request.response(fromQuery: "response=" + token))
         let host = try Host(signer)
         let error = await authError {
             try await AuthState(
                 exchanging: response, store: MemoryTokenStore(),
-                environment: Environment(transport: host, now: { Moment(wall: Signer.now) }))
+                environment: Environment(transport: host, now: { Timestamp(wall: Signer.now) }))
         }
         #expect(error?.code == .invalidRedirect && error?.message.contains("found 'HS256'") == true)
         #expect(host.codes.withLock { $0.isEmpty })
@@ -94,18 +94,18 @@ struct SignedResponseTests {
         #expect(signed?.code == .accessDenied)
     }
 
-    @Test func `where none was asked for it is no answer, and where one was nothing else is`() throws {
+    @Test func `where none was asked for it is no response, and where one was nothing else is`() throws {
         let (open, signed) = (try request(nil), try request())
-        #expect(try open.response(fromQuery: "response=" + answer(to: open).reveal()) == nil)
+        #expect(try open.response(fromQuery: "response=" + response(to: open).reveal()) == nil)
         let error = refusal { try signed.response(fromQuery: "code=c&state=" + signed.state.reveal()) }
         #expect(error?.code == .invalidRedirect)
         #expect(try open.response(fromQuery: "code=c&state=" + open.state.reveal()) != nil)
     }
 
-    @Test func `the answer to another request is no answer`() throws {
+    @Test func `the response to another request is no response`() throws {
         let (request, other) = (try request(), try request())
-        #expect(try request.response(fromQuery: "response=" + answer(to: other).reveal()) == nil)
-        #expect(try request.response(fromQuery: "response=" + answer(to: request).reveal()) != nil)
+        #expect(try request.response(fromQuery: "response=" + response(to: other).reveal()) == nil)
+        #expect(try request.response(fromQuery: "response=" + response(to: request).reveal()) != nil)
     }
 
     /// The error that a signed answer ends with: the host's own if it got the code.
@@ -113,15 +113,15 @@ struct SignedResponseTests {
         _ request: AuthorizationRequest, at host: Host, now: Date = Signer.now,
         _ edit: (inout JSON.Object) -> Void = { _ in }
     ) async throws -> AuthError? {
-        let token = try answer(to: request, edit).reveal()
+        let token = try response(to: request, edit).reveal()
         let response = try #require(try request.response(fromQuery: "response=" + token))
-        let environment = Environment(transport: host, now: { Moment(wall: now) })
+        let environment = Environment(transport: host, now: { Timestamp(wall: now) })
         return await authError {
             try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
         }
     }
 
-    private func answer(
+    private func response(
         to request: AuthorizationRequest, _ edit: (inout JSON.Object) -> Void = { _ in }
     ) throws -> Secret {
         try signer.token(typ: nil) { claims in
@@ -135,11 +135,11 @@ struct SignedResponseTests {
     }
 
     private func request(
-        _ mode: AuthorizationRequest.ResponseMode? = .jwt, answers: [String]? = ["ES256"], idTokens: [String]? = nil,
+        _ mode: AuthorizationRequest.ResponseMode? = .jwt, responses: [String]? = ["ES256"], idTokens: [String]? = nil,
         authentication: ClientAuthentication = .none
     ) throws -> AuthorizationRequest {
         var more = JSON.Object()
-        more["authorization_signing_alg_values_supported"] = answers.map { .array($0.map(JSON.string)) }
+        more["authorization_signing_alg_values_supported"] = responses.map { .array($0.map(JSON.string)) }
         more["id_token_signing_alg_values_supported"] = idTokens.map { .array($0.map(JSON.string)) }
         let provider = try ProviderMetadata(
             issuer: Signer.issuer,
@@ -157,7 +157,7 @@ struct SignedResponseTests {
     /// Has a signer's keys, and refuses every code.
     private struct Host: HTTPTransport {
         let keys: JSON
-        let codes = Guarded<[String]>([])
+        let codes = LockedValue<[String]>([])
 
         let fields: HTTPFields
 
@@ -166,13 +166,14 @@ struct SignedResponseTests {
             fields = date.map { [.date: $0.httpDate] } ?? [:]
         }
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-            guard exchange.request.path == "/token" else {
-                return HTTPAnswer(HTTPResponse(status: .ok, headerFields: fields), body: Array(keys.serialized().utf8))
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            guard exchange.head.path == "/token" else {
+                return TransportResponse(
+                    HTTPResponse(status: .ok, headerFields: fields), body: Array(keys.serialized().utf8))
             }
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             codes.withLock { $0 += form?.values("code") ?? [] }
-            return HTTPAnswer(HTTPResponse(status: .badRequest), body: Array(#"{"error":"invalid_grant"}"#.utf8))
+            return TransportResponse(HTTPResponse(status: .badRequest), body: Array(#"{"error":"invalid_grant"}"#.utf8))
         }
     }
 }

@@ -20,7 +20,8 @@ struct SignedSignInTests {
     }
 
     @Test(arguments: [AuthorizationRequest.ResponseMode.queryJWT, .formPostJWT, .jwt])
-    func `a signed answer signs in, by the address or by a form`(mode: AuthorizationRequest.ResponseMode) async throws {
+    func `a signed response signs in, by the address or by a form`(mode: AuthorizationRequest.ResponseMode) async throws
+    {
         try await World.run { world in
             let state = try await signIn(world, options(mode))
             #expect(await state.record.idToken?.subject == User.alice.subject)
@@ -31,7 +32,7 @@ struct SignedSignInTests {
 
     // JARM §2.1: an error comes as the claims of a token too.
     @Test(arguments: [AuthorizationRequest.ResponseMode.queryJWT, .formPostJWT])
-    func `an error in a signed answer is the provider's own, and no code is sent`(
+    func `an error in a signed response is the provider's own, and no code is sent`(
         mode: AuthorizationRequest.ResponseMode
     ) async throws {
         try await World.run { world in
@@ -67,7 +68,8 @@ struct SignedSignInTests {
         DraftFlaw("an exp in the past", "that has not expired") { $0.claims["exp"] = 1_749_999_940 },
     ]
 
-    @Test(arguments: flaws) func `a signed answer that is wrong in one respect is refused`(flaw: DraftFlaw) async throws
+    @Test(arguments: flaws) func `a signed response that is wrong in one respect is refused`(flaw: DraftFlaw)
+        async throws
     {
         try await World.run { world in
             world.provider.fault(.editAuthorizationResponse(flaw.edit), at: .interaction, times: nil)

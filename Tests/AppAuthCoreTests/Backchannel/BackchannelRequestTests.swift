@@ -58,11 +58,11 @@ struct BackchannelRequestTests {
             ("auth_req_id", "a+b"),
             ("expires_in", nil), ("expires_in", 0), ("expires_in", "soon"), ("interval", -1), ("interval", "often"),
         ] as [(String, JSON?)])
-    func `an answer that is wrong in one respect is refused`(name: String, value: JSON?) async throws {
+    func `a response that is wrong in one respect is refused`(name: String, value: JSON?) async throws {
         try await World.run { world in
-            let desk = BackchannelDesk(world)
+            let fixture = BackchannelFixture(world)
             world.provider.fault(.editDocument { $0[name] = value }, at: .backchannelAuthentication)
-            let error = await authError { try await desk.begin() }
+            let error = await authError { try await fixture.begin() }
             #expect(error?.code == .invalidResponse && error?.message.contains("'\(name)'") == true)
         }
     }
@@ -71,7 +71,7 @@ struct BackchannelRequestTests {
     func `the interval is five seconds where nothing is said`(interval: JSON?, seconds: Int) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["interval"] = interval }, at: .backchannelAuthentication)
-            let found = try await BackchannelDesk(world).begin().interval
+            let found = try await BackchannelFixture(world).begin().interval
             #expect(found == .seconds(seconds))
         }
     }
@@ -80,15 +80,15 @@ struct BackchannelRequestTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.users[0].backchannelCode = "open-sesame"
         try await World.run(configuration) { world in
-            let desk = BackchannelDesk(world)
-            #expect(await authError { try await desk.begin(.login("nobody")) }?.code == "unknown_user_id")
-            #expect(await authError { try await desk.begin() }?.code == "missing_user_code")
+            let fixture = BackchannelFixture(world)
+            #expect(await authError { try await fixture.begin(.login("nobody")) }?.code == "unknown_user_id")
+            #expect(await authError { try await fixture.begin() }?.code == "missing_user_code")
             var options = BackchannelAuthenticationRequest.Options()
             options.userCode = Secret("open-rye-bread")
-            let error = try #require(await authError { try await desk.begin(.login("alice"), options) })
+            let error = try #require(await authError { try await fixture.begin(.login("alice"), options) })
             #expect(error.code == "invalid_user_code" && !"\(error)".contains("open-rye-bread"))
             options.userCode = Secret("open-sesame")
-            let authentication = try await desk.begin(.login("alice"), options)
+            let authentication = try await fixture.begin(.login("alice"), options)
             var text = "\(authentication)"
             dump(authentication, to: &text)
             #expect(!text.contains(authentication.authReqID.reveal()) && !text.contains("open-sesame"))

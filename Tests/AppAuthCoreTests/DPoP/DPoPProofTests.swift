@@ -7,7 +7,7 @@ import Testing
 
 /// RFC 9449 §4.2: what a proof holds.
 struct DPoPProofTests {
-    private let now = Moment(wall: Date(timeIntervalSince1970: 1_750_000_000))
+    private let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000))
 
     @Test(arguments: DPoPAlgorithm.allCases)
     func `a proof is signed by the session's key, and names it`(algorithm: DPoPAlgorithm) throws {
@@ -67,25 +67,25 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let first = try proof.prove(&request, at: now)
-        let answer = Self.answer(status, nonce: "n-1", challenge: challenge, error: "use_dpop_nonce")
-        #expect(proof.mustProveAgain(answer, to: first, at: now) == isDue)
+        let response = Self.response(status, nonce: "n-1", challenge: challenge, error: "use_dpop_nonce")
+        #expect(proof.mustProveAgain(response, to: first, at: now) == isDue)
         let second = try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == "n-1")
         // A server that is not content with its own nonce, or gives none, is not asked for ever.
-        #expect(!proof.mustProveAgain(answer, to: second, at: now))
-        let without = Self.answer(status, challenge: challenge, error: "use_dpop_nonce")
+        #expect(!proof.mustProveAgain(response, to: second, at: now))
+        let without = Self.response(status, challenge: challenge, error: "use_dpop_nonce")
         #expect(!proof.mustProveAgain(without, to: second, at: now))
     }
 
-    @Test func `each proof is judged by what it held itself, whatever others have learnt meanwhile`() throws {
+    @Test func `each proof is checked by what it held itself, whatever others have learnt meanwhile`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let (one, other) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
-        let nonce = Self.answer(400, nonce: "n-1", error: "use_dpop_nonce")
+        let nonce = Self.response(400, nonce: "n-1", error: "use_dpop_nonce")
         #expect(proof.mustProveAgain(nonce, to: one, at: now))
         #expect(proof.mustProveAgain(nonce, to: other, at: now))
         let (early, late) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
-        let clock = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
+        let clock = Self.response(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
         #expect(proof.mustProveAgain(clock, to: early, at: now))
         #expect(proof.mustProveAgain(clock, to: late, at: now))
     }
@@ -95,8 +95,8 @@ struct DPoPProofTests {
         var (here, there) = (Self.request, Self.request)
         there.authority = "api.example"
         let sent = try proof.prove(&here, at: now)
-        for answer in [Self.answer(200, nonce: "n-1"), Self.answer(200, nonce: "n-2"), Self.answer(200)] {
-            #expect(!proof.mustProveAgain(answer, to: sent, at: now))
+        for response in [Self.response(200, nonce: "n-1"), Self.response(200, nonce: "n-2"), Self.response(200)] {
+            #expect(!proof.mustProveAgain(response, to: sent, at: now))
         }
         try proof.prove(&here, at: now)
         try proof.prove(&there, at: now)
@@ -111,7 +111,7 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let proven = try proof.prove(&request, at: now)
-        _ = proof.mustProveAgain(Self.answer(200, nonce: "n-1"), to: proven, at: now)
+        _ = proof.mustProveAgain(Self.response(200, nonce: "n-1"), to: proven, at: now)
         (request.scheme, request.authority) = (scheme, authority)
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == (isSame ? "n-1" : nil))
@@ -123,7 +123,7 @@ struct DPoPProofTests {
             var request = Self.request
             request.authority = "\(number).example"
             let proven = try proof.prove(&request, at: now)
-            _ = proof.mustProveAgain(Self.answer(200, nonce: "n-\(number)"), to: proven, at: now)
+            _ = proof.mustProveAgain(Self.response(200, nonce: "n-\(number)"), to: proven, at: now)
         }
         func nonce(_ number: Int) throws -> String? {
             var request = Self.request
@@ -145,7 +145,7 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
-        #expect(!proof.mustProveAgain(Self.answer(400, nonce: nonce, error: "use_dpop_nonce"), to: sent, at: now))
+        #expect(!proof.mustProveAgain(Self.response(400, nonce: nonce, error: "use_dpop_nonce"), to: sent, at: now))
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["nonce"] == nil)
     }
@@ -153,15 +153,15 @@ struct DPoPProofTests {
     @Test func `a machine whose clock is wrong proves by the server's time`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
-        let answer = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
+        let response = Self.response(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 16:06:40 GMT")
         let first = try proof.prove(&request, at: now)
-        #expect(proof.mustProveAgain(answer, to: first, at: now))
+        #expect(proof.mustProveAgain(response, to: first, at: now))
         let second = try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_600)
-        #expect(!proof.mustProveAgain(answer, to: second, at: now))
+        #expect(!proof.mustProveAgain(response, to: second, at: now))
         // Where the clocks agree, the time is not what is wrong.
         let other = DPoP(key: try DPoPKey(.es256))
-        let near = Self.answer(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
+        let near = Self.response(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
         let agreed = try other.prove(&request, at: now)
         #expect(!other.mustProveAgain(near, to: agreed, at: now))
     }
@@ -173,16 +173,16 @@ struct DPoPProofTests {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
-        let answer = Self.answer(400, error: "invalid_dpop_proof", date: (now.wall + seconds).httpDate)
-        #expect(proof.mustProveAgain(answer, to: sent, at: now) == isDue)
+        let response = Self.response(400, error: "invalid_dpop_proof", date: (now.wall + seconds).httpDate)
+        #expect(proof.mustProveAgain(response, to: sent, at: now) == isDue)
     }
 
     @Test func `the server's time goes on between two proofs`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
-        _ = proof.mustProveAgain(Self.answer(200, date: "Sun, 15 Jun 2025 16:06:40 GMT"), to: sent, at: now)
-        try proof.prove(&request, at: Moment(wall: now.wall + 100))
+        _ = proof.mustProveAgain(Self.response(200, date: "Sun, 15 Jun 2025 16:06:40 GMT"), to: sent, at: now)
+        try proof.prove(&request, at: Timestamp(wall: now.wall + 100))
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_700)
     }
 
@@ -193,7 +193,7 @@ struct DPoPProofTests {
             ("Sun, 15 Jun 2025 16:06:40 GMT", 3600), ("Sun, 15 Jun 2025 17:06:40 GMT", 7200), (nil, 7200),
         ] {
             let proven = try proof.prove(&request, at: now)
-            _ = proof.mustProveAgain(Self.answer(200, date: date), to: proven, at: now)
+            _ = proof.mustProveAgain(Self.response(200, date: date), to: proven, at: now)
             try proof.prove(&request, at: now)
             #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000 + seconds)
         }
@@ -203,9 +203,9 @@ struct DPoPProofTests {
     func `a time that is not there, or days away, is no reason to prove again`(date: String?) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
-        let answer = Self.answer(400, error: "invalid_dpop_proof", date: date)
+        let response = Self.response(400, error: "invalid_dpop_proof", date: date)
         let proven = try proof.prove(&request, at: now)
-        #expect(!proof.mustProveAgain(answer, to: proven, at: now))
+        #expect(!proof.mustProveAgain(response, to: proven, at: now))
         try proof.prove(&request, at: now)
         #expect(try Self.part(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_000_000)
     }
@@ -225,15 +225,15 @@ struct DPoPProofTests {
     private static let request = HTTPRequest(
         method: .post, scheme: "https", authority: "op.example:8443", path: "/token?x=1")
 
-    private static func answer(
+    private static func response(
         _ status: Int, nonce: String? = nil, challenge: String = "", error: String? = nil, date: String? = nil
-    ) -> HTTPAnswer {
+    ) -> TransportResponse {
         var response = HTTPResponse(status: .init(code: status))
         if let nonce { response.headerFields[.dpopNonce] = nonce }
         if let date { response.headerFields[.date] = date }
         if !challenge.isEmpty { response.headerFields[.wwwAuthenticate] = challenge }
         let body = challenge.isEmpty ? error.map { #"{"error":"\#($0)"}"# } ?? "" : ""
-        return HTTPAnswer(response, body: Array(body.utf8))
+        return TransportResponse(response, body: Array(body.utf8))
     }
 
     static func part(_ index: Int, _ token: String) throws -> JSON {

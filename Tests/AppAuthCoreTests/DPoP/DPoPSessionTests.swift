@@ -57,7 +57,7 @@ struct DPoPSessionTests {
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
                     group.addTask {
-                        try await state.send(HTTPExchange(HTTPRequest(method: .get, url: url))).response.status.code
+                        try await state.send(TransportRequest(HTTPRequest(method: .get, url: url))).status.code
                     }
                 }
                 try await hold.arrived(20)
@@ -145,7 +145,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a nonce that comes with the answer to a second request is the next one's`() async throws {
+    @Test func `a nonce that comes with the response to a second request is the next one's`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -194,10 +194,10 @@ struct DPoPSessionTests {
 
     @Test func `a session that was approved on another device is bound`() async throws {
         try await World.run(Self.strict) { world in
-            let (desk, store) = (DeviceDesk(world), MemoryTokenStore())
-            var signIn = desk.signIn
+            let (fixture, store) = (DeviceFixture(world), MemoryTokenStore())
+            var signIn = fixture.signIn
             signIn.dpop = .es256
-            desk.plan(duringPause: 1) { try await $0.decide() }
+            fixture.plan(duringPause: 1) { try await $0.decide() }
             try await expectBound(try await signIn.run(store: store), in: store, world)
         }
     }
@@ -206,10 +206,10 @@ struct DPoPSessionTests {
         var configuration = Self.strict
         configuration.clients[1].requiresDPoP = true
         try await World.run(configuration) { world in
-            let (desk, store) = (BackchannelDesk(world, dpop: .es256), MemoryTokenStore())
-            let authentication = try await desk.begin()
-            desk.plan(duringPause: 1) { try $0.decide() }
-            try await expectBound(try await desk.signIn(authentication, store: store), in: store, world)
+            let (fixture, store) = (BackchannelFixture(world, dpop: .es256), MemoryTokenStore())
+            let authentication = try await fixture.begin()
+            fixture.plan(duringPause: 1) { try $0.decide() }
+            try await expectBound(try await fixture.signIn(authentication, store: store), in: store, world)
         }
     }
 

@@ -32,8 +32,8 @@ struct DeviceAuthorizationTests {
         var response = HTTPResponse(status: .ok)
         response.headerFields[.contentType] = type
         return try DeviceAuthorization(
-            HTTPAnswer(response, body: Array(JSON.object(document).serialized().utf8)), to: request(),
-            received: Moment(wall: Signer.now))
+            TransportResponse(response, body: Array(JSON.object(document).serialized().utf8)), to: request(),
+            received: Timestamp(wall: Signer.now))
     }
 
     @Test func `the example of the RFC is read`() throws {

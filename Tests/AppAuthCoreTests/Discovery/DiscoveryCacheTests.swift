@@ -60,7 +60,7 @@ struct DiscoveryCacheTests {
         }
     }
 
-    @Test func `a caller that is cancelled leaves at once, and the others get their answer`() async throws {
+    @Test func `a caller that is cancelled leaves at once, and the others get their response`() async throws {
         try await World.run { world in
             let discovery = Discovery(environment: world.environment)
             let hold = world.provider.hold(.openIDConfiguration)

@@ -22,7 +22,7 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: ["", "/tenant"])
-    func `a server of OAuth alone is found at the place of RFC 8414 §3.1`(path: String) async throws {
+    func `a server of OAuth alone is found at the location of RFC 8414 §3.1`(path: String) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.issuerPath = path
         try await World.run(configuration) { world in
@@ -51,13 +51,13 @@ struct DiscoveryTests {
 
     // oidcc-client-test-discovery-issuer-mismatch
     @Test(arguments: [Endpoint.openIDConfiguration, .oauthMetadata], ["/", "/x", "x", "?", "#", "2"])
-    func `metadata of another issuer is refused, at both places (Discovery §4.3, RFC 8414 §3.3)`(
-        place: Endpoint, addition: String
+    func `metadata of another issuer is refused, at both locations (Discovery §4.3, RFC 8414 §3.3)`(
+        location: Endpoint, addition: String
     ) async throws {
         try await World.run { world in
-            if place == .oauthMetadata { world.provider.fault(.status(.notFound), at: .openIDConfiguration) }
+            if location == .oauthMetadata { world.provider.fault(.status(.notFound), at: .openIDConfiguration) }
             let other = world.provider.issuer + addition
-            world.provider.fault(.editDocument { $0["issuer"] = .string(other) }, at: place)
+            world.provider.fault(.editDocument { $0["issuer"] = .string(other) }, at: location)
             let error = try #require(await authError { try await world.metadata() })
             #expect(error.code == .issuerMismatch)
             #expect(error.message.contains("'\(other)'"))

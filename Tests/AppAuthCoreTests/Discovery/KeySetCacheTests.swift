@@ -85,7 +85,7 @@ struct KeySetCacheTests {
             (.oversize(bytes: (512 << 10) + 1), false), (.editDocument { $0["keys"] = [] }, true),
             (.editDocument { $0["keys"] = [1, "a", ["kty": "none"]] }, true),
         ] as [(Fault, Bool)])
-    func `an answer that is no key set is refused; keys that are not known are passed over`(
+    func `a response that is no key set is refused; keys that are not known are passed over`(
         fault: Fault, isTaken: Bool
     ) async throws {
         try await World.run { world in

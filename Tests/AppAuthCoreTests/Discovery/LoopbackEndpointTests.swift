@@ -9,17 +9,17 @@ import Testing
 /// services.
 struct LoopbackEndpointTests {
     /// Two providers: one that is reached as https://op.example, and one that stands for a local service.
-    private func run(_ test: (Elsewhere, World, LocalProvider) async throws -> Void) async throws {
+    private func run(_ test: (OtherHostTransport, World, LocalProvider) async throws -> Void) async throws {
         try await World.run { local in
             try await World.run { world in
-                try await test(Elsewhere(provider: world.provider), world, local.provider)
+                try await test(OtherHostTransport(provider: world.provider), world, local.provider)
                 #expect(local.provider.log.isEmpty)
             }
         }
     }
 
     /// Reaches a local provider as https://op.example, which is its issuer then; everything else as it is.
-    private struct Elsewhere: HTTPTransport {
+    private struct OtherHostTransport: HTTPTransport {
         static let issuer = "https://op.example"
         let provider: LocalProvider
         private let curl = CurlTransport()
@@ -27,14 +27,14 @@ struct LoopbackEndpointTests {
         var environment: Environment { Environment(transport: self) }
         var discovery: Discovery { Discovery(environment: environment) }
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-            guard exchange.request.authority == "op.example" else { return try await curl.send(exchange) }
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            guard exchange.head.authority == "op.example" else { return try await curl.send(exchange) }
             var exchange = exchange
-            (exchange.request.scheme, exchange.request.authority) = ("http", "127.0.0.1:\(provider.port)")
-            var answer = try await curl.send(exchange)
-            let text = String(decoding: answer.body, as: UTF8.self)
-            answer.body = Array(text.replacing(provider.issuer, with: Self.issuer).utf8)
-            return answer
+            (exchange.head.scheme, exchange.head.authority) = ("http", "127.0.0.1:\(provider.port)")
+            var response = try await curl.send(exchange)
+            let text = String(decoding: response.body, as: UTF8.self)
+            response.body = Array(text.replacing(provider.issuer, with: Self.issuer).utf8)
+            return response
         }
     }
 
@@ -56,13 +56,13 @@ struct LoopbackEndpointTests {
                 }
             }
             world.provider.fault(fault, at: .openIDConfiguration, times: 2)
-            let error = await authError { try await elsewhere.discovery.metadata(for: Elsewhere.issuer) }
+            let error = await authError { try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer) }
             #expect(error?.code == .invalidMetadata && error?.stage == .discovery)
             #expect(error?.message.contains("'\(isAlias ? "mtls_endpoint_aliases." : "")\(name)'") == true)
             #expect(error?.message.contains(url) == true)
             // A provider on this machine may.
             #expect(await authError { try await world.metadata() } == nil)
-            #expect(await authError { try await elsewhere.discovery.metadata(for: Elsewhere.issuer) } == nil)
+            #expect(await authError { try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer) } == nil)
         }
     }
 
@@ -83,7 +83,7 @@ struct LoopbackEndpointTests {
     func `this machine is meant by every notation that resolvers take`(url: String, isTaken: Bool) async throws {
         try await run { elsewhere, world, _ in
             world.provider.fault(.editDocument { $0["token_endpoint"] = .string(url) }, at: .openIDConfiguration)
-            let error = await authError { try await elsewhere.discovery.metadata(for: Elsewhere.issuer) }
+            let error = await authError { try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer) }
             #expect((error == nil) == isTaken, "\(String(describing: error))")
         }
     }
@@ -94,7 +94,7 @@ struct LoopbackEndpointTests {
             world.provider.fault(
                 .editDocument { $0["revocation_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
             world.provider.fault(.editDocument { $0["revocation_endpoint"] = .string(url) }, at: .oauthMetadata)
-            let metadata = try await elsewhere.discovery.metadata(for: Elsewhere.issuer)
+            let metadata = try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer)
             #expect(try await elsewhere.discovery.complete(metadata, with: .revocation) == metadata)
             #expect(try await elsewhere.discovery.complete(metadata, with: .revocation)[.revocation] != nil)
         }
@@ -104,7 +104,7 @@ struct LoopbackEndpointTests {
         try await run { elsewhere, world, local in
             let url = local.url(.api)
             world.provider.fault(.editDocument { $0["our_endpoint"] = .string(url) }, at: .openIDConfiguration)
-            let metadata = try await elsewhere.discovery.metadata(for: Elsewhere.issuer)
+            let metadata = try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer)
             let endpoint = ProviderMetadata.Endpoint(rawValue: "our_endpoint")
             #expect(metadata[endpoint] == nil)
             #expect(refusal { try metadata.require(endpoint) }?.message.contains("'our_endpoint': \(url)") == true)
@@ -114,7 +114,7 @@ struct LoopbackEndpointTests {
     @Test func `what an app has put together may be on this machine, whatever the issuer`() async throws {
         let url = "http://127.0.0.1:8080/token"
         let metadata = try ProviderMetadata(
-            issuer: Elsewhere.issuer, endpoints: [.token: url],
+            issuer: OtherHostTransport.issuer, endpoints: [.token: url],
             more: ["mtls_endpoint_aliases": ["revocation_endpoint": .string(url)]])
         #expect(metadata[.token]?.string == url && metadata.mutualTLSAlias(of: .revocation)?.string == url)
     }
@@ -125,7 +125,7 @@ struct LoopbackEndpointTests {
     ) async throws {
         func state(_ world: World, isDiscovered: Bool) async throws -> AuthState {
             let url = world.provider.url(endpoint == .token ? .token : .revocation)
-            let provider = try ProviderMetadata(issuer: Elsewhere.issuer, endpoints: [endpoint: url])
+            let provider = try ProviderMetadata(issuer: OtherHostTransport.issuer, endpoints: [endpoint: url])
             let record = try AuthStateRecord(
                 client: Client(id: "demo", provider: provider), accessToken: nil, refreshToken: Secret("of-no-use"))
             var document = try #require(try JSON(parsing: record.encoded()).object)
@@ -151,10 +151,10 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `a registration may not be managed at a place on this machine`() async throws {
+    @Test func `a registration may not be managed at a location on this machine`() async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.clientConfiguration)
-            let provider = try await elsewhere.discovery.metadata(for: Elsewhere.issuer)
+            let provider = try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer)
             let request = try ClientRegistrationRequest(provider: provider, metadata: World.clientMetadata)
             let registration = try await request.send(in: elsewhere.environment)
             #expect(registration.configurationEndpoint?.host == "op.example")
@@ -180,10 +180,10 @@ struct LoopbackEndpointTests {
     }
 
     @Test(arguments: ["verification_uri", "verification_uri_complete"])
-    func `a device code may not be entered at a place on this machine`(name: String) async throws {
+    func `a device code may not be entered at a location on this machine`(name: String) async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.deviceVerification)
-            let provider = try await elsewhere.discovery.metadata(for: Elsewhere.issuer)
+            let provider = try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer)
             let request = try DeviceAuthorizationRequest(client: Client(id: "demo", provider: provider))
             #expect(await authError { try await request.send(in: elsewhere.environment) } == nil)
             world.provider.fault(.editDocument { $0[name] = .string(url) }, at: .deviceAuthorization)
@@ -192,14 +192,15 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `claims may not be at a place on this machine`() async throws {
+    @Test func `claims may not be at a location on this machine`() async throws {
         try await run { elsewhere, _, local in
             let url = local.url(.foreignClaims)
             let claims = Claims([
                 "_claim_names": ["score": "bank"],
                 "_claim_sources": ["bank": ["endpoint": .string(url), "access_token": "for-the-bank"]],
             ])
-            let client = Client(id: "demo", provider: try await elsewhere.discovery.metadata(for: Elsewhere.issuer))
+            let client = Client(
+                id: "demo", provider: try await elsewhere.discovery.metadata(for: OtherHostTransport.issuer))
             let source = try #require(try claims.sources.first)
             let error = await authError {
                 try await ClaimSourceReader(client: client, environment: elsewhere.environment).claims(of: source)

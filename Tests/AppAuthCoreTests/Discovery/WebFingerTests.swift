@@ -15,12 +15,12 @@ struct WebFingerTests {
                 ["rel": "http://openid.net/specs/connect/1.0/issuer", "href": "https://op.example.com/t"],
             ],
         ]
-        let asked = Guarded("")
+        let asked = LockedValue("")
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-            let request = exchange.request
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            let request = exchange.head
             asked.withLock { $0 = "\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")" }
-            return HTTPAnswer(HTTPResponse(status: .ok), body: Array(document.serialized().utf8))
+            return TransportResponse(HTTPResponse(status: .ok), body: Array(document.serialized().utf8))
         }
     }
 

@@ -47,7 +47,7 @@ struct EncryptedIDTokenTests {
             #expect(hint == record.idToken?.rawValue.reveal())
             func status(_ url: String) async throws -> Int {
                 let request = HTTPRequest(method: .get, url: try SecureURL(url))
-                return try await world.environment.transport.send(HTTPExchange(request)).response.status.code
+                return try await world.environment.transport.send(TransportRequest(request)).status.code
             }
             #expect(try await status(request.url.reveal()) < 400)
             // It would not take the one that it has sent.
@@ -59,7 +59,7 @@ struct EncryptedIDTokenTests {
     @Test func `the key is asked for by the header's kid`() async throws {
         let recipient = try Recipient()
         try await World.run(recipient.configuration()) { world in
-            let asked = Guarded<[String?]>([])
+            let asked = LockedValue<[String?]>([])
             let key = try recipient.key
             var environment = world.environment
             environment.decryptionKey = { kid in
@@ -134,7 +134,7 @@ struct EncryptedIDTokenTests {
     @Test func `a client that asks for encryption refuses a token in the clear`() async throws {
         for (isEncrypted, required, isTaken) in [
             (false, [], true), (false, [.userInfo], true), (false, [.idToken], false), (true, [.idToken], true),
-        ] as [(Bool, Set<EncryptedAnswer>, Bool)] {
+        ] as [(Bool, Set<EncryptedResponse>, Bool)] {
             let recipient = try Recipient()
             try await World.run(recipient.configuration(idTokens: isEncrypted)) { world in
                 let key = try recipient.key

@@ -20,7 +20,7 @@ struct EncryptedUserInfoTests {
 
     // rp-userinfo-sig+enc, rp-userinfo-enc
     @Test(arguments: [true, false])
-    func `an answer that is encrypted is decrypted, and verified where it is signed`(signed: Bool) async throws {
+    func `a response that is encrypted is decrypted, and verified where it is signed`(signed: Bool) async throws {
         try await run(signed: signed) { world, _ in
             let state = try await world.signIn()
             #expect(try await state.userInfo().name == "Alice Liddell")
@@ -39,7 +39,7 @@ struct EncryptedUserInfoTests {
             ("to this key", .editReply { $0.body[$0.body.count - 5] = $0.body[$0.body.count - 5] == 65 ? 66 : 65 }),
             ("base64url", .editReply { $0.body += Array("=".utf8) }),
         ] as [(String, Fault)], [true, false])
-    func `an encrypted answer that is wrong in one respect is refused`(
+    func `an encrypted response that is wrong in one respect is refused`(
         pair: (what: String, fault: Fault), signed: Bool
     ) async throws {
         try await run(signed: signed) { world, _ in
@@ -80,11 +80,11 @@ struct EncryptedUserInfoTests {
     }
 
     @Test(arguments: [true, false])
-    func `a client that asks for encryption refuses an answer in the clear`(signed: Bool) async throws {
+    func `a client that asks for encryption refuses a response in the clear`(signed: Bool) async throws {
         try await run(signed: signed, encrypted: false) { world, recipient in
             let key = try recipient.key
             for (required, isTaken) in [([], true), ([.idToken], true), ([.userInfo], false)]
-                as [(Set<EncryptedAnswer>, Bool)]
+                as [(Set<EncryptedResponse>, Bool)]
             {
                 var environment = world.environment
                 environment.decryptionKey = { _ in key }

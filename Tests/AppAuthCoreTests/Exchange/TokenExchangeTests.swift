@@ -33,9 +33,10 @@ struct TokenExchangeTests {
             let service = try await world.client(
                 "demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
             let introspection = try IntrospectionEndpoint(client: service, environment: world.environment)
-            let answer = try await introspection.introspect(token.value)
-            #expect(answer.subject == User.alice.subject && answer.clientID == "demo-confidential")
-            #expect(Set(answer.audience) == ["demo-service", world.provider.url(.api)] && answer.scope == [.profile])
+            let response = try await introspection.introspect(token.value)
+            #expect(response.subject == User.alice.subject && response.clientID == "demo-confidential")
+            #expect(
+                Set(response.audience) == ["demo-service", world.provider.url(.api)] && response.scope == [.profile])
         }
     }
 
@@ -80,13 +81,13 @@ struct TokenExchangeTests {
             #expect(exchanged.tokenType == "DPoP" && exchanged.kind == .accessToken)
             let access = try #require(exchanged.accessToken)
             let url = try SecureURL(world.provider.url(.api))
-            let ask = HTTPExchange(HTTPRequest(method: .get, url: url))
-            #expect(try await state.send(ask, with: access).response.status == .ok)
+            let ask = TransportRequest(HTTPRequest(method: .get, url: url))
+            #expect(try await state.send(ask, with: access).status == .ok)
             let other = try await bound(world)
-            #expect(try await other.send(ask, with: access).response.status == .unauthorized)
+            #expect(try await other.send(ask, with: access).status == .unauthorized)
             var bare = ask
-            bare.request.headerFields[.authorization] = access.authorization
-            #expect(try await world.environment.send(bare, stage: .resource).response.status == .unauthorized)
+            bare.head.headerFields[.authorization] = access.authorization
+            #expect(try await world.environment.send(bare, stage: .resource).status == .unauthorized)
             // A statement is no access token, and bound to nothing.
             var statement = try request(world, token.value.reveal())
             statement.requestedKind = .jwt
@@ -162,7 +163,7 @@ struct TokenExchangeTests {
             ("expires_in", "soon"),
             ("scope", ["a"]), ("refresh_token", "a\nb"),
         ] as [(String, JSON?)])
-    func `an answer that is wrong in one respect is refused`(name: String, value: JSON?) async throws {
+    func `a response that is wrong in one respect is refused`(name: String, value: JSON?) async throws {
         try await World.run { world in
             let request = try request(world)
             world.provider.fault(.editDocument { $0[name] = value }, at: .token)

@@ -29,7 +29,7 @@ struct IDTokenSignatureTests {
     @Test func `a provider that lists nothing signs with RS256 (Core §15.1)`() throws {
         let client = Client(id: "s6BhdRkqt3", provider: try Signer.provider(nil))
         var verifier = IDTokenVerifier(client: client)
-        verifier.now = { Moment(wall: Signer.now) }
+        verifier.now = { Timestamp(wall: Signer.now) }
         let (rs256, es256) = (try Signer(.rs256), try Signer(.es256))
         _ = try verifier.verify(rs256.token(), keys: rs256.keys, expecting: .usual)
         expect("algorithm of 'RS256'", try verifier.verify(es256.token(), keys: es256.keys, expecting: .usual))
@@ -77,7 +77,7 @@ struct IDTokenSignatureTests {
                 id: "s6BhdRkqt3", authentication: .clientSecretBasic(Secret(secret)),
                 provider: try Signer.provider(["ES256", "HS256"]), idTokenSignedResponseAlgorithm: registered)
             var verifier = IDTokenVerifier(client: client)
-            verifier.now = { Moment(wall: Signer.now) }
+            verifier.now = { Timestamp(wall: Signer.now) }
             var expected = IDTokenVerifier.Expectations.usual
             expected.isFromBrowser = isFromBrowser
             return try verifier.verify(mac(secret, .hs256), keys: Signer.keySet([]), expecting: expected)
@@ -98,7 +98,7 @@ struct IDTokenSignatureTests {
         #expect(stored == client)
         for client in [client, stored] {
             var verifier = IDTokenVerifier(client: client)
-            verifier.now = { Moment(wall: Signer.now) }
+            verifier.now = { Timestamp(wall: Signer.now) }
             _ = try verifier.verify(elliptic.token(), keys: elliptic.keys, expecting: .usual)
             expect(
                 "algorithm of 'ES256', found 'RS256'",

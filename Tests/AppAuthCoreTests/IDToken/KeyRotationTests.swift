@@ -143,7 +143,7 @@ struct KeyRotationTests {
 
     private func verifier(_ client: Client, _ world: World) -> IDTokenVerifier {
         var verifier = IDTokenVerifier(client: client)
-        verifier.now = { world.clock.moment }
+        verifier.now = { world.clock.timestamp }
         return verifier
     }
 

@@ -63,7 +63,7 @@ struct RefusalMessageTests {
             ("request_uri", 1, "found a number"), ("expires_in", nil, "seconds above 0, found none"),
             ("expires_in", "60", "seconds above 0, found '60'"), ("expires_in", -1, "seconds above 0, found -1"),
         ] as [(String, JSON?, String)])
-    func `of a pushed request's answer it says both`(name: String, value: JSON?, expected: String) async throws {
+    func `of a pushed request's response it says both`(name: String, value: JSON?, expected: String) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0[name] = value }, at: .pushedAuthorization)
             var options = AuthorizationRequest.Options()

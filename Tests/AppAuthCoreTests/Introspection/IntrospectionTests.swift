@@ -22,12 +22,13 @@ struct IntrospectionTests {
     @Test(arguments: [false, true]) func `a living token is described`(isSigned: Bool) async throws {
         try await World.run { world in
             let session = try world.provider.mintSession()
-            let answer = try await introspect(world, session.accessToken, isSigned: isSigned)
-            #expect(answer.isActive && answer.scope.contains(.openID))
-            #expect(answer.clientID == "demo" && answer.subject == User.alice.subject && answer.username == "alice")
-            #expect(answer.issuer == world.provider.issuer && answer.tokenType == "Bearer")
-            #expect(answer.issuedAt == world.clock.now && answer.expiration == world.clock.now + 3600)
-            #expect(answer.audience.isEmpty && answer.confirmation == nil && answer.members["active"] == true)
+            let response = try await introspect(world, session.accessToken, isSigned: isSigned)
+            #expect(response.isActive && response.scope.contains(.openID))
+            #expect(
+                response.clientID == "demo" && response.subject == User.alice.subject && response.username == "alice")
+            #expect(response.issuer == world.provider.issuer && response.tokenType == "Bearer")
+            #expect(response.issuedAt == world.clock.now && response.expiration == world.clock.now + 3600)
+            #expect(response.audience.isEmpty && response.confirmation == nil && response.members["active"] == true)
             let sent = try #require(world.provider.log(.introspection).first)
             #expect(sent.headers[.authorization]?.hasPrefix("Basic ") == true)
             #expect(
@@ -35,7 +36,7 @@ struct IntrospectionTests {
         }
     }
 
-    @Test func `the provider's keys are fetched once, for however many signed answers`() async throws {
+    @Test func `the provider's keys are fetched once, for however many signed responses`() async throws {
         try await World.run { world in
             let token = Secret(try world.provider.mintSession().accessToken)
             let introspection = try IntrospectionEndpoint(
@@ -47,8 +48,8 @@ struct IntrospectionTests {
 
     @Test(arguments: [false, true]) func `of any other token nothing is known`(isSigned: Bool) async throws {
         try await World.run { world in
-            let answer = try await introspect(world, "never-was", isSigned: isSigned)
-            #expect(!answer.isActive && answer.clientID == nil && answer.scope.isEmpty)
+            let response = try await introspect(world, "never-was", isSigned: isSigned)
+            #expect(!response.isActive && response.clientID == nil && response.scope.isEmpty)
         }
     }
 
@@ -60,10 +61,10 @@ struct IntrospectionTests {
                     document["cnf"] = ["jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"]
                     (document["nbf"], document["jti"], document["shoe_size"]) = (1, "t-1", 42)
                 }, at: .introspection)
-            let answer = try await introspect(world, world.provider.mintSession().accessToken)
-            #expect(answer.audience == ["https://api.example/"] && answer.tokenID == "t-1")
-            #expect(answer.notBefore == Date(timeIntervalSince1970: 1) && answer.members["shoe_size"] == 42)
-            #expect(answer.confirmation?["jkt"]?.string == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
+            let response = try await introspect(world, world.provider.mintSession().accessToken)
+            #expect(response.audience == ["https://api.example/"] && response.tokenID == "t-1")
+            #expect(response.notBefore == Date(timeIntervalSince1970: 1) && response.members["shoe_size"] == 42)
+            #expect(response.confirmation?["jkt"]?.string == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
         }
     }
 
@@ -123,7 +124,8 @@ struct IntrospectionTests {
         DraftFlaw("another key", "signature") { $0.signature = .unpublishedKey(.rs256) },
     ]
 
-    @Test(arguments: flaws) func `a signed answer that is wrong in one respect is refused`(flaw: DraftFlaw) async throws
+    @Test(arguments: flaws) func `a signed response that is wrong in one respect is refused`(flaw: DraftFlaw)
+        async throws
     {
         try await World.run { world in
             let token = try world.provider.mintSession().accessToken
@@ -135,16 +137,16 @@ struct IntrospectionTests {
     }
 
     @Test(arguments: [-3600, 86_399] as [Double])
-    func `a machine's clock that is wrong by a day or less refuses no signed answer`(skew: Double) async throws {
+    func `a machine's clock that is wrong by a day or less refuses no signed response`(skew: Double) async throws {
         try await World.run(providerAhead: skew) { world in
             let token = try world.provider.mintSession().accessToken
             #expect(try await introspect(world, token, isSigned: true).isActive)
         }
     }
 
-    @Test func `plain JSON is no signed answer`() async throws {
+    @Test func `plain JSON is no signed response`() async throws {
         try await World.run { world in
-            world.provider.fault(.answer(.json(["active": true])), at: .introspection)
+            world.provider.fault(.respond(.json(["active": true])), at: .introspection)
             let error = await authError { try await introspect(world, "x", isSigned: true) }
             #expect(error?.code == .invalidResponse && error?.message.contains("application/json") == true)
         }
@@ -164,5 +166,5 @@ struct IntrospectionTests {
 
 /// What nobody asks.
 private struct NoNetwork: HTTPTransport {
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer { throw CancellationError() }
+    func send(_ exchange: TransportRequest) async throws -> TransportResponse { throw CancellationError() }
 }

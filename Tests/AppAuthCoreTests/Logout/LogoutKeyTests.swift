@@ -10,11 +10,11 @@ import Testing
 struct LogoutKeyTests {
     /// A verifier whose provider publishes what the test says, and a clock.
     private final class Bench: Sendable {
-        let published = Guarded<[JSON]>([])
-        let fetches = Guarded(0)
-        let clock = Guarded(Signer.now)
+        let published = LockedValue<[JSON]>([])
+        let fetches = LockedValue(0)
+        let clock = LockedValue(Signer.now)
         /// Called for each look at the clock.
-        let onLook = Guarded<@Sendable () -> Void>({})
+        let onLook = LockedValue<@Sendable () -> Void>({})
 
         func verifier() throws -> LogoutTokenVerifier {
             let provider = try ProviderMetadata(
@@ -24,7 +24,7 @@ struct LogoutKeyTests {
                 transport: Keys(bench: self),
                 now: { [self] in
                     onLook.withLock { $0 }()
-                    return Moment(wall: clock.withLock { $0 })
+                    return Timestamp(wall: clock.withLock { $0 })
                 })
             return LogoutTokenVerifier(client: Client(id: "s6BhdRkqt3", provider: provider), environment: environment)
         }
@@ -33,10 +33,10 @@ struct LogoutKeyTests {
     private struct Keys: HTTPTransport {
         let bench: Bench
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             bench.fetches.withLock { $0 += 1 }
             let document: JSON = ["keys": .array(bench.published.withLock { $0 })]
-            return HTTPAnswer(
+            return TransportResponse(
                 .init(status: .ok, headerFields: [.contentType: "application/json"]),
                 body: Array(document.serialized().utf8))
         }
@@ -100,7 +100,7 @@ struct LogoutKeyTests {
 
         // A caller looks at the clock for the keys at hand, and again before it has them fetched: there it waits.
         let (arrivals, arrived) = AsyncStream<Void>.makeStream()
-        let (looks, release) = (Guarded(0), DispatchSemaphore(value: 0))
+        let (looks, release) = (LockedValue(0), DispatchSemaphore(value: 0))
         bench.onLook.withLock {
             $0 = {
                 guard Slow.isMe,

@@ -23,7 +23,7 @@ struct LogoutTokenTests {
     private struct Bench {
         let signer: Signer
         let verifier: LogoutTokenVerifier
-        let clock: Guarded<Date>
+        let clock: LockedValue<Date>
 
         init(
             secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], registered: String? = nil,
@@ -31,7 +31,7 @@ struct LogoutTokenTests {
             _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
-            let clock = Guarded(Signer.now)
+            let clock = LockedValue(Signer.now)
             let provider = try ProviderMetadata(
                 issuer: Signer.issuer, endpoints: [.keys: Signer.issuer + "/jwks"],
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
@@ -40,7 +40,7 @@ struct LogoutTokenTests {
                 provider: provider, idTokenSignedResponseAlgorithm: registered)
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
-                now: { Moment(wall: clock.withLock { $0 }) })
+                now: { Timestamp(wall: clock.withLock { $0 }) })
             edit(&environment)
             (self.signer, self.clock) = (signer, clock)
             verifier = LogoutTokenVerifier(client: client, environment: environment)
@@ -178,8 +178,9 @@ struct LogoutTokenTests {
     }
 
     // §2.4, §2.6 step 1
-    @Test(arguments: [[], [.idToken]] as [Set<EncryptedAnswer>])
-    func `an encrypted token is decrypted, and what is in it is verified`(required: Set<EncryptedAnswer>) async throws {
+    @Test(arguments: [[], [.idToken]] as [Set<EncryptedResponse>])
+    func `an encrypted token is decrypted, and what is in it is verified`(required: Set<EncryptedResponse>) async throws
+    {
         let (recipient, other) = (try Recipient(), try Recipient())
         let key = try recipient.key
         let bench = try Bench {
@@ -240,8 +241,8 @@ struct LogoutTokenTests {
             var request = HTTPRequest(method: .post, url: try SecureURL(world.provider.url(.token)))
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
             let body = "grant_type=refresh_token&client_id=demo&refresh_token=\(form)"
-            let answer = try await world.transport.send(HTTPExchange(request, body: Array(body.utf8)))
-            let token = Secret(try #require(try JSON(parsing: answer.body)["id_token"]?.string))
+            let response = try await world.transport.send(TransportRequest(request, body: Array(body.utf8)))
+            let token = Secret(try #require(try JSON(parsing: response.body)["id_token"]?.string))
 
             let verifier = LogoutTokenVerifier(client: client, environment: world.environment)
             let logout = try await verifier.verify(token)
@@ -288,9 +289,9 @@ private struct KeyServer: HTTPTransport {
     let document: JSON
     var date: Date?
 
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+    func send(_ exchange: TransportRequest) async throws -> TransportResponse {
         var fields: HTTPFields = [.contentType: "application/json"]
         fields[.date] = date?.httpDate
-        return HTTPAnswer(.init(status: .ok, headerFields: fields), body: Array(document.serialized().utf8))
+        return TransportResponse(.init(status: .ok, headerFields: fields), body: Array(document.serialized().utf8))
     }
 }

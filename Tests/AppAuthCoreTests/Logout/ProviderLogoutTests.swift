@@ -145,8 +145,8 @@ struct ProviderLogoutTests {
             var request = HTTPRequest(method: .post, url: try SecureURL(world.provider.url(.token)))
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
             let body = "grant_type=refresh_token&client_id=demo&refresh_token=\(form)"
-            let answer = try await world.transport.send(HTTPExchange(request, body: Array(body.utf8)))
-            let token = try #require(try JSON(parsing: answer.body)["id_token"]?.string)
+            let response = try await world.transport.send(TransportRequest(request, body: Array(body.utf8)))
+            let token = try #require(try JSON(parsing: response.body)["id_token"]?.string)
             let logout = try await LogoutTokenVerifier(client: world.client(), environment: world.environment)
                 .verify(Secret(token))
             #expect(logout.names(idToken) == isNamed)

@@ -50,8 +50,8 @@ struct RevocationTests {
 
     @Test func `without an endpoint nothing is revoked`() async throws {
         try await World.run { world in
-            for place in [Endpoint.openIDConfiguration, .oauthMetadata] {
-                world.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: place)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                world.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: location)
             }
             let state = try await world.signIn()
             #expect(await state.revokeTokens().isEmpty)

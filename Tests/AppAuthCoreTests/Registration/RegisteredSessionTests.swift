@@ -82,7 +82,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `each answer's token takes the place of the one before, and is stored`() async throws {
+    @Test func `each response's token takes the place of the one before, and is stored`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await signIn(world, store)
@@ -297,7 +297,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `an answer about another client is refused`() async throws {
+    @Test func `a response about another client is refused`() async throws {
         try await World.run { world in
             let registration = try await world.register()
             world.provider.fault(.editDocument { $0["client_id"] = "another" }, at: .clientConfiguration)
@@ -307,7 +307,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `what is malformed in an answer stays as it was`() async throws {
+    @Test func `what is malformed in a response stays as it was`() async throws {
         try await World.run { world in
             let registration = try await world.register()
             world.provider.fault(.editDocument { $0["registration_client_uri"] = "x" }, at: .clientConfiguration)
@@ -318,7 +318,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `an answer that repeats neither token nor endpoint leaves them`() async throws {
+    @Test func `a response that repeats neither token nor endpoint leaves them`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration?.rotatesAccessTokens = false
         try await World.run(configuration) { world in

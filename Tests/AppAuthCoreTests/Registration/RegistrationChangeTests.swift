@@ -83,13 +83,13 @@ struct RegistrationChangeTests {
     }
 
     @Test(arguments: [true, false])
-    func `an answer that is no JSON loses no token`(rotates: Bool) async throws {
+    func `a response that is no JSON loses no token`(rotates: Bool) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration?.rotatesAccessTokens = rotates
         try await withSession(configuration) { world, store, state in
             let before = try #require(await store.record?.client.registration)
             let page = Reply(.ok, type: "text/html; charset=utf-8", "<!doctype html><title>Welcome</title>")
-            world.provider.fault(.answerAfterwards(page), at: .clientConfiguration)
+            world.provider.fault(.respondAfterwards(page), at: .clientConfiguration)
             #expect(
                 await authError { try await state.updateRegistration { $0.clientName = "x" } }?.code == .invalidResponse
             )

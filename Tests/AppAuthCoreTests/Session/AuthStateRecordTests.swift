@@ -38,7 +38,7 @@ struct AuthStateRecordTests {
     }
 
     /// RFC 6749 §5.1 lets a server say more; apps of some providers live by it.
-    @Test func `what else an answer says is kept until another says something else, or the end`() async throws {
+    @Test func `what else a response says is kept until another says something else, or the end`() async throws {
         try await World.run { world in
             func answering(_ more: JSON.Object) {
                 world.provider.fault(
@@ -75,7 +75,7 @@ struct AuthStateRecordTests {
         (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),
         (#"{"format":"swift-appauth session","version":1}"#, "damaged session"),
     ])
-    func `anything else is refused, and the error names the place`(text: String, what: String) throws {
+    func `anything else is refused, and the error names the location`(text: String, what: String) throws {
         let error = try #require(refusal { try AuthStateRecord(decoding: Array(text.utf8), from: "file:/x/y.json") })
         #expect(error.code == .store)
         #expect(error.message.contains("file:/x/y.json"))

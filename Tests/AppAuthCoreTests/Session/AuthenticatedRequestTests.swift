@@ -9,18 +9,18 @@ struct AuthenticatedRequestTests {
     private let expired = Fault.status(
         .unauthorized, [.wwwAuthenticate: #"Bearer realm="api", error="invalid_token""#])
 
-    @Test func `a request goes out with the token, and the answer comes back whatever its status`() async throws {
+    @Test func `a request goes out with the token, and the response comes back whatever its status`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             var exchange = try api(world)
-            exchange.request.headerFields[.authorization] = "Basic left-over"
-            let answer = try await state.send(exchange)
-            #expect(answer.response.status == .ok)
-            #expect(try JSON(parsing: answer.body)["body"]?.string == "a=1&b=2")
+            exchange.head.headerFields[.authorization] = "Basic left-over"
+            let response = try await state.send(exchange)
+            #expect(response.status == .ok)
+            #expect(try JSON(parsing: response.body)["body"]?.string == "a=1&b=2")
             let sent = try #require(world.provider.log(.api).first)
             #expect(sent.headers[values: .authorization] == [try await state.freshAccessToken().authorization])
             world.provider.fault(.status(.notFound), at: .api)
-            #expect(try await state.send(exchange).response.status == .notFound)
+            #expect(try await state.send(exchange).status == .notFound)
         }
     }
 
@@ -29,8 +29,8 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(expired, at: .api)
-            let answer = try await state.send(api(world))
-            #expect(answer.response.status == .ok)
+            let response = try await state.send(api(world))
+            #expect(response.status == .ok)
             let sent = world.provider.log(.api)
             #expect(sent.count == 2)
             #expect(sent.first?.body == sent.last?.body)
@@ -40,11 +40,11 @@ struct AuthenticatedRequestTests {
         }
     }
 
-    @Test func `a second 401 is the answer`() async throws {
+    @Test func `a second 401 is the response`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(expired, at: .api, times: nil)
-            #expect(try await state.send(api(world)).response.status == .unauthorized)
+            #expect(try await state.send(api(world)).status == .unauthorized)
             #expect(world.provider.count(.api) == 2)
             #expect(world.provider.count(.token) == 2)
         }
@@ -58,11 +58,11 @@ struct AuthenticatedRequestTests {
         .status(.unauthorized, json: ["error": "invalid_token"]), .status(.internalServerError),
         .redirect(to: "https://evil.example/"),
     ])
-    func `any other answer is handed over as it came, and nothing is sent again`(fault: Fault) async throws {
+    func `any other response is handed over as it came, and nothing is sent again`(fault: Fault) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(fault, at: .api)
-            #expect(try await state.send(api(world)).response.status != .ok)
+            #expect(try await state.send(api(world)).status != .ok)
             #expect(world.provider.count(.api) == 1)
             #expect(world.provider.count(.token) == 1)
         }
@@ -72,16 +72,16 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(.redirect(to: world.provider.url(.userInfo)), at: .api)
-            #expect(try await state.send(api(world)).response.status == .temporaryRedirect)
+            #expect(try await state.send(api(world)).status == .temporaryRedirect)
             #expect(world.provider.count(.userInfo) == 0)
         }
     }
 
-    @Test func `without a refresh token the 401 is the answer`() async throws {
+    @Test func `without a refresh token the 401 is the response`() async throws {
         try await World.run { world in
             let state = try await world.signIn(scope: [.openID])
             world.provider.fault(expired, at: .api)
-            #expect(try await state.send(api(world)).response.status == .unauthorized)
+            #expect(try await state.send(api(world)).status == .unauthorized)
             #expect(world.provider.count(.api) == 1)
         }
     }
@@ -92,7 +92,7 @@ struct AuthenticatedRequestTests {
             world.provider.fault(expired, at: .api, times: 20)
             let hold = world.provider.hold(.api)
             let exchange = try api(world)
-            let callers = (0..<20).map { _ in Task { try await state.send(exchange).response.status } }
+            let callers = (0..<20).map { _ in Task { try await state.send(exchange).status } }
             try await hold.arrived(20)
             hold.release()
             for caller in callers { #expect(try await caller.value == .ok) }
@@ -105,7 +105,7 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             let token = try await state.freshAccessToken()
-            let exchange = HTTPExchange(
+            let exchange = TransportRequest(
                 HTTPRequest(method: .get, scheme: "http", authority: "api.example", path: "/"))
             let error = await authError { try await state.send(exchange, with: token) }
             #expect(error?.code == .invalidConfiguration)
@@ -130,7 +130,7 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             world.clock.advance(by: 3600)
-            #expect(try await state.send(api(world)).response.status == .ok)
+            #expect(try await state.send(api(world)).status == .ok)
             #expect(world.provider.count(.api) == 1)
         }
     }
@@ -149,7 +149,7 @@ struct AuthenticatedRequestTests {
             world.clock.advance(by: 3600)
             let requests = world.provider.log.count
             let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
-            let error = try #require(await authError { try await state.send(HTTPExchange(request)) })
+            let error = try #require(await authError { try await state.send(TransportRequest(request)) })
             #expect(error.code == .invalidConfiguration)
             #expect(error.outcome == .notSent)
             #expect(!error.message.contains("pass") && !error.message.contains("hunter2"))
@@ -157,9 +157,9 @@ struct AuthenticatedRequestTests {
         }
     }
 
-    private func api(_ world: World) throws -> HTTPExchange {
+    private func api(_ world: World) throws -> TransportRequest {
         var request = HTTPRequest(method: .post, url: try SecureURL(world.provider.url(.api)))
         request.headerFields[.contentType] = "text/plain"
-        return HTTPExchange(request, body: Array("a=1&b=2".utf8))
+        return TransportRequest(request, body: Array("a=1&b=2".utf8))
     }
 }

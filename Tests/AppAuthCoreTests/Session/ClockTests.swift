@@ -18,7 +18,7 @@ struct ClockTests {
             world.clock.advance(by: 3541)
             let second = try await state.freshAccessToken()
             #expect(second.value != first.value)
-            #expect(second.received == world.clock.moment)
+            #expect(second.received == world.clock.timestamp)
             #expect(world.provider.count(.token) == 2)
         }
     }
@@ -33,7 +33,7 @@ struct ClockTests {
             let token = try #require(await state.record.accessToken)
             // What is shown is the time that the provider means.
             #expect(token.expiresAt == world.clock.now + skew + 3600)
-            #expect(!token.isExpired(at: world.clock.moment))
+            #expect(!token.isExpired(at: world.clock.timestamp))
         }
     }
 

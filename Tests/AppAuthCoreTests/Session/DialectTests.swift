@@ -30,14 +30,14 @@ struct DialectTests {
         }
     }
 
-    @Test func `an answer is translated, and then read as strictly as any`() async throws {
+    @Test func `a response is translated, and then read as strictly as any`() async throws {
         try await World.run { world in
             var environment = world.environment
-            environment.dialect.tokenAnswer = { answer in
-                guard let token = (try? JSON(parsing: answer.body))?["key"] else { return answer }
-                var answer = answer
-                answer.body = Array(JSON.object(["access_token": token, "token_type": "Bearer"]).serialized().utf8)
-                return answer
+            environment.dialect.tokenResponse = { response in
+                guard let token = (try? JSON(parsing: response.body))?["key"] else { return response }
+                var response = response
+                response.body = Array(JSON.object(["access_token": token, "token_type": "Bearer"]).serialized().utf8)
+                return response
             }
             let client = try await world.client(
                 "demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
@@ -45,9 +45,9 @@ struct DialectTests {
                 try await AuthState(
                     presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
             }
-            world.provider.fault(.answer(.json(["key": "abc"])), at: .token)
+            world.provider.fault(.respond(.json(["key": "abc"])), at: .token)
             #expect(try await session().freshAccessToken().value == Secret("abc"))
-            world.provider.fault(.answer(.json(["key": 1])), at: .token)
+            world.provider.fault(.respond(.json(["key": 1])), at: .token)
             #expect(await authError { try await session() }?.code == .invalidResponse)
         }
     }
@@ -55,12 +55,12 @@ struct DialectTests {
     @Test func `an error is translated, and ends the session if it says so`() async throws {
         try await World.run { world in
             var environment = world.environment
-            environment.dialect.tokenAnswer = { answer in
-                guard answer.response.status == .unauthorized else { return answer }
-                var answer = answer
-                answer.response.status = .badRequest
-                answer.body = Array(#"{"error":"invalid_grant"}"#.utf8)
-                return answer
+            environment.dialect.tokenResponse = { response in
+                guard response.status == .unauthorized else { return response }
+                var response = response
+                response.head.status = .badRequest
+                response.body = Array(#"{"error":"invalid_grant"}"#.utf8)
+                return response
             }
             let record = try await world.signIn().record
             let state = AuthState(record: record, store: MemoryTokenStore(), environment: environment)
@@ -83,24 +83,24 @@ struct DialectTests {
         }
     }
 
-    @Test func `a dead token is known by the server's own answer`() async throws {
+    @Test func `a dead token is known by the server's own response`() async throws {
         try await World.run { world in
             var environment = world.environment
-            environment.dialect.refusesToken = { answer in
-                answer.response.status == .badRequest && (try? JSON(parsing: answer.body))?["status"] == .bool(false)
+            environment.dialect.refusesToken = { response in
+                response.status == .badRequest && (try? JSON(parsing: response.body))?["status"] == .bool(false)
             }
             let state = AuthState(
                 record: try await world.signIn().record, store: MemoryTokenStore(), environment: environment)
             world.provider.fault(.status(.badRequest, json: ["status": false]), at: .api)
-            #expect(try await state.send(api(world)).response.status == .ok)
+            #expect(try await state.send(api(world)).status == .ok)
             #expect(world.provider.count(.api) == 2)
             world.provider.fault(.status(.badRequest, json: ["status": true]), at: .api)
-            #expect(try await state.send(api(world)).response.status == .badRequest)
+            #expect(try await state.send(api(world)).status == .badRequest)
             #expect(world.provider.count(.api) == 3)
         }
     }
 
-    private func api(_ world: World) throws -> HTTPExchange {
-        HTTPExchange(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+    private func api(_ world: World) throws -> TransportRequest {
+        TransportRequest(HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
     }
 }

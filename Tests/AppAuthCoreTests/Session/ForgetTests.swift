@@ -21,7 +21,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `an answer that comes late brings nothing back`() async throws {
+    @Test func `a response that comes late brings nothing back`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -40,7 +40,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `an answer that is being stored meanwhile is removed again`() async throws {
+    @Test func `a response that is being stored meanwhile is removed again`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

@@ -4,7 +4,7 @@ import Testing
 
 /// When a token is refreshed: 60 s before its end, at most a tenth of its lifetime, or as a caller needs.
 struct FreshnessTests {
-    private let start = Moment(
+    private let start = Timestamp(
         wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(5000), boot: "first")
 
     @Test(arguments: [
@@ -65,11 +65,11 @@ struct FreshnessTests {
 
     @Test(arguments: [-3600, 0, 3600] as [Double])
     func `where no boot has a name, a wrong wall clock makes a token neither older nor younger`(skew: Double) {
-        let start = Moment(wall: start.wall, sinceBoot: start.sinceBoot)
+        let start = Timestamp(wall: start.wall, sinceBoot: start.sinceBoot)
         let token = AccessToken(
             value: Secret("a"), type: .bearer, received: start, lifetime: .seconds(600), serverDate: start.wall + skew)
-        func after(_ seconds: Double, step: Double = 0, uptime: Double? = nil) -> Moment {
-            Moment(
+        func after(_ seconds: Double, step: Double = 0, uptime: Double? = nil) -> Timestamp {
+            Timestamp(
                 wall: start.wall + seconds + step,
                 sinceBoot: uptime.map { .seconds($0) } ?? start.sinceBoot + .seconds(seconds))
         }
@@ -90,8 +90,8 @@ struct FreshnessTests {
     }
 
     /// The wall clock is set by `step`, or the machine is started anew.
-    private func after(_ seconds: Double, step: Double = 0, boot: String = "first") -> Moment {
-        Moment(
+    private func after(_ seconds: Double, step: Double = 0, boot: String = "first") -> Timestamp {
+        Timestamp(
             wall: start.wall + seconds + step,
             sinceBoot: boot == start.boot ? start.sinceBoot + .seconds(seconds) : .seconds(20), boot: boot)
     }

@@ -38,7 +38,7 @@ struct GrantTests {
 
             world.clock.advance(by: 24 * 3600)
             let second = try await state.freshAccessToken()
-            #expect(second.value != first.value && !second.isExpired(at: world.clock.moment))
+            #expect(second.value != first.value && !second.isExpired(at: world.clock.timestamp))
             let sent = world.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
             #expect(sent == Array(repeating: "grant_type=client_credentials&scope=api", count: 2))
         }

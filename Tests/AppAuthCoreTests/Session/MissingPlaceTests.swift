@@ -42,22 +42,22 @@ struct MissingPlaceTests {
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: Absence.allCases)
-    func `a session whose place is missing goes on when the place is back`(absence: Absence) async throws {
-        try await withPlace { place in
+    func `a session whose location is missing goes on when the location is back`(absence: Absence) async throws {
+        try await withPlace { location in
             try await World.run { world in
-                let state = try await world.signIn(store: place.store)
+                let state = try await world.signIn(store: location.store)
                 let changes = state.changes
                 world.clock.advance(by: 3600)
-                try place.remove(absence)
+                try location.remove(absence)
                 for _ in 0..<2 {
                     let error = await authError { try await state.freshAccessToken() }
                     #expect(
                         error?.code == .store && error?.storeProblem == .unavailable, "\(String(describing: error))")
-                    #expect(error?.isTemporary == true && error?.message.contains(place.folder) == true)
+                    #expect(error?.isTemporary == true && error?.message.contains(location.folder) == true)
                 }
-                #expect(place.contents == (absence == .folder ? nil : []), "nothing is created in its place")
+                #expect(location.contents == (absence == .folder ? nil : []), "nothing is created in its place")
                 #expect(world.provider.count(.token) == 1)
-                try place.bringBack()
+                try location.bringBack()
                 _ = try await state.freshAccessToken()
                 #expect(world.provider.count(.token) == 2)
                 for await change in changes {
@@ -69,69 +69,69 @@ struct MissingPlaceTests {
     }
 
     @Test(arguments: Absence.allCases)
-    func `a sign-out fails while the place is missing, and works when it is back`(absence: Absence) async throws {
-        try await withPlace { place in
+    func `a sign-out fails while the location is missing, and works when it is back`(absence: Absence) async throws {
+        try await withPlace { location in
             try await World.run { world in
-                let state = try await world.signIn(store: place.store)
-                try place.remove(absence)
+                let state = try await world.signIn(store: location.store)
+                try location.remove(absence)
                 #expect(await authError { try await state.forget() }?.storeProblem == .unavailable)
-                try place.bringBack()
-                #expect(try await place.store.load() != nil)
+                try location.bringBack()
+                #expect(try await location.store.load() != nil)
                 try await state.forget()
-                #expect(try await place.store.load() == nil)
-                #expect(place.contents == ["session.json.lock"])
+                #expect(try await location.store.load() == nil)
+                #expect(location.contents == ["session.json.lock"])
             }
         }
     }
 
     /// The lock stays, and says so.
     @Test func `a session that another process signed out is over`() async throws {
-        try await withPlace { place in
+        try await withPlace { location in
             try await World.run { world in
-                let state = try await world.signIn(store: place.store)
+                let state = try await world.signIn(store: location.store)
                 world.clock.advance(by: 3600)
-                try await place.store.update { $0 = nil }
+                try await location.store.update { $0 = nil }
                 #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
             }
         }
     }
 
-    @Test func `a place that never held a session is empty, and is created when one is stored`() async throws {
-        try await withPlace { place in
-            #expect(try await place.store.load() == nil)
-            #expect(place.contents == nil)
+    @Test func `a location that never held a session is empty, and is created when one is stored`() async throws {
+        try await withPlace { location in
+            #expect(try await location.store.load() == nil)
+            #expect(location.contents == nil)
             try await World.run { world in
                 let record = try await world.signIn().record
-                let state = AuthState(record: record, store: place.store, environment: world.environment)
+                let state = AuthState(record: record, store: location.store, environment: world.environment)
                 world.clock.advance(by: 3600)
                 _ = try await state.freshAccessToken()
-                #expect(try await place.store.load()?.id == record.id)
+                #expect(try await location.store.load()?.id == record.id)
             }
         }
     }
 
     /// The session is on its way: both places hold a copy that is not used.
     @Test(arguments: [true, false])
-    func `a move loses nothing if one of its places is missing`(isSource: Bool) async throws {
-        try await withPlace { place in
-            let other = FileTokenStore(path: place.root + "/other.json")
-            let (source, target) = isSource ? (place.store, other) : (other, place.store)
+    func `a move loses nothing if one of its locations is missing`(isSource: Bool) async throws {
+        try await withPlace { location in
+            let other = FileTokenStore(path: location.root + "/other.json")
+            let (source, target) = isSource ? (location.store, other) : (other, location.store)
             let provider = try ProviderMetadata(
                 issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
             let record = try AuthStateRecord(
                 client: Client(id: "client", provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
             try await target.update { [source] stored in
                 stored = record
-                stored?.move = .arriving(from: source.place)
+                stored?.move = .arriving(from: source.location)
             }
             try await source.update { [target] stored in
                 stored = record
-                stored?.move = .leaving(to: target.place)
+                stored?.move = .leaving(to: target.location)
             }
-            try place.remove(.folder)
+            try location.remove(.folder)
             #expect(await authError { try await source.moveSession(to: target) }?.storeProblem == .unavailable)
-            #expect(place.contents == nil)
-            try place.bringBack()
+            #expect(location.contents == nil)
+            try location.bringBack()
             #expect(try await source.moveSession(to: target))
             #expect(try await target.load() == record)
             #expect(try await source.load() == nil)

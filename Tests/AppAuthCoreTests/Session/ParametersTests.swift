@@ -88,7 +88,7 @@ struct ParametersTests {
             let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
             #expect(error.code == .invalidGrant && error.message.contains("no consent"))
             let after = await state.record
-            #expect(after.end == nil && after.presented == nil && after.trouble == nil)
+            #expect(after.end == nil && after.pendingRefresh == nil && after.backoff == nil)
             #expect(after.accessToken != before.accessToken && after.refreshToken != before.refreshToken)
             #expect(await store.record == after)
             #expect(world.provider.log(.token).map { $0.form["scope"] == "openid" } == [false, true, false])

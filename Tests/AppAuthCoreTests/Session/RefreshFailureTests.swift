@@ -41,8 +41,8 @@ struct RefreshFailureTests {
         (.status(.badRequest, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
         (.status(.ok, json: ["error": "invalid_grant"]), .invalidResponse),
         (.redirect(to: "https://evil.example/token"), .invalidResponse), (.reset(), .transport),
-        (.answer(.json(["access_token": "a", "token_type": "mac"])), .invalidResponse),
-        (.answer(.json(["token_type": "Bearer"])), .invalidResponse),
+        (.respond(.json(["access_token": "a", "token_type": "mac"])), .invalidResponse),
+        (.respond(.json(["token_type": "Bearer"])), .invalidResponse),
     ])
     func `anything else leaves the session as it is, and the next call may succeed`(
         fault: Fault, code: AuthError.Code
@@ -57,8 +57,8 @@ struct RefreshFailureTests {
             var record = await state.record
             #expect(record == (await store.record))
             #expect(record.end == nil)
-            #expect(record.trouble?.count == 1)
-            #expect((record.presented == nil) == (error.outcome != .perhapsProcessed))
+            #expect(record.backoff?.count == 1)
+            #expect((record.pendingRefresh == nil) == (error.outcome != .perhapsProcessed))
             #expect(record.accessToken == before.accessToken && record.refreshToken == before.refreshToken)
             #expect(world.provider.count(.token) == 2)
             // The server has used up the token whose answer was lost.
@@ -66,7 +66,7 @@ struct RefreshFailureTests {
             world.clock.advance(by: 1)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
             record = await state.record
-            #expect(record.trouble == nil && record.presented == nil)
+            #expect(record.backoff == nil && record.pendingRefresh == nil)
         }
     }
 
@@ -76,7 +76,7 @@ struct RefreshFailureTests {
         .editDocument { $0["access_token"] = nil }, .editDocument { $0["expires_in"] = "soon" },
         .editDocument { $0["scope"] = ["openid"] }, .editReply { $0.headers[.contentType] = "text/plain" },
     ])
-    func `of an answer that is refused the rotated refresh token is kept`(fault: Fault) async throws {
+    func `of a response that is refused the rotated refresh token is kept`(fault: Fault) async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -85,7 +85,7 @@ struct RefreshFailureTests {
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .invalidResponse && error.rotatedRefreshToken == nil)
             let stored = try #require(await store.record)
-            #expect(await stored == state.record && stored.presented == nil && stored.trouble?.count == 1)
+            #expect(await stored == state.record && stored.pendingRefresh == nil && stored.backoff?.count == 1)
             #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
             world.clock.advance(by: 1)
             let token = try await state.freshAccessToken(forceRefresh: true)
@@ -117,14 +117,14 @@ struct RefreshFailureTests {
                 let parameters = TokenParameters(scope: ["admin"])
                 let refusal = await authError { try await state.freshAccessToken(parameters: parameters) }
                 #expect(refusal?.code.rawValue == code && refusal?.isTemporary == false)
-                #expect(await state.record.trouble == nil)
-                #expect(await state.record.presented == nil)
+                #expect(await state.record.backoff == nil)
+                #expect(await state.record.pendingRefresh == nil)
             }
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
             // Of a refresh without parameters it is the session's trouble.
             world.provider.fault(.status(.badRequest, json: .object(error)), at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
-            #expect(await state.record.trouble?.count == 1)
+            #expect(await state.record.backoff?.count == 1)
         }
     }
 
@@ -156,10 +156,10 @@ struct RefreshFailureTests {
         }
     }
 
-    @Test func `an answer that was lost leaves the session until the server refuses the old token`() async throws {
+    @Test func `a response that was lost leaves the session until the server refuses the old token`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
-            world.provider.fault(.lostAnswer, at: .token)
+            world.provider.fault(.lostResponse, at: .token)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.outcome == .perhapsProcessed)
             #expect(await state.record.end == nil)
@@ -172,7 +172,7 @@ struct RefreshFailureTests {
 private struct HastyTransport: HTTPTransport {
     let transport: any HTTPTransport
 
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+    func send(_ exchange: TransportRequest) async throws -> TransportResponse {
         var exchange = exchange
         exchange.limits.total = .seconds(1)
         return try await transport.send(exchange)

@@ -39,10 +39,10 @@ struct RefreshTests {
     func `a refreshed token is handed out unless it has expired, however short it is`(lifetime: Int) async throws {
         try await World.run { world in
             let state = try await world.signIn()
-            let answer: JSON = [
+            let response: JSON = [
                 "access_token": "short", "token_type": "Bearer", "expires_in": .number(.init(lifetime)),
             ]
-            world.provider.fault(.answer(.json(answer)), at: .token)
+            world.provider.fault(.respond(.json(response)), at: .token)
             let error = await authError {
                 let token = try await state.freshAccessToken(minimumValidity: .seconds(7200))
                 #expect(token.value == Secret("short"))
@@ -71,7 +71,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `a refresh token that the answer does not repeat stays (RFC 6749 §6)`() async throws {
+    @Test func `a refresh token that the response does not repeat stays (RFC 6749 §6)`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.rotatesRefreshTokens = false
         try await World.run(configuration) { world in
@@ -85,7 +85,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `scope and ID token stay where the answer does not repeat them (RFC 6749 §5.1, Core §12.2)`()
+    @Test func `scope and ID token stay where the response does not repeat them (RFC 6749 §5.1, Core §12.2)`()
         async throws
     {
         var configuration = LocalProvider.Configuration.demo

@@ -7,15 +7,15 @@ import Testing
 /// OpenID Connect Core §12.2: the ID token of a refresh is verified like the first one, and against it.
 struct RefreshedIDTokenTests {
     // oidcc-client-test-refresh-token-invalid-issuer, …-invalid-sub
-    @Test func `a token that is another person's ends it, and nothing of the answer is kept`() async throws {
+    @Test func `a token that is another person's ends it, and nothing of the response is kept`() async throws {
         let what = "'sub'"
         let fault = Fault.editIDToken { $0.claims["sub"] = "somebody-else" }
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let before = await state.record
-            let answers = Answers()
-            world.provider.fault(.all([fault, .editReply { answers.add($0.body) }]), at: .token)
+            let responses = Responses()
+            world.provider.fault(.all([fault, .editReply { responses.add($0.body) }]), at: .token)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .signInRequired)
             #expect(error.message.contains(what), "\(error.message)")
@@ -27,10 +27,10 @@ struct RefreshedIDTokenTests {
             #expect(after.idToken == before.idToken)
             #expect(await store.record == after)
             let stored = String(decoding: try after.encoded(), as: UTF8.self)
-            for token in try answers.tokens { #expect(!stored.contains(token)) }
+            for token in try responses.tokens { #expect(!stored.contains(token)) }
 
             // What came with it is of no use to anybody, and revoked.
-            for token in try answers.tokens { #expect(!world.provider.isAlive(token)) }
+            for token in try responses.tokens { #expect(!world.provider.isAlive(token)) }
             let requests = world.provider.log.count
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
             #expect(world.provider.log.count == requests)
@@ -262,16 +262,16 @@ extension AuthStateRecord {
 }
 
 /// The tokens of the answers that went out.
-private final class Answers: Sendable {
-    private let bodies = Guarded<[[UInt8]]>([])
+private final class Responses: Sendable {
+    private let bodies = LockedValue<[[UInt8]]>([])
 
     func add(_ body: [UInt8]) { bodies.withLock { $0.append(body) } }
 
     var tokens: [String] {
         get throws {
-            let answers = try bodies.withLock { $0 }.map { try JSON(parsing: $0) }
+            let responses = try bodies.withLock { $0 }.map { try JSON(parsing: $0) }
             let names = ["access_token", "refresh_token", "id_token"]
-            let tokens = answers.flatMap { answer in names.compactMap { answer[$0]?.string } }
+            let tokens = responses.flatMap { response in names.compactMap { response[$0]?.string } }
             try #require(tokens.count == 3)
             return tokens
         }

@@ -35,7 +35,7 @@ struct RotationTests {
             let stored = try #require(await store.record)
             let rotated = try #require(stored.refreshToken)
             #expect(rotated != before.refreshToken && world.provider.isAlive(rotated.reveal()))
-            #expect(stored.presented == nil)
+            #expect(stored.pendingRefresh == nil)
             #expect(stored.accessToken == before.accessToken && stored.idToken == before.idToken)
             // A process that ends now loses nothing, and need not wait.
             await state.settle(atMost: .seconds(3600))
@@ -58,7 +58,7 @@ struct RotationTests {
         }
     }
 
-    @Test func `where the store refuses the refresh token it gets all of the answer after the verification`()
+    @Test func `where the store refuses the refresh token it gets all of the response after the verification`()
         async throws
     {
         try await whileKeysAreFetched(refusing: TestStore.Refusal()) { world, store, state, before, caller, hold in
@@ -85,7 +85,7 @@ struct RotationTests {
         }
     }
 
-    @Test func `without an ID token the answer is stored at once`() async throws {
+    @Test func `without an ID token the response is stored at once`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

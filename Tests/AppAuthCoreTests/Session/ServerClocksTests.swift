@@ -17,8 +17,8 @@ struct ServerClocksTests {
         return Client(id: "c", authentication: authentication, provider: provider)
     }
 
-    private func moment(_ seconds: Int) -> Moment {
-        Moment(wall: date + Double(seconds), sinceBoot: .seconds(seconds), boot: "b")
+    private func timestamp(_ seconds: Int) -> Timestamp {
+        Timestamp(wall: date + Double(seconds), sinceBoot: .seconds(seconds), boot: "b")
     }
 
     /// An answer by a clock that is so far ahead.
@@ -27,11 +27,12 @@ struct ServerClocksTests {
         fields[.age] = age
         let request = HTTPRequest(method: .get, scheme: "https", authority: host, path: "/")
         clocks.note(
-            HTTPAnswer(HTTPResponse(status: .ok, headerFields: fields), body: []), to: request, at: moment(seconds))
+            TransportResponse(HTTPResponse(status: .ok, headerFields: fields), body: []), to: request,
+            at: timestamp(seconds))
     }
 
     private func skew(_ client: Client, at seconds: Int = 1) -> Double? {
-        clocks.clock(of: client, at: moment(seconds))?.skew
+        clocks.clock(of: client, at: timestamp(seconds))?.skew
     }
 
     @Test func `the token endpoint's comes first, the keys' last`() throws {
@@ -48,7 +49,7 @@ struct ServerClocksTests {
         #expect(skew(client) == 5)
     }
 
-    @Test func `a client with a certificate has its provider's place for that`() throws {
+    @Test func `a client with a certificate has its provider's location for that`() throws {
         note("token.example", 1)
         #expect(try skew(client(.tlsClientAuth)) == nil)
         note("mtls.example", 2)

@@ -8,11 +8,11 @@ import Testing
 struct SessionMoveTests {
     /// Something that happens after so many changes of either store.
     final class Interruption: Sendable {
-        private let left: Guarded<Int>
+        private let left: LockedValue<Int>
         private let action: @Sendable () async throws -> Void
 
         init(after changes: Int, _ action: @escaping @Sendable () async throws -> Void) {
-            (left, self.action) = (Guarded(changes), action)
+            (left, self.action) = (LockedValue(changes), action)
         }
 
         func changed() async throws {
@@ -27,7 +27,7 @@ struct SessionMoveTests {
     /// A store that can be interrupted after a change, or before it.
     struct InterruptedStore: TokenStore {
         let base: MemoryTokenStore
-        let place: String
+        let location: String
         let interruption: Interruption
         var isBefore = false
 
@@ -47,12 +47,12 @@ struct SessionMoveTests {
     /// A store that notes its place when its lock is asked for.
     private struct NotedStore: TokenStore {
         let base: MemoryTokenStore
-        let place: String
-        let notes: Guarded<[String]>
+        let location: String
+        let notes: LockedValue<[String]>
 
         func load() async throws -> AuthStateRecord? { await base.load() }
         func refreshLock() async throws -> RefreshLock {
-            notes.withLock { $0.append(place) }
+            notes.withLock { $0.append(location) }
             return try await base.refreshLock()
         }
         func update<Result: Sendable>(
@@ -63,13 +63,13 @@ struct SessionMoveTests {
     /// Two moves in opposite directions would wait for each other otherwise.
     @Test(arguments: [true, false])
     func `a move takes the two locks in the same order in both directions`(isForth: Bool) async throws {
-        let notes = Guarded<[String]>([])
+        let notes = LockedValue<[String]>([])
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
         let record = try AuthStateRecord(
             client: Client(id: "client", provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
-        let one = NotedStore(base: MemoryTokenStore(isForth ? record : nil), place: "one", notes: notes)
-        let two = NotedStore(base: MemoryTokenStore(isForth ? nil : record), place: "two", notes: notes)
+        let one = NotedStore(base: MemoryTokenStore(isForth ? record : nil), location: "one", notes: notes)
+        let two = NotedStore(base: MemoryTokenStore(isForth ? nil : record), location: "two", notes: notes)
         let (source, target) = isForth ? (one, two) : (two, one)
         #expect(try await source.moveSession(to: target))
         #expect(notes.withLock { $0 } == ["one", "two"])
@@ -78,7 +78,7 @@ struct SessionMoveTests {
     /// A store whose session is refreshed by somebody each time before it is read.
     struct ChangingStore: TokenStore {
         let base: MemoryTokenStore
-        let place: String
+        let location: String
 
         func load() async throws -> AuthStateRecord? {
             try await base.update { stored in
@@ -109,8 +109,8 @@ struct SessionMoveTests {
     private func move(
         _ interruption: Interruption = Interruption(after: 0) {}, isBefore: Bool = false, isBack: Bool = false
     ) async throws -> Bool {
-        let stores = [("source", source), ("target", target)].map { place, base in
-            InterruptedStore(base: base, place: place, interruption: interruption, isBefore: isBefore)
+        let stores = [("source", source), ("target", target)].map { location, base in
+            InterruptedStore(base: base, location: location, interruption: interruption, isBefore: isBefore)
         }
         return try await stores[isBack ? 1 : 0].moveSession(to: stores[isBack ? 0 : 1])
     }
@@ -143,7 +143,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4, [true, false])
-    func `after a failure at any step it can be used in one place at most, and the next call brings it over`(
+    func `after a failure at any step it can be used in one location at most, and the next call brings it over`(
         step: Int, isBefore: Bool
     ) async throws {
         let record = try record()
@@ -272,7 +272,7 @@ struct SessionMoveTests {
 
     @Test(
         arguments: [nil, AuthStateRecord.Move.leaving(to: "third"), .arriving(from: "third")])
-    func `one place under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
+    func `one location under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
         async throws
     {
         var record = try record()
@@ -280,8 +280,8 @@ struct SessionMoveTests {
         await source.put(record)
         let error = await authError { [source] in
             let nothing = Interruption(after: 0) {}
-            return try await InterruptedStore(base: source, place: "here", interruption: nothing)
-                .moveSession(to: InterruptedStore(base: source, place: "there", interruption: nothing))
+            return try await InterruptedStore(base: source, location: "here", interruption: nothing)
+                .moveSession(to: InterruptedStore(base: source, location: "there", interruption: nothing))
         }
         #expect(error?.code == .store && error?.isTemporary == false, "\(String(describing: error))")
         #expect(error?.message.contains("another name") == true)
@@ -289,12 +289,12 @@ struct SessionMoveTests {
         try await source.refreshLock().release()
     }
 
-    @Test func `one place under two names is found out while another process changes it`() async throws {
+    @Test func `one location under two names is found out while another process changes it`() async throws {
         let record = try record()
         await source.put(record)
         let error = await authError { [source] in
-            try await ChangingStore(base: source, place: "here")
-                .moveSession(to: ChangingStore(base: source, place: "there"))
+            try await ChangingStore(base: source, location: "here")
+                .moveSession(to: ChangingStore(base: source, location: "there"))
         }
         #expect(error?.message.contains("another name") == true)
         #expect(await source.load()?.id == record.id)
@@ -345,8 +345,8 @@ struct SessionMoveTests {
             let lock = try await busy.refreshLock()
             let nothing = Interruption(after: 0) {}
             let error = await authError { [source, target] in
-                try await InterruptedStore(base: source, place: "source", interruption: nothing).moveSession(
-                    to: InterruptedStore(base: target, place: "target", interruption: nothing),
+                try await InterruptedStore(base: source, location: "source", interruption: nothing).moveSession(
+                    to: InterruptedStore(base: target, location: "target", interruption: nothing),
                     waitingAtMost: .milliseconds(20))
             }
             #expect(error?.code == .store && error?.isTemporary == true)

@@ -151,11 +151,11 @@ struct SharedSessionTests {
     /// A store that notes whether it is read for a caller that waits for it.
     private struct WatchedStore: TokenStore {
         let base: FileTokenStore
-        let attended = Guarded<[Bool]>([])
+        let attended = LockedValue<[Bool]>([])
         /// How often it was read by a timer.
         var looks: Int { attended.withLock { $0.count { !$0 } } }
 
-        var place: String { base.place }
+        var location: String { base.location }
         func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
         func refreshLockHolder() async -> String? { await base.refreshLockHolder() }
         func load() async throws -> AuthStateRecord? {
@@ -224,7 +224,8 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a session that another has signed out is over; its late answer is dropped and revoked`() async throws {
+    @Test func `a session that another has signed out is over; its late response is dropped and revoked`() async throws
+    {
         try await twoStates { world, store, first, second in
             world.clock.advance(by: 3600)
             let hold = world.provider.hold(.token)
@@ -330,7 +331,7 @@ private actor StaleStore: TokenStore {
     private var stale: AuthStateRecord?
     private var reads = 2
     let store: FileTokenStore
-    nonisolated var place: String { "stale store" }
+    nonisolated var location: String { "stale store" }
 
     init(stale: AuthStateRecord, store: FileTokenStore) { (self.stale, self.store) = (stale, store) }
 

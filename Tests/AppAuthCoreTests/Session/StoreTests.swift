@@ -48,9 +48,9 @@ struct StoreTests {
             world.clock.advance(by: 2 * 3600)
             await store.refuse(with: nil)
             let token = try await state.freshAccessToken()
-            #expect(token != kept.accessToken && !token.isExpired(at: world.clock.moment))
-            #expect(await state.record.trouble == nil)
-            #expect(await store.record?.trouble == nil)
+            #expect(token != kept.accessToken && !token.isExpired(at: world.clock.timestamp))
+            #expect(await state.record.backoff == nil)
+            #expect(await store.record?.backoff == nil)
             #expect(world.provider.count(.token) == 4)
         }
     }
@@ -61,7 +61,7 @@ struct StoreTests {
             let state = try await world.signIn(store: store)
             world.clock.advance(by: 3600)
             await store.hold(after: 2)
-            let isOut = Guarded(false)
+            let isOut = LockedValue(false)
             let call = { @Sendable in
                 let token = try await state.freshAccessToken()
                 isOut.withLock { $0 = true }

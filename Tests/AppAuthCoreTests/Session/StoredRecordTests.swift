@@ -118,7 +118,7 @@ struct StoredRecordTests {
 
     @Test func `a date that is no number of seconds is not stored`() throws {
         let token = AccessToken(
-            value: Secret("at"), received: Moment(wall: Date(timeIntervalSince1970: .infinity)), lifetime: nil)
+            value: Secret("at"), received: Timestamp(wall: Date(timeIntervalSince1970: .infinity)), lifetime: nil)
         let record = try AuthStateRecord(client: record().client, accessToken: token, refreshToken: nil)
         #expect(refusal { try record.encoded() }?.code == .store)
     }

@@ -16,7 +16,7 @@ struct StoredSessionTests {
             await store.put(try await world.signIn().record)
             let second = try await session.use { try await $0.freshAccessToken().value }
             #expect(first != second)
-            let kept = Guarded<Weak>(Weak())
+            let kept = LockedValue<Weak>(Weak())
             try await session.use { state in kept.withLock { $0.state = state } }
             #expect(kept.withLock { $0.state } == nil)
         }

@@ -34,7 +34,7 @@ struct TroubleTests {
             }
             world.provider.clearFaults()
             _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(await state.record.trouble == nil)
+            #expect(await state.record.backoff == nil)
         }
     }
 
@@ -64,32 +64,32 @@ struct TroubleTests {
     @Test(arguments: [(0, 32), (0.5, 36), (1, 40)] as [(Double, Double)])
     func `jitter makes a pause up to a quarter longer`(jitter: Double, seconds: Double) {
         let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
-        let start = TestClock().moment
-        var trouble: RefreshTrouble?
-        for _ in 1...7 { trouble = RefreshTrouble(error, after: trouble, at: start, jitter: jitter) }
+        let start = TestClock().timestamp
+        var trouble: RefreshBackoff?
+        for _ in 1...7 { trouble = RefreshBackoff(error, after: trouble, at: start, jitter: jitter) }
         #expect(trouble?.pause.length == .seconds(seconds))
     }
 
     @Test(arguments: [
-        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostAnswer, true),
+        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostResponse, true),
     ])
-    func `the note of an answer that never came stays until the server has answered`(fault: Fault, isNoted: Bool)
+    func `the note of a response that never came stays until the server has answered`(fault: Fault, isNoted: Bool)
         async throws
     {
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 30
         try await World.run(configuration) { world in
             let state = try await world.signIn()
-            world.provider.fault(.lostAnswer, at: .token)
+            world.provider.fault(.lostResponse, at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
-            let first = try #require(await state.record.presented)
+            let first = try #require(await state.record.pendingRefresh)
             world.clock.advance(by: 10)
             world.provider.fault(fault, at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
-            let second = try #require(await state.record.presented)
+            let second = try #require(await state.record.pendingRefresh)
             #expect(second.first == first.first)
             // A server that answers has not used the token up this time; the time before it may have.
-            #expect((second.last == world.clock.moment) == isNoted)
+            #expect((second.last == world.clock.timestamp) == isNoted)
         }
     }
 
@@ -124,7 +124,7 @@ struct TroubleTests {
             json["trouble"] = .object(trouble)
             let bytes = Array(JSON.object(json).serialized().utf8)
             let record = try AuthStateRecord(decoding: bytes, from: "test")
-            #expect(record.trouble?.pause.length == .seconds(300))
+            #expect(record.backoff?.pause.length == .seconds(300))
         }
     }
 
@@ -133,13 +133,13 @@ struct TroubleTests {
             let state = try await world.signIn()
             world.provider.fault(.tooManyRequests(retryAfter: 200), at: .token)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
-            let pause = try #require(await state.record.refreshPause(at: world.clock.moment))
+            let pause = try #require(await state.record.refreshPause(at: world.clock.timestamp))
             #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
             // A token that a resource server refuses is nobody's wish.
             state.reject(try #require(await state.record.accessToken))
             #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
             _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(await state.record.refreshPause(at: world.clock.moment) == nil)
+            #expect(await state.record.refreshPause(at: world.clock.timestamp) == nil)
             #expect(world.provider.count(.token) == 3)
         }
     }
@@ -202,16 +202,16 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a lost answer is no end; a refusal afterwards is, and says what happened`() async throws {
+    @Test func `a lost response is no end; a refusal afterwards is, and says what happened`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
-            world.provider.fault(.lostAnswer, at: .token)
+            world.provider.fault(.lostResponse, at: .token)
             let lost = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(lost.outcome == .perhapsProcessed)
             let noted = try #require(await store.record)
             #expect(noted.end == nil)
-            #expect(noted.presented?.fingerprint == noted.refreshToken?.fingerprint)
+            #expect(noted.pendingRefresh?.fingerprint == noted.refreshToken?.fingerprint)
             #expect(world.provider.count(.token) == 2)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .signInRequired)
@@ -219,16 +219,16 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a lost answer does no harm where the server has a grace period`() async throws {
+    @Test func `a lost response does no harm where the server has a grace period`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 30
         try await World.run(configuration) { world in
             let state = try await world.signIn()
-            world.provider.fault(.lostAnswer, at: .token)
+            world.provider.fault(.lostResponse, at: .token)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
             _ = try await state.freshAccessToken(forceRefresh: true)
             let record = await state.record
-            #expect(record.presented == nil && record.trouble == nil)
+            #expect(record.pendingRefresh == nil && record.backoff == nil)
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }
@@ -242,12 +242,12 @@ struct TroubleTests {
             try await hold.arrived()
             let noted = try #require(await store.record)
             let token = try #require(noted.refreshToken)
-            let note = try #require(noted.presented)
-            #expect(note.fingerprint == token.fingerprint && note.last == world.clock.moment)
+            let note = try #require(noted.pendingRefresh)
+            #expect(note.fingerprint == token.fingerprint && note.last == world.clock.timestamp)
             #expect(!note.fingerprint.contains(token.reveal()))
             hold.release()
             _ = try await caller.value
-            #expect(await store.record?.presented == nil)
+            #expect(await store.record?.pendingRefresh == nil)
         }
     }
 

@@ -287,7 +287,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `so is the refresh token of an answer that cannot be used`() async throws {
+    @Test func `so is the refresh token of a response that cannot be used`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

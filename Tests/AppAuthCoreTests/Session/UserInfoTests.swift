@@ -37,25 +37,25 @@ struct UserInfoTests {
     }
 
     @Test(arguments: [
-        Fault.htmlPage, .answer(.json(["248289761001"])),
-        .answer(Reply(.ok, type: "text/plain", #"{"sub":"248289761001"}"#)),
-        .answer(Reply(.ok, type: "application/json", #"{"sub":"248289761001","sub":"248289761001"}"#)),
-        .answer(Reply(.ok, body: Array(#"{"sub":"248289761001"}"#.utf8))), .redirect(to: "https://evil.example"),
+        Fault.htmlPage, .respond(.json(["248289761001"])),
+        .respond(Reply(.ok, type: "text/plain", #"{"sub":"248289761001"}"#)),
+        .respond(Reply(.ok, type: "application/json", #"{"sub":"248289761001","sub":"248289761001"}"#)),
+        .respond(Reply(.ok, body: Array(#"{"sub":"248289761001"}"#.utf8))), .redirect(to: "https://evil.example"),
         .status(.internalServerError),
     ])
-    func `an answer that is no strict JSON object is refused`(fault: Fault) async throws {
+    func `a response that is no strict JSON object is refused`(fault: Fault) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(fault, at: .userInfo)
             #expect(await authError { try await state.userInfo() }?.code == .invalidResponse)
-            world.provider.fault(.answer(.json(["sub": "248289761001"])), at: .userInfo)
+            world.provider.fault(.respond(.json(["sub": "248289761001"])), at: .userInfo)
             #expect(try await state.userInfo().subject == "248289761001")
         }
     }
 
     // oidcc-client-test-userinfo-signed
     @Test(arguments: [SignatureAlgorithm.rs256, .ps256, .es256, .edDSA])
-    func `a signed answer is verified`(algorithm: SignatureAlgorithm) async throws {
+    func `a signed response is verified`(algorithm: SignatureAlgorithm) async throws {
         try await World.run(signing(algorithm)) { world in
             let state = try await world.signIn()
             #expect(try await state.userInfo().name == "Alice Liddell")
@@ -77,7 +77,7 @@ struct UserInfoTests {
             ("three parts", .editReply { $0.body = Array("e30.e30".utf8) }),
             ("algorithm", .editReply { $0.body = Array("eyJhbGciOiJub25lIn0.eyJzdWIiOiIyNDgyODk3NjEwMDEifQ.".utf8) }),
         ] as [(String, Fault)])
-    func `a signed answer that is wrong in one respect is refused`(what: String, fault: Fault) async throws {
+    func `a signed response that is wrong in one respect is refused`(what: String, fault: Fault) async throws {
         try await World.run(signing(.es256)) { world in
             let state = try await world.signIn()
             world.provider.fault(fault, at: .userInfo)
@@ -88,7 +88,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test func `a signed answer may leave out iss and aud`() async throws {
+    @Test func `a signed response may leave out iss and aud`() async throws {
         try await World.run(signing(.es256)) { world in
             let state = try await world.signIn()
             world.provider.fault(

@@ -29,16 +29,18 @@ enum Flaw: String, CaseIterable {
 
 extension Simulation {
     /// The time that the rules are told.
-    var now: Moment {
-        let moment = clock.moment
-        guard flaw == .storesFractions else { return moment }
-        return Moment(wall: moment.wall, sinceBoot: moment.sinceBoot + .nanoseconds(123_456), boot: moment.boot)
+    var now: Timestamp {
+        let timestamp = clock.timestamp
+        guard flaw == .storesFractions else { return timestamp }
+        return Timestamp(
+            wall: timestamp.wall, sinceBoot: timestamp.sinceBoot + .nanoseconds(123_456), boot: timestamp.boot)
     }
 
     /// ``SessionRules/apply(_:to:known:at:)``, as it is or with what the flaw makes of it.
     func decide(
-        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge, at now: Moment,
-        then: Moment? = nil, _ need: SessionRules.Need?
+        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
+        at now: Timestamp,
+        then: Timestamp? = nil, _ need: SessionRules.TokenRequirement?
     ) -> SessionRules.Decision {
         let before = stored
         var (event, known, later) = (event, known, now)
@@ -61,14 +63,14 @@ extension Simulation {
         switch (flaw, event, decision.action) {
         case (.ignoresPause, .asked, .fail(let error)) where error.isHeldBack,
             (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
-            later = Moment(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
+            later = Timestamp(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         default: break
         }
-        witness.decides(decision, event, need, known.record.id, at: now)
+        checker.decides(decision, event, need, known.record.id, at: now)
         return decision
     }
 }

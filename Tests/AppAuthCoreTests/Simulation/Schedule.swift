@@ -126,12 +126,12 @@ struct ScheduleGenerator {
                 case 4: .move(process, isBack: true)
                 default: .move(process, isBack: false)
                 }
-            let place = Int.random(in: 2...steps.count, using: &extra)
-            steps.insert(step, at: place)
+            let location = Int.random(in: 2...steps.count, using: &extra)
+            steps.insert(step, at: location)
             // Now and then a mover dies on its way.
             guard case .move = step, Bool.random(using: &extra) else { continue }
-            steps.insert(.go(process, task: 0, count: Int.random(in: 1...12, using: &extra)), at: place + 1)
-            steps.insert(.kill(process), at: Int.random(in: (place + 2)...steps.count, using: &extra))
+            steps.insert(.go(process, task: 0, count: Int.random(in: 1...12, using: &extra)), at: location + 1)
+            steps.insert(.kill(process), at: Int.random(in: (location + 2)...steps.count, using: &extra))
         }
         return steps
     }

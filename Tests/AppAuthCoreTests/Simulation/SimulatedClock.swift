@@ -10,8 +10,8 @@ struct SimulatedClock {
     private var wallError = 0
     private var bootedAt = -5_000_000
 
-    var moment: Moment {
-        Moment(
+    var timestamp: Timestamp {
+        Timestamp(
             wall: Self.date(time + wallError), sinceBoot: .milliseconds(time - bootedAt), boot: "boot \(boot)")
     }
 

@@ -18,13 +18,13 @@ extension Simulation {
         restore(process)
         guard let memory = process.memory else { return nil }
         let task = Task(.call, kind, need(kind, memory))
-        witness.tally.calls += 1
+        checker.tally.calls += 1
         note("process \(process.number) wants a token (\(kind))")
         if memory.unsaved == nil, !memory.isGone, let token = task.need.seen,
             task.need.accepts(token, at: task.need.began) || flaw == .handsOutFromMemory
         {
-            witness.requireLife(of: token, at: task.need.began)
-            witness.require(!memory.hasToldEnd, .noReturn, "a token of memory is handed out after the end was told")
+            checker.requireLife(of: token, at: task.need.began)
+            checker.require(!memory.hasToldEnd, .noReturn, "a token of memory is handed out after the end was told")
             end(task, .success(token), in: process, memory)
             return task
         }
@@ -39,7 +39,7 @@ extension Simulation {
         guard process.memory == nil, let record = read(home), record.move == nil else { return }
         // An app that has moved its session, or tried to, calls that each time before it uses the other store.
         let left = stores[1 - home.number].record?.move
-        guard left != .leaving(to: home.place), left != .signedOut(at: home.place) else {
+        guard left != .leaving(to: home.location), left != .signedOut(at: home.location) else {
             return move(in: process, isBack: true)
         }
         process.memory = Memory(record: record, store: home)
@@ -56,8 +56,8 @@ extension Simulation {
         end(callers[choice % callers.count], .success(nil), in: process, memory)
     }
 
-    private func need(_ kind: CallKind, _ memory: Memory) -> SessionRules.Need {
-        var need = SessionRules.Need(began: now)
+    private func need(_ kind: CallKind, _ memory: Memory) -> SessionRules.TokenRequirement {
+        var need = SessionRules.TokenRequirement(began: now)
         need.parameters = kind.parameters
         need.minimumValidity = kind == .longer ? .seconds(setting.manner.lifetime / 2 + 1) : nil
         need.isForced = kind == .forced
@@ -76,7 +76,7 @@ extension Simulation {
             memory.hasRevoked = true
         }
         let known = SessionRules.Knowledge(record: memory.record, wasStored: true)
-        witness.signedOut.insert(memory.record.id)
+        checker.signedOut.insert(memory.record.id)
         memory.record = Self.signedOut(memory.record)
         if memory.storing == nil || memory.lastTried !== memory.unsaved { memory.store.release(memory.unsaved?.lock) }
         memory.unsaved = SimulatedProcess.Unsaved(.signedOut, known, now, nil)
@@ -256,7 +256,7 @@ extension Simulation {
         _ event: SessionRules.Event, _ task: Task, _ process: SimulatedProcess, _ memory: Memory
     ) {
         if flaw == .publishesBeforeStored, case .answered(_, let response, .verified, _) = event {
-            witness.handsOut(response.token, for: task.need)
+            checker.handsOut(response.token, for: task.need)
         }
         step(event, task, memory)
     }
@@ -271,7 +271,7 @@ extension Simulation {
         note("process \(process.number) cannot store what came, and keeps it")
         if memory.record.end == nil, let kept {
             memory.record = kept
-            if kept.end != nil { witness.endedInMemory.insert(kept.id) }
+            if kept.end != nil { checker.endedInMemory.insert(kept.id) }
             if case .failed(_, let failure, _) = update.event, failure.rotatedRefreshToken == nil, kept.end == nil {
                 if case .lookAgain(let next) = decision.action { return step(.wanted(next), task, memory) }
                 return finish(task, decision, process, memory)
@@ -345,7 +345,7 @@ extension Simulation {
     private func commit(
         _ update: SimulatedProcess.Update, _ task: Task, _ memory: Memory
     ) -> Result<(SessionRules.Decision, AuthStateRecord?), AuthError> {
-        let (old, now): (AuthStateRecord?, Moment)
+        let (old, now): (AuthStateRecord?, Timestamp)
         do { (old, now) = (try memory.store.read(at: clock.time), self.now) } catch { return .failure(error) }
         if case .signedOut = update.event {} else if old?.isOnItsWay ?? false { return .failure(Self.isOnItsWay) }
         var changed = old
@@ -354,9 +354,9 @@ extension Simulation {
         var refusal: AuthError?
         do { try memory.store.write(changed, at: clock.time) } catch { refusal = error }
         if old != changed, memory.store.record == changed {
-            witness.stores(old, changed, by: update.event, server)
+            checker.stores(old, changed, by: update.event, server)
             if changed?.id == update.known.record.id {
-                witness.counts(update.event, decision.action, update.known.record.id, at: update.then ?? now)
+                checker.counts(update.event, decision.action, update.known.record.id, at: update.then ?? now)
             }
             if let changed { note("stored: \(changed.outline)") } else { note("removed from the store") }
         }
@@ -387,7 +387,7 @@ extension Simulation {
             switch result {
             case .success(let token?):
                 note("process \(process.number) gets \(token.value.reveal())")
-                witness.handsOut(token, for: task.need)
+                checker.handsOut(token, for: task.need)
             case .success: break
             case .failure(let error):
                 note("process \(process.number) is told \(error.code.rawValue)\(error.isHeldBack ? ", held back" : "")")

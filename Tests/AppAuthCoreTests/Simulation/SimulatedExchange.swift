@@ -12,8 +12,8 @@ extension Simulation {
             !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
         }
         let need = attempt.need.doubt == nil ? task.need : attempt.need
-        witness.sends(
-            attempt, for: need, of: memory.record.id, beside: others.count, memory.store.record, at: clock.moment)
+        checker.sends(
+            attempt, for: need, of: memory.record.id, beside: others.count, memory.store.record, at: clock.timestamp)
         let fault = wire.fault.map { ", \($0)" } ?? ""
         note("process \(process.number) sends \(token)\(fault)")
         // What a refresh of the session's own has to find out is nothing that the caller asks for.
@@ -27,7 +27,7 @@ extension Simulation {
         _ memory: Memory
     ) {
         request.isOver = request.isAnswered
-        switch request.isAnswered ? request.answer : nil {
+        switch request.isAnswered ? request.response : nil {
         case .tokens(let access, let refresh)?:
             if let refresh, server.fates[refresh] != .stored {
                 server.fates[refresh] = .received(process: process.number)
@@ -36,7 +36,7 @@ extension Simulation {
                 accessToken: Secret(access), lifetime: .seconds(setting.manner.lifetime),
                 refreshToken: refresh.map(Secret.init), received: now,
                 serverClock: ServerClock(date: clock.serverDate, received: now))
-            witness.receives(response.accessToken, at: clock.moment)
+            checker.receives(response.accessToken, at: clock.timestamp)
             note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
             task.answered = request
             guard refresh != nil else {
@@ -46,8 +46,8 @@ extension Simulation {
                 .init(
                     event: .received(attempt, response),
                     known: .init(record: memory.record, wasStored: memory.wasStored), then: nil, looks: memory.looks))
-        case .http(let answer)?:
-            fail(attempt, Self.error(of: answer, at: now), request, task, memory)
+        case .http(let response)?:
+            fail(attempt, Self.error(of: response, at: now), request, task, memory)
         case nil:
             let error = AuthError(
                 request.isUnsent ? .transport : .timeout, .refresh, "expected an answer, found none",
@@ -72,7 +72,7 @@ extension Simulation {
                 known: .init(record: memory.record, wasStored: memory.wasStored), then: nil, looks: memory.looks))
     }
 
-    func verdict(_ request: SimulatedRequest) -> SessionRules.Verdict {
+    func verdict(_ request: SimulatedRequest) -> SessionRules.IDTokenOutcome {
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
         case .fine: .verified(nil, keys: nil)
         case .unverifiable:
@@ -84,21 +84,21 @@ extension Simulation {
     func revoke(_ orphan: TokenResponse) {
         let grant = server.grant(of: orphan.accessToken.reveal())
         let current = home.record.flatMap {
-            witness.signedOut.contains($0.id) || witness.endedInMemory.contains($0.id) ? nil : $0.refreshToken
+            checker.signedOut.contains($0.id) || checker.endedInMemory.contains($0.id) ? nil : $0.refreshToken
         }
         let isInUse = current.map { server.grant(of: $0.reveal()) === grant } ?? false
-        witness.require(!isInUse, .sessionKept, "the tokens of a session that lasts are revoked")
+        checker.require(!isInUse, .sessionKept, "the tokens of a session that lasts are revoked")
         note("the orphan \(orphan.accessToken.reveal()) is revoked")
         server.revoke(orphan.accessToken.reveal())
     }
 
-    private static func error(of answer: HTTPAnswer, at now: Moment) -> AuthError {
+    private static func error(of response: TransportResponse, at now: Timestamp) -> AuthError {
         do {
-            guard answer.response.status == .ok else {
+            guard response.status == .ok else {
                 let url = try SecureURL("https://op.example/token")
-                return answer.oauthError(from: url, stage: .refresh, hiding: [])
+                return response.oauthError(from: url, stage: .refresh, hiding: [])
             }
-            _ = try TokenResponse(answer, received: now, stage: .refresh)
+            _ = try TokenResponse(response, received: now, stage: .refresh)
             return AuthError(.invalidResponse, .refresh, "expected a page")
         } catch { return error as? AuthError ?? AuthError(.invalidResponse, .refresh, "\(error)") }
     }
@@ -124,8 +124,8 @@ extension AuthStateRecord {
     var outline: String {
         if let move { return "\(refreshToken?.reveal() ?? "none"), \(move)" }
         if let end { return "ended, \(end.reason)" }
-        let trouble = trouble.map { ", failure \($0.count)" } ?? ""
-        let mark = presented == nil ? "" : " (presented)"
-        return "\(refreshToken?.reveal() ?? "none")\(mark), \(accessToken?.value.reveal() ?? "none")\(trouble)"
+        let failures = backoff.map { ", failure \($0.count)" } ?? ""
+        let mark = pendingRefresh == nil ? "" : " (presented)"
+        return "\(refreshToken?.reveal() ?? "none")\(mark), \(accessToken?.value.reveal() ?? "none")\(failures)"
     }
 }

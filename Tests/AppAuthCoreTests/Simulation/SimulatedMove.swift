@@ -55,8 +55,8 @@ extension Simulation {
         let other = stores[1 - source.number]
         process.move = SimulatedMove(
             from: isBack ? other : source, to: isBack ? source : other, at: clock.time)
-        witness.tally.moves += 1
-        note("process \(process.number) moves the session to \(process.move?.target.place ?? "")")
+        checker.tally.moves += 1
+        note("process \(process.number) moves the session to \(process.move?.target.location ?? "")")
     }
 
     func canGo(_ move: SimulatedMove) -> Bool {
@@ -75,12 +75,12 @@ extension Simulation {
     /// - Returns: Whether there is more to do.
     private func goOn(_ move: SimulatedMove, _ process: SimulatedProcess) throws(AuthError) -> Bool {
         let (source, target) = (move.source, move.target)
-        let arriving = AuthStateRecord.Move.arriving(from: source.place)
+        let arriving = AuthStateRecord.Move.arriving(from: source.location)
         switch move.point {
         case .look: move.point = .lookThere(try source.read(at: clock.time))
         case .lookThere(let here):
             let there = try target.read(at: clock.time)
-            if here == nil, there?.move != arriving, there?.move != .signedOut(at: source.place) { return false }
+            if here == nil, there?.move != arriving, there?.move != .signedOut(at: source.location) { return false }
             move.point = here?.isTwin(of: there) ?? false ? .lookAgain(there) : .lock(0)
         case .lookAgain(let there):
             guard let here = try source.read(at: clock.time), here.isTwin(of: there) else {
@@ -94,7 +94,7 @@ extension Simulation {
             move.point = count == 0 ? .lock(1) : .lookForGrave
         case .lookForGrave:
             let over = try target.read(at: clock.time)
-            if let over, over.move == .signedOut(at: source.place) {
+            if let over, over.move == .signedOut(at: source.location) {
                 move.point = .buryCopy(over, target)
             } else {
                 move.point = .next
@@ -112,7 +112,7 @@ extension Simulation {
             move.point = .leave(record)
             guard flaw != .movesNothing else { break }
             try change(target) { stored throws(AuthError) in
-                let isBack = AuthStateRecord.Move.leaving(to: source.place)
+                let isBack = AuthStateRecord.Move.leaving(to: source.location)
                 let isOurs = stored?.move == arriving || stored?.move == isBack && stored?.id == copy.id
                 guard stored == nil || isOurs else {
                     throw AuthError(.store, .store, "there is a session already", outcome: .notSent)
@@ -121,7 +121,7 @@ extension Simulation {
             }
         case .leave(let record):
             try change(source) { stored in
-                if stored == record || flaw == .leavesWhatIsNew { stored?.move = .leaving(to: target.place) }
+                if stored == record || flaw == .leavesWhatIsNew { stored?.move = .leaving(to: target.location) }
             }
             move.point = .next
         case .arrive(let record):
@@ -147,13 +147,13 @@ extension Simulation {
     private func next(_ move: SimulatedMove) throws(AuthError) -> Bool {
         let (source, target) = (move.source, move.target)
         guard let record = try source.read(at: clock.time) else {
-            try change(target) { stored in if stored?.move == .arriving(from: source.place) { stored = nil } }
+            try change(target) { stored in if stored?.move == .arriving(from: source.location) { stored = nil } }
             return false
         }
         switch record.move {
         case nil: move.point = .copy(record)
-        case .leaving(to: target.place): move.point = .arrive(record)
-        case .signedOut(at: target.place): move.point = .buryCopy(record, source)
+        case .leaving(to: target.location): move.point = .arrive(record)
+        case .signedOut(at: target.location): move.point = .buryCopy(record, source)
         case .leaving, .arriving, .signedOut: return false
         }
         return true
@@ -167,8 +167,8 @@ extension Simulation {
         try change(&changed)
         defer {
             if old != changed, store.record == changed {
-                witness.moves(old, changed, among: stores)
-                note("\(store.place): \(changed?.outline ?? "nothing")")
+                checker.moves(old, changed, among: stores)
+                note("\(store.location): \(changed?.outline ?? "nothing")")
                 checkPlace()
             }
         }

@@ -16,7 +16,7 @@ final class SimulatedProcess {
         var wasStored = true
         var unsaved: Unsaved?
         var lastTried: Unsaved?
-        var flights: [SessionRules.Need.Kind: Task] = [:]
+        var flights: [SessionRules.TokenRequirement.Kind: Task] = [:]
         var isGone = false
         var looks = 0
         var storing: Task?
@@ -32,11 +32,12 @@ final class SimulatedProcess {
     final class Unsaved {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
-        let then: Moment
+        let then: Timestamp
         let lock: SimulatedStore.Lock?
 
         init(
-            _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ then: Moment, _ lock: SimulatedStore.Lock?
+            _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ then: Timestamp,
+            _ lock: SimulatedStore.Lock?
         ) {
             (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
         }
@@ -46,7 +47,7 @@ final class SimulatedProcess {
     struct Update {
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
-        let then: Moment?
+        let then: Timestamp?
         let looks: Int
     }
 
@@ -71,7 +72,7 @@ final class SimulatedProcess {
 
         let role: Role
         let kind: CallKind
-        let need: SessionRules.Need
+        let need: SessionRules.TokenRequirement
         var point = Point.begin
         var lock: SimulatedStore.Lock?
         /// When it began to wait for its turn and the lock, and when it looks at the store again, in milliseconds.
@@ -85,7 +86,7 @@ final class SimulatedProcess {
         /// Nil until it has ended; nil within where there is no token to return.
         var result: Result<AccessToken?, AuthError>?
 
-        init(_ role: Role, _ kind: CallKind, _ need: SessionRules.Need) {
+        init(_ role: Role, _ kind: CallKind, _ need: SessionRules.TokenRequirement) {
             (self.role, self.kind, self.need) = (role, kind, need)
         }
     }

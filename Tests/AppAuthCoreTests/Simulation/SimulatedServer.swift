@@ -24,7 +24,7 @@ final class SimulatedServer {
 
     enum Answer {
         case tokens(access: String, refresh: String?)
-        case http(HTTPAnswer)
+        case http(TransportResponse)
     }
 
     /// Where the successor of a used refresh token is.
@@ -80,8 +80,8 @@ final class SimulatedServer {
     }
 
     /// What becomes of a request when it arrives.
-    func answer(_ request: SimulatedRequest, at now: Int) -> Answer {
-        if let (trouble, until) = trouble, now < until { return .http(trouble.answer(until: until, now)) }
+    func response(_ request: SimulatedRequest, at now: Int) -> Answer {
+        if let (trouble, until) = trouble, now < until { return .http(trouble.response(until: until, now)) }
         guard request.kind != .ungranted else {
             return manner.blamesGrant ? .error("invalid_grant", saying: "invalid_scope") : .error("invalid_scope")
         }
@@ -117,19 +117,21 @@ extension SimulatedServer.Answer {
 }
 
 extension SimulatedServer {
-    fileprivate static func page(_ status: Int, _ type: String, _ body: String, retryAfter: Int? = nil) -> HTTPAnswer {
+    fileprivate static func page(_ status: Int, _ type: String, _ body: String, retryAfter: Int? = nil)
+        -> TransportResponse
+    {
         var response = HTTPResponse(status: .init(code: status), headerFields: [.contentType: type])
         response.headerFields[.retryAfter] = retryAfter.map { "\($0)" }
-        return HTTPAnswer(response, body: Array(body.utf8))
+        return TransportResponse(response, body: Array(body.utf8))
     }
 }
 
 extension SimulatedServer.Trouble {
-    fileprivate func answer(until end: Int, _ now: Int) -> HTTPAnswer {
-        func page(_ status: Int, retryAfter: Int? = nil) -> HTTPAnswer {
+    fileprivate func response(until end: Int, _ now: Int) -> TransportResponse {
+        func page(_ status: Int, retryAfter: Int? = nil) -> TransportResponse {
             SimulatedServer.page(status, "text/html", "<p>Sorry", retryAfter: retryAfter)
         }
-        func error(_ status: Int, _ code: String) -> HTTPAnswer {
+        func error(_ status: Int, _ code: String) -> TransportResponse {
             SimulatedServer.page(status, "application/json", #"{"error":"\#(code)"}"#)
         }
         let wish = min((end - now) / 1000 + 1, 3600)

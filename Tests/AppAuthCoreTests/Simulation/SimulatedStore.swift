@@ -20,7 +20,7 @@ final class SimulatedStore {
 
     init(number: Int) { self.number = number }
 
-    var place: String { "store \(number)" }
+    var location: String { "store \(number)" }
 
     func beWell() { (isFullUntil, isMuteUntil, isShutUntil) = (0, 0, 0) }
 

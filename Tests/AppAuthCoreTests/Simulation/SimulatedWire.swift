@@ -11,7 +11,7 @@ final class SimulatedRequest {
     fileprivate(set) var processedAt: Int?
     /// When the client has the answer; nil if it never has.
     fileprivate(set) var answeredAt: Int?
-    fileprivate(set) var answer: SimulatedServer.Answer?
+    fileprivate(set) var response: SimulatedServer.Answer?
     fileprivate var isProcessed = false
     /// Whether a proxy sends it twice.
     fileprivate(set) var isDuplicated = false
@@ -33,7 +33,7 @@ final class SimulatedRequest {
     var isAnswered: Bool { answeredAt.map { $0 <= breaksAt } ?? false }
 
     /// The rotated refresh token that its answer holds.
-    var successor: String? { if case .tokens(_, let refresh) = answer { refresh } else { nil } }
+    var successor: String? { if case .tokens(_, let refresh) = response { refresh } else { nil } }
 }
 
 /// What lies between client and server, and what happens there.
@@ -53,7 +53,7 @@ final class SimulatedWire {
         /// The request arrives late, but in time; or when the client has given up.
         case delayed, delayedPastTimeout
         /// The answer arrives late, but in time; or when the client has given up.
-        case slowAnswer, slowAnswerPastTimeout
+        case slowResponse, slowResponsePastTimeout
     }
 
     private(set) var requests: [SimulatedRequest] = []
@@ -77,8 +77,8 @@ final class SimulatedWire {
         case .cut: (request.answeredAt, request.breaksAt) = (nil, now + 90)
         case .delayed: (request.processedAt, request.answeredAt) = (now + 9_000, now + 9_040)
         case .delayedPastTimeout: (request.processedAt, request.answeredAt) = (now + 47_000, now + 47_040)
-        case .slowAnswer: request.answeredAt = now + 12_000
-        case .slowAnswerPastTimeout: request.answeredAt = now + 41_000
+        case .slowResponse: request.answeredAt = now + 12_000
+        case .slowResponsePastTimeout: request.answeredAt = now + 41_000
         }
         (request.isDuplicated, isDuplicating) = (isDuplicating, false)
         fault = nil
@@ -94,8 +94,8 @@ final class SimulatedWire {
             // Who gives up before the request arrives cannot be told apart by the server, but by the one who judges.
             if let at = request.processedAt, at > request.breaksAt { abandon(request, server) }
             request.isProcessed = true
-            request.answer = server.answer(request, at: request.processedAt ?? now)
-            if request.isDuplicated { _ = server.answer(request, at: (request.processedAt ?? now) + 20) }
+            request.response = server.response(request, at: request.processedAt ?? now)
+            if request.isDuplicated { _ = server.response(request, at: (request.processedAt ?? now) + 20) }
             if request.isAbandoned || !request.isAnswered { lose(request, server) }
         }
         requests.removeAll { ($0.isProcessed || $0.processedAt == nil) && ($0.isAbandoned || $0.isOver) }

@@ -10,7 +10,7 @@ final class Simulation {
     let wire = SimulatedWire()
     let stores = [SimulatedStore(number: 0), SimulatedStore(number: 1)]
     let processes: [SimulatedProcess]
-    let witness: Witness
+    let checker: InvariantChecker
     /// What happened, for a person.
     private(set) var trace: [String] = []
     private let isTraced: Bool
@@ -19,7 +19,7 @@ final class Simulation {
     init(_ setting: Setting, client: Client, flaw: Flaw? = nil, watching: Invariant? = nil, isTraced: Bool = false) {
         (self.setting, self.client, self.flaw, self.isTraced) = (setting, client, flaw, isTraced)
         processes = (0..<setting.processes).map { SimulatedProcess(number: $0, isDaemon: $0 < setting.daemons) }
-        witness = Witness(watching: watching)
+        checker = InvariantChecker(watching: watching)
         server.manner = setting.manner
     }
 
@@ -30,7 +30,7 @@ final class Simulation {
             ?? first { if case .leaving? = $0?.move { true } else { false } } ?? first { $0 == nil } ?? stores[0]
     }
 
-    var isOver: Bool { witness.violation != nil }
+    var isOver: Bool { checker.violation != nil }
 
     /// Runs the schedule, and then sees whether all is well once the faults are over.
     func run(_ steps: [Step]) {
@@ -40,7 +40,7 @@ final class Simulation {
             checkNewestToken()
         }
         if !isOver { recover() }
-        witness.tally.refreshes = server.refreshes
+        checker.tally.refreshes = server.refreshes
     }
 
     func note(_ text: @autoclosure () -> String) {
@@ -129,8 +129,8 @@ final class Simulation {
                     || process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
             }
             if ready.isEmpty {
-                let answers = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
-                guard let next = (answers + looks).min() else { return }
+                let responses = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
+                guard let next = (responses + looks).min() else { return }
                 pass(max(1, next - clock.time))
             }
             for process in ready { go(process, process.move == nil ? 0 : clock.time) }
@@ -152,7 +152,7 @@ final class Simulation {
         guard clock.time >= store.troubledUntil else { return }
         let (grant, access) = server.signIn()
         let token = AccessToken(
-            value: Secret(access), received: clock.moment, lifetime: .seconds(setting.manner.lifetime))
+            value: Secret(access), received: clock.timestamp, lifetime: .seconds(setting.manner.lifetime))
         guard
             let record = try? AuthStateRecord(
                 client: client, accessToken: token, refreshToken: Secret(grant.current))
@@ -162,8 +162,8 @@ final class Simulation {
         note("process \(process.number) signs in: \(grant.current)")
         kill(process)
         process.memory = SimulatedProcess.Memory(record: record, store: store)
-        witness.receives(token.value, at: clock.moment)
-        witness.stores(old, record, by: nil, server)
+        checker.receives(token.value, at: clock.timestamp)
+        checker.stores(old, record, by: nil, server)
         if !process.isDaemon { kill(process) }
     }
 
@@ -184,25 +184,25 @@ final class Simulation {
     /// It is used from one store; a copy in the other is marked.
     func checkPlace() {
         let used = stores.compactMap(\.record).filter { $0.move == nil }
-        witness.require(Set(used.map(\.id)).count == used.count, .onePlace, "both copies of it can be used")
+        checker.require(Set(used.map(\.id)).count == used.count, .onePlace, "both copies of it can be used")
     }
 
     /// The store has the newest refresh token, or somebody has it who will store it, or nobody can have it.
     private func checkNewestToken() {
         guard let record = home.record, record.end == nil else { return }
         // Signed out where it had arrived: the next move removes what is left.
-        guard record.move == nil || !witness.isGone(record.id) else { return }
+        guard record.move == nil || !checker.isGone(record.id) else { return }
         let token = record.refreshToken?.reveal() ?? ""
         guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
-            witness.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")
+            checker.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")
             return
         }
         switch server.fates[grant.current] {
         case .lost, .underway, nil: break
-        case .stored: witness.require(false, .sessionKept, "\(grant.current) was stored, and \(token) is there again")
+        case .stored: checker.require(false, .sessionKept, "\(grant.current) was stored, and \(token) is there again")
         case .received(let number):
             let memory = processes[number].memory
-            witness.require(
+            checker.require(
                 memory.map { !$0.tasks.isEmpty || $0.unsaved != nil } ?? false, .sessionKept,
                 "\(grant.current) came and was dropped")
         }
@@ -225,13 +225,13 @@ final class Simulation {
             move(in: fresh, isBack: isBack)
             settle()
         }
-        witness.require(
+        checker.require(
             stores.allSatisfy { $0.record?.move == nil }, .onePlace, "it is on its way, and nobody can bring it there")
-        witness.ends(stores)
+        checker.ends(stores)
         let first = call(.usual, in: fresh)
         settle()
         if case .failure? = first?.result, home.holder.map({ $0.process != fresh.number }) ?? false {
-            witness.tally.stalls += 1
+            checker.tally.stalls += 1
         }
         // Each process that is running calls once more, and stores what it may have.
         for process in processes where process.memory != nil && process !== fresh { call(.usual, in: process) }
@@ -244,8 +244,8 @@ final class Simulation {
         switch last.result {
         case .success: break
         case .failure(let error) where error.code == .signInRequired: break
-        case .failure(let error): witness.require(false, .healthyAgain, "a caller was told: \(error)")
-        case nil: witness.require(false, .healthyAgain, "a caller waits for ever")
+        case .failure(let error): checker.require(false, .healthyAgain, "a caller was told: \(error)")
+        case nil: checker.require(false, .healthyAgain, "a caller waits for ever")
         }
     }
 }

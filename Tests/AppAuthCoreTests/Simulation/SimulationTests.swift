@@ -19,7 +19,7 @@ struct SimulationTests {
 
     private static func run(
         _ seed: UInt64, _ client: Client, _ flaw: Flaw? = nil
-    ) -> (tally: Witness.Tally, processMonths: Double, found: Found?) {
+    ) -> (tally: InvariantChecker.Tally, processMonths: Double, found: Found?) {
         var generator = ScheduleGenerator(seed: seed)
         let (steps, setting) = (generator.steps(episodes: episodes), generator.setting)
         func simulate(_ steps: [Step], _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
@@ -29,19 +29,21 @@ struct SimulationTests {
         }
         let simulation = simulate(steps, flaw?.breaks)
         let months = Double(simulation.clock.time) / 1000 / 86_400 / 30 * Double(setting.processes)
-        guard let violation = simulation.witness.violation else { return (simulation.witness.tally, months, nil) }
+        guard let violation = simulation.checker.violation else { return (simulation.checker.tally, months, nil) }
         let shortest = Shrinking { simulate($0, violation.invariant).isOver }.shortest(of: steps)
         let again = simulate(shortest, violation.invariant, isTraced: true)
-        let last = again.witness.violation ?? violation
-        return (simulation.witness.tally, months, Found(seed: seed, violation: last, trace: again.trace))
+        let last = again.checker.violation ?? violation
+        return (simulation.checker.tally, months, Found(seed: seed, violation: last, trace: again.trace))
     }
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
 
     /// Runs with seeds one after another, two at a time.
-    private static func run(seeds: Range<Int>, _ client: Client) async -> (Witness.Tally, months: Double, Found?) {
-        @Sendable func lane(_ number: Int) -> (Witness.Tally, Double, Found?) {
-            var (total, months) = (Witness.Tally(), 0.0)
+    private static func run(seeds: Range<Int>, _ client: Client) async -> (
+        InvariantChecker.Tally, months: Double, Found?
+    ) {
+        @Sendable func lane(_ number: Int) -> (InvariantChecker.Tally, Double, Found?) {
+            var (total, months) = (InvariantChecker.Tally(), 0.0)
             for seed in seeds where seed % 2 == number {
                 let run = Self.run(UInt64(seed), client)
                 total += run.tally
@@ -91,15 +93,15 @@ struct SimulationTests {
         let client = try Self.client()
         for (rotates, grace) in [(true, Int.max), (false, nil)] {
             let (total, violations) = await Self.onThreadOfItsOwn {
-                var (total, violations) = (Witness.Tally(), [String]())
+                var (total, violations) = (InvariantChecker.Tally(), [String]())
                 for seed in UInt64(1)...10 {
                     var generator = ScheduleGenerator(seed: seed)
                     var setting = generator.setting
                     (setting.manner.rotates, setting.manner.grace) = (rotates, grace)
                     let simulation = Simulation(setting, client: client)
                     simulation.run(generator.steps(episodes: Self.episodes))
-                    total += simulation.witness.tally
-                    if let violation = simulation.witness.violation { violations.append("\(seed): \(violation)") }
+                    total += simulation.checker.tally
+                    if let violation = simulation.checker.violation { violations.append("\(seed): \(violation)") }
                 }
                 return (total, violations)
             }
@@ -145,8 +147,8 @@ extension SimulationTests.Found {
     }
 }
 
-extension Witness.Tally {
-    fileprivate static func += (sum: inout Witness.Tally, other: Witness.Tally) {
+extension InvariantChecker.Tally {
+    fileprivate static func += (sum: inout InvariantChecker.Tally, other: InvariantChecker.Tally) {
         sum.calls += other.calls
         sum.tokens += other.tokens
         sum.requests += other.requests

@@ -3,7 +3,7 @@ import Logging
 
 /// Keeps every line that is logged, at trace level.
 final class LogCapture: Sendable {
-    private let captured = Guarded<[String]>([])
+    private let captured = LockedValue<[String]>([])
 
     var lines: [String] { captured.withLock { $0 } }
 

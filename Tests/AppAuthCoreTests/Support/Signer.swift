@@ -29,7 +29,7 @@ struct Signer: Sendable {
             id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
             provider: try provider(algorithms))
         var verifier = IDTokenVerifier(client: client)
-        verifier.now = { Moment(wall: now) }
+        verifier.now = { Timestamp(wall: now) }
         return verifier
     }
 

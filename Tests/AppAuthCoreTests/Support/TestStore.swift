@@ -17,7 +17,7 @@ actor TestStore: TokenStore {
     private var heldFail = false
     private var held: [CheckedContinuation<Void, Never>] = []
 
-    nonisolated var place: String { "test store" }
+    nonisolated var location: String { "test store" }
 
     init(_ record: AuthStateRecord? = nil) { self.record = record }
 

@@ -15,7 +15,7 @@ struct World: Sendable {
     var decryptionKey: DecryptionKey?
 
     var environment: Environment {
-        var environment = Environment(transport: transport, now: { [clock] in clock.moment }, logger: log.logger)
+        var environment = Environment(transport: transport, now: { [clock] in clock.timestamp }, logger: log.logger)
         if let decryptionKey { environment.decryptionKey = { _ in decryptionKey } }
         return environment
     }

@@ -52,7 +52,7 @@ struct ClientKeyTests {
         let pem = try openssl(
             ["pkcs8", "-topk8", "-v2", "aes256", "-iter", "200000", "-passout", "pass:open sesame"],
             input: openssl(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]))
-        let asked = Guarded(0)
+        let asked = LockedValue(0)
         func once() throws { _ = try PrivateKey(pem: pem, passphrase: "open sesame") }
         func whole() async throws {
             let key = try await ClientKey(pem: pem) {

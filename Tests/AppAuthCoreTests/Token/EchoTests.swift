@@ -8,14 +8,14 @@ struct EchoTests {
     /// Answers every request with an error that repeats one of its parameters.
     private struct Echo: HTTPTransport {
         let name: String
-        let seen = Guarded<[String]>([])
+        let seen = LockedValue<[String]>([])
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             let value = form?.values(name).first ?? ""
             seen.withLock { $0.append(value) }
             let body: JSON = ["error": "invalid_request", "error_description": .string("unknown: \(value).")]
-            return HTTPAnswer(
+            return TransportResponse(
                 .init(status: .badRequest, headerFields: [.contentType: "application/json"]),
                 body: Array(body.serialized().utf8))
         }

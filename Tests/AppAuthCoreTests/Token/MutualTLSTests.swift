@@ -6,7 +6,7 @@ import Testing
 /// RFC 8705 §2, §5: where a client with a certificate goes, and what it says there.
 struct MutualTLSTests {
     // oidcc-client-test-mtls-endpoint-aliases
-    @Test func `a client with a certificate goes to the places for that, where there are any`() throws {
+    @Test func `a client with a certificate goes to the locations for that, where there are any`() throws {
         for authentication in [ClientAuthentication.tlsClientAuth, .selfSignedTLSClientAuth] {
             let client = try client(authentication)
             #expect(try client.require(.token).string == "https://mtls.op.example/token")
@@ -20,7 +20,7 @@ struct MutualTLSTests {
         #expect(try client(.none).require(.token).string == "https://op.example/token")
     }
 
-    @Test func `every request of such a client goes to the place for it`() async throws {
+    @Test func `every request of such a client goes to the location for it`() async throws {
         let endpoints: [ProviderMetadata.Endpoint] = [
             .token, .userInfo, .revocation, .introspection, .deviceAuthorization, .pushedAuthorizationRequest,
             .backchannelAuthentication,
@@ -70,15 +70,15 @@ struct MutualTLSTests {
 
     /// Refuses everything, and keeps where it was asked.
     private struct Host: HTTPTransport {
-        let asked = Guarded<[String]>([])
-        let clients = Guarded<[String]>([])
+        let asked = LockedValue<[String]>([])
+        let clients = LockedValue<[String]>([])
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-            let request = exchange.request
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            let request = exchange.head
             asked.withLock { $0.append("\(request.scheme ?? "")://\(request.authority ?? "")\(request.path ?? "")") }
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             clients.withLock { $0 += form?.values("client_id") ?? [] }
-            return HTTPAnswer(HTTPResponse(status: .badRequest), body: [])
+            return TransportResponse(HTTPResponse(status: .badRequest), body: [])
         }
     }
 
@@ -99,7 +99,7 @@ struct MutualTLSTests {
         #expect(request.url.hasPrefix("https://op.example/auth?"))
     }
 
-    @Test func `a place that is not safe is refused with the document`() {
+    @Test func `a location that is not safe is refused with the document`() {
         let error = refusal { try provider(aliases: ["token_endpoint": "http://mtls.op.example/token"]) }
         #expect(error?.code == .invalidMetadata)
         #expect(error?.message.contains("token_endpoint") == true)

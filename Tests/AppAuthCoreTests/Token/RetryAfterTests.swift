@@ -9,7 +9,7 @@ struct RetryAfterTests {
     private struct Overloaded: HTTPTransport {
         let retryAfter: Int
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             var error = AuthError(.transport, .token, "overloaded", outcome: .notSent, isTemporary: true)
             error.retryAfter = retryAfter
             throw error
@@ -35,7 +35,7 @@ struct RetryAfterTests {
         let clock = TestClock()
         let state = AuthState(
             record: record, store: MemoryTokenStore(),
-            environment: Environment(transport: Overloaded(retryAfter: seconds), now: { clock.moment }))
+            environment: Environment(transport: Overloaded(retryAfter: seconds), now: { clock.timestamp }))
         let error = try #require(await authError { try await state.freshAccessToken() })
         let wait = min(max(seconds, 0), 300)
         #expect(error.nextAttempt.map { Int($0.timeIntervalSince(clock.now).rounded()) } == wait)
@@ -43,7 +43,7 @@ struct RetryAfterTests {
 
     @Test(arguments: [Int.max, .min])
     func `a wait for a person takes any number`(seconds: Int) {
-        var polling = ApprovalPolling(interval: .seconds(5))
+        var polling = PollingSchedule(interval: .seconds(5))
         let error = AuthError(
             .transport, .token, "overloaded", outcome: .notSent, isTemporary: true, retryAfter: seconds)
         let pause = Duration.seconds(seconds > 0 ? 86_400 : 10)

@@ -33,7 +33,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test(arguments: [Fault.reset(), .lostAnswer, .cutOff(after: 40), .status(.internalServerError), .htmlPage])
+    @Test(arguments: [Fault.reset(), .lostResponse, .cutOff(after: 40), .status(.internalServerError), .htmlPage])
     func `a code is sent once, whatever becomes of it`(fault: Fault) async throws {
         try await World.run { world in
             let response = try await world.authorize(world.client())
@@ -95,10 +95,10 @@ struct TokenEndpointTests {
             (.tooManyRequests(retryAfter: 3), 429, true), (.status(.noContent), 204, false),
             (.status(.created), 201, false),
             (
-                .answer(Reply(.badGateway, type: "text/html", "<h1>invalid_grant</h1>")), 502, true
+                .respond(Reply(.badGateway, type: "text/html", "<h1>invalid_grant</h1>")), 502, true
             ),
         ] as [(Fault, Int, Bool)])
-    func `an answer that is neither tokens nor an OAuth error is an invalid one`(
+    func `a response that is neither tokens nor an OAuth error is an invalid one`(
         fault: Fault, status: Int, isTemporary: Bool
     ) async throws {
         try await World.run { world in
@@ -147,7 +147,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `an answer may have 1 MiB and no more`() async throws {
+    @Test func `a response may have 1 MiB and no more`() async throws {
         try await World.run { world in
             world.provider.fault(.oversize(bytes: 1 << 20), at: .token)
             #expect(await authError { try await refresh(world) } == nil)

@@ -74,7 +74,7 @@ struct TokenResponseTests {
         }
     }
 
-    @Test func `without an access token the answer is none`() throws {
+    @Test func `without an access token the response is none`() throws {
         let error = try #require(refusal { try response(#"{"token_type":"Bearer","id_token":"x.y.z"}"#) })
         #expect(error.message.contains("'access_token'"))
     }
@@ -91,7 +91,7 @@ struct TokenResponseTests {
             isTaken || error?.message.contains("token type") == true || error?.message.contains("token_type") == true)
     }
 
-    @Test func `without a token type the answer is refused`() throws {
+    @Test func `without a token type the response is refused`() throws {
         #expect(try #require(refusal { try response(#"{"access_token":"a"}"#) }).message.contains("'token_type'"))
     }
 
@@ -133,7 +133,8 @@ struct TokenResponseTests {
         var response = HTTPResponse(status: .ok)
         response.headerFields[.contentType] = type
         return try TokenResponse(
-            HTTPAnswer(response, body: Array(body.utf8)), received: Moment(wall: Date(timeIntervalSince1970: 0)),
+            TransportResponse(response, body: Array(body.utf8)),
+            received: Timestamp(wall: Date(timeIntervalSince1970: 0)),
             stage: .token)
     }
 }

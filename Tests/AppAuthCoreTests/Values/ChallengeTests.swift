@@ -15,7 +15,7 @@ struct ChallengeTests {
         #"dPoP error="invalid_token", algs="ES256""#,
     ])
     func `a challenge with invalid_token is found among others`(field: String) {
-        #expect(answer([field]).saysInvalidToken)
+        #expect(response([field]).saysInvalidToken)
     }
 
     @Test(arguments: [
@@ -25,17 +25,17 @@ struct ChallengeTests {
         #"Bearer error_description="x", Basic error="invalid_token""#, "Bearer =invalid_token", "= \" ,,,",
     ])
     func `any other challenge is none of an invalid token`(field: String) {
-        #expect(!answer([field]).saysInvalidToken)
+        #expect(!response([field]).saysInvalidToken)
     }
 
     @Test func `several fields count as one list`() {
-        #expect(answer([#"Basic realm="x""#, #"Bearer error="invalid_token""#]).saysInvalidToken)
-        #expect(!answer([]).saysInvalidToken)
+        #expect(response([#"Basic realm="x""#, #"Bearer error="invalid_token""#]).saysInvalidToken)
+        #expect(!response([]).saysInvalidToken)
     }
 
     @Test(arguments: [200, 400, 403, 407, 500])
     func `the status has to be 401`(status: Int) {
-        #expect(!answer([#"Bearer error="invalid_token""#], status).saysInvalidToken)
+        #expect(!response([#"Bearer error="invalid_token""#], status).saysInvalidToken)
     }
 
     @Test func `challenges are read with their parameters`() {
@@ -55,9 +55,9 @@ struct ChallengeTests {
         #expect(Challenge.challenges(in: "\u{212A}B a=b").map(\.scheme) == ["\u{212A}b"])
     }
 
-    private func answer(_ fields: [String], _ status: Int = 401) -> HTTPAnswer {
+    private func response(_ fields: [String], _ status: Int = 401) -> TransportResponse {
         var response = HTTPResponse(status: .init(code: status))
         for field in fields { response.headerFields.append(HTTPField(name: .wwwAuthenticate, value: field)) }
-        return HTTPAnswer(response, body: [])
+        return TransportResponse(response, body: [])
     }
 }

@@ -6,10 +6,10 @@ struct BrowserLadderTests {
     private typealias Kind = BrowserObstacle.Kind
 
     private func expect(
-        _ surroundings: Surroundings, _ programs: [String], _ obstacles: [BrowserObstacle.Kind] = [],
+        _ desktop: DesktopSession, _ programs: [String], _ obstacles: [BrowserObstacle.Kind] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let ladder = BrowserLadder(in: surroundings)
+        let ladder = BrowserLadder(in: desktop)
         #expect(ladder.commands.map(\.name) == programs, sourceLocation: sourceLocation)
         #expect(ladder.obstacles.map(\.kind) == obstacles, sourceLocation: sourceLocation)
     }
@@ -18,68 +18,70 @@ struct BrowserLadderTests {
         ("firefox", ["firefox"]), ("a %s:b --x:c", ["a", "b", "c"]), (":a: :", ["a"]), ("/usr/bin/x y", ["/usr/bin/x"]),
     ])
     func `BROWSER is a list, and nothing else is tried`(_ value: String, _ programs: [String]) {
-        expect(Surroundings(environment: ["BROWSER": value]), programs)
-        expect(Surroundings(environment: ["BROWSER": value, "DISPLAY": ":0"]), programs)
-        expect(Surroundings(environment: ["BROWSER": value, "WSL_DISTRO_NAME": "Debian"]), programs)
+        expect(DesktopSession(environment: ["BROWSER": value]), programs)
+        expect(DesktopSession(environment: ["BROWSER": value, "DISPLAY": ":0"]), programs)
+        expect(DesktopSession(environment: ["BROWSER": value, "WSL_DISTRO_NAME": "Debian"]), programs)
         // It is the person's own word.
-        expect(Surroundings(environment: ["BROWSER": value, "SUDO_UID": "1000"], user: 0), programs, [.root])
+        expect(DesktopSession(environment: ["BROWSER": value, "SUDO_UID": "1000"], user: 0), programs, [.root])
     }
 
     @Test(arguments: ["", " :", nil])
     func `the desktop's openers stand in for a BROWSER that names nothing`(_ value: String?) {
         for display in ["DISPLAY", "WAYLAND_DISPLAY"] {
-            expect(Surroundings(environment: ["BROWSER": value ?? "", display: ":0"]), ["xdg-open", "gio"])
+            expect(DesktopSession(environment: ["BROWSER": value ?? "", display: ":0"]), ["xdg-open", "gio"])
         }
     }
 
     @Test(arguments: [[:], ["DISPLAY": ""], ["DISPLAY": "", "WAYLAND_DISPLAY": ""]])
     func `without a display no opener is started`(_ environment: [String: String]) {
-        expect(Surroundings(environment: environment), [], [.noDisplay])
+        expect(DesktopSession(environment: environment), [], [.noDisplay])
     }
 
     @Test(arguments: ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"])
     func `an SSH session is said, and a forwarded display is used`(_ variable: String) {
-        expect(Surroundings(environment: [variable: "x"]), [], [.sshSession, .noDisplay])
+        expect(DesktopSession(environment: [variable: "x"]), [], [.sshSession, .noDisplay])
         expect(
-            Surroundings(environment: [variable: "x", "DISPLAY": "localhost:10.0"]), ["xdg-open", "gio"], [.sshSession])
-        expect(Surroundings(environment: [variable: "x", "BROWSER": "firefox"]), ["firefox"], [.sshSession])
-        expect(Surroundings(environment: [variable: ""]), [], [.noDisplay])
+            DesktopSession(environment: [variable: "x", "DISPLAY": "localhost:10.0"]), ["xdg-open", "gio"],
+            [.sshSession])
+        expect(DesktopSession(environment: [variable: "x", "BROWSER": "firefox"]), ["firefox"], [.sshSession])
+        expect(DesktopSession(environment: [variable: ""]), [], [.noDisplay])
     }
 
     @Test func `no opener is started on another user's desktop`() {
         let display = ["DISPLAY": ":0"]
         for caller in ["SUDO_UID", "PKEXEC_UID"] {
-            expect(Surroundings(environment: display.merging([caller: "1000"]) { $1 }, user: 0), [], [.anotherUser])
-            expect(Surroundings(environment: display.merging([caller: "1000"]) { $1 }, user: 1001), [], [.anotherUser])
-            expect(Surroundings(environment: display.merging([caller: "1000"]) { $1 }), ["xdg-open", "gio"])
+            expect(DesktopSession(environment: display.merging([caller: "1000"]) { $1 }, user: 0), [], [.anotherUser])
+            expect(
+                DesktopSession(environment: display.merging([caller: "1000"]) { $1 }, user: 1001), [], [.anotherUser])
+            expect(DesktopSession(environment: display.merging([caller: "1000"]) { $1 }), ["xdg-open", "gio"])
         }
         // su says nothing, but the files of the session are another's.
-        expect(Surroundings(environment: display, user: 0, desktopOwner: 1000), [], [.anotherUser])
-        expect(Surroundings(environment: display, user: 1000, desktopOwner: 1000), ["xdg-open", "gio"])
+        expect(DesktopSession(environment: display, user: 0, desktopOwner: 1000), [], [.anotherUser])
+        expect(DesktopSession(environment: display, user: 1000, desktopOwner: 1000), ["xdg-open", "gio"])
         // On a server nobody has a desktop.
-        expect(Surroundings(environment: ["SUDO_UID": "1000"], user: 0), [], [.noDisplay])
+        expect(DesktopSession(environment: ["SUDO_UID": "1000"], user: 0), [], [.noDisplay])
     }
 
     @Test func `root on a desktop of its own is said`() {
-        expect(Surroundings(environment: ["DISPLAY": ":0"], user: 0), ["xdg-open", "gio"], [.root])
-        expect(Surroundings(environment: ["DISPLAY": ":0"], user: 0, desktopOwner: 0), ["xdg-open", "gio"], [.root])
+        expect(DesktopSession(environment: ["DISPLAY": ":0"], user: 0), ["xdg-open", "gio"], [.root])
+        expect(DesktopSession(environment: ["DISPLAY": ":0"], user: 0, desktopOwner: 0), ["xdg-open", "gio"], [.root])
     }
 
     @Test func `under WSL the browser of Windows comes first, whoever the user is`() {
         for variable in ["WSL_DISTRO_NAME", "WSL_INTEROP"] {
-            expect(Surroundings(environment: [variable: "x"]), ["wslview"])
-            expect(Surroundings(environment: [variable: "x"], user: 0), ["wslview"])
-            expect(Surroundings(environment: [variable: "x", "DISPLAY": ":0"]), ["wslview", "xdg-open", "gio"])
+            expect(DesktopSession(environment: [variable: "x"]), ["wslview"])
+            expect(DesktopSession(environment: [variable: "x"], user: 0), ["wslview"])
+            expect(DesktopSession(environment: [variable: "x", "DISPLAY": ":0"]), ["wslview", "xdg-open", "gio"])
         }
-        expect(Surroundings(environment: [:], hasWindowsKernel: true), ["wslview"])
-        expect(Surroundings(environment: ["SSH_TTY": "x"], hasWindowsKernel: true), ["wslview"], [.sshSession])
+        expect(DesktopSession(environment: [:], hasWindowsKernel: true), ["wslview"])
+        expect(DesktopSession(environment: ["SSH_TTY": "x"], hasWindowsKernel: true), ["wslview"], [.sshSession])
     }
 
     @Test func `in a Flatpak or a Snap xdg-open asks the portal, which needs no display here`() {
-        expect(Surroundings(environment: [:], isFlatpak: true), ["xdg-open", "gio"])
-        expect(Surroundings(environment: ["SNAP": "/snap/app/1"]), ["xdg-open", "gio"])
+        expect(DesktopSession(environment: [:], isFlatpak: true), ["xdg-open", "gio"])
+        expect(DesktopSession(environment: ["SNAP": "/snap/app/1"]), ["xdg-open", "gio"])
         // Whatever the default is in there: the portal asks outside.
-        expect(Surroundings(environment: [:], isFlatpak: true, defaultBrowser: "w3m.desktop"), ["xdg-open", "gio"])
+        expect(DesktopSession(environment: [:], isFlatpak: true, defaultBrowser: "w3m.desktop"), ["xdg-open", "gio"])
     }
 
     @Test(arguments: [
@@ -87,15 +89,15 @@ struct BrowserLadderTests {
     ])
     func `a browser for the terminal is passed over`(_ entry: String) {
         let name = String(entry.split(separator: " ")[0])
-        expect(Surroundings(environment: ["BROWSER": entry, "DISPLAY": ":0"]), [], [.textBrowser])
-        expect(Surroundings(environment: ["BROWSER": "\(entry):firefox"]), ["firefox"], [.textBrowser])
-        let ladder = BrowserLadder(in: Surroundings(environment: ["BROWSER": entry]))
+        expect(DesktopSession(environment: ["BROWSER": entry, "DISPLAY": ":0"]), [], [.textBrowser])
+        expect(DesktopSession(environment: ["BROWSER": "\(entry):firefox"]), ["firefox"], [.textBrowser])
+        let ladder = BrowserLadder(in: DesktopSession(environment: ["BROWSER": entry]))
         #expect(ladder.obstacles.first?.message.hasPrefix("\(name) is a browser for the terminal") == true)
     }
 
     @Test(arguments: ["links -g", "links2 -g %s", "firefox", "w3m-in-a-window", "sensible-browser", "links-of-mine"])
     func `one that has a window is not`(_ entry: String) {
-        expect(Surroundings(environment: ["BROWSER": entry]), [String(entry.split(separator: " ")[0])])
+        expect(DesktopSession(environment: ["BROWSER": entry]), [String(entry.split(separator: " ")[0])])
     }
 
     @Test(arguments: [
@@ -104,15 +106,15 @@ struct BrowserLadderTests {
     ])
     func `no opener is started for a default browser for the terminal`(_ entry: String, _ isOpened: Bool) {
         expect(
-            Surroundings(environment: ["DISPLAY": ":0"], defaultBrowser: entry), isOpened ? ["xdg-open", "gio"] : [],
+            DesktopSession(environment: ["DISPLAY": ":0"], defaultBrowser: entry), isOpened ? ["xdg-open", "gio"] : [],
             isOpened ? [] : [.textBrowser])
     }
 
     @Test func `every obstacle says what the person can do, in a line`() {
         let all = [
-            Surroundings(environment: ["SSH_TTY": "x", "DISPLAY": ":0", "SUDO_UID": "7"]),
-            Surroundings(environment: [:]),
-            Surroundings(environment: ["BROWSER": "w3m:firefox"], user: 0),
+            DesktopSession(environment: ["SSH_TTY": "x", "DISPLAY": ":0", "SUDO_UID": "7"]),
+            DesktopSession(environment: [:]),
+            DesktopSession(environment: ["BROWSER": "w3m:firefox"], user: 0),
         ].flatMap { BrowserLadder(in: $0).obstacles }
         #expect(Set(all.map(\.kind)) == [.sshSession, .anotherUser, .noDisplay, .textBrowser, .root])
         for obstacle in all {

@@ -40,7 +40,7 @@ struct DefaultBrowserTests {
         #expect(try entry([".config/mimeapps.list": list]) == found)
     }
 
-    @Test func `a pipe in the place of a list is passed over, and nobody waits for its writer`() throws {
+    @Test func `a pipe in place of a list is passed over, and nobody waits for its writer`() throws {
         let lists = ["etc/mimeapps.list": Self.list("a.desktop"), ".config/other": ""]
         #expect(try entry(lists, pipe: ".config/mimeapps.list") == "a.desktop")
     }

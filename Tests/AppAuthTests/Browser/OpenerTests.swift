@@ -10,7 +10,7 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             for name in ["xdg-open", "gio", "wslview", "w3m"] { try openers.addRecording(name) }
-            let opened = try await Browser(in: { Surroundings(environment: ["DISPLAY": ":0"]) }).open(
+            let opened = try await Browser(in: { DesktopSession(environment: ["DISPLAY": ":0"]) }).open(
                 "https://a.example/?x=%20")
             try #require(opened.isEmpty)
             let arguments = try await openers.record(of: "xdg-open").arguments
@@ -27,7 +27,7 @@ struct OpenerTests {
             try openers.addFailing("xdg-open")
             for name in ["gio", "wslview"] { try openers.addRecording(name) }
             unsetenv("BROWSER")
-            try await Browser(in: { Surroundings(environment: ["DISPLAY": ":0"]) }).open("https://a.example/")
+            try await Browser(in: { DesktopSession(environment: ["DISPLAY": ":0"]) }).open("https://a.example/")
             try #require(try await openers.record(of: "gio").arguments == ["", "gio", "open", "https://a.example/"])
         }
     }
@@ -36,7 +36,7 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addRecording("gio")
-            try await Browser(in: { Surroundings(environment: ["WAYLAND_DISPLAY": "wayland-0"]) }).open(
+            try await Browser(in: { DesktopSession(environment: ["WAYLAND_DISPLAY": "wayland-0"]) }).open(
                 "https://a.example/")
             try #require(try await openers.record(of: "gio").arguments.dropFirst(2) == ["open", "https://a.example/"])
         }
@@ -46,8 +46,8 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             for name in ["xdg-open", "gio", "wslview"] { try openers.addRecording(name) }
-            let surroundings = Surroundings(environment: ["DISPLAY": ":0"], hasWindowsKernel: true)
-            try await Browser(in: { surroundings }).open("https://a.example/")
+            let desktop = DesktopSession(environment: ["DISPLAY": ":0"], hasWindowsKernel: true)
+            try await Browser(in: { desktop }).open("https://a.example/")
             try #require(
                 try await openers.record(of: "wslview").arguments.dropFirst(1) == ["wslview", "https://a.example/"])
         }
@@ -57,10 +57,10 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addFailing("gio", status: 2)
-            let surroundings = Surroundings(
+            let desktop = DesktopSession(
                 environment: ["DISPLAY": ":0", "SSH_TTY": "/dev/pts/1"], hasWindowsKernel: true)
             do {
-                try await Browser(in: { surroundings }).open("https://a.example/")
+                try await Browser(in: { desktop }).open("https://a.example/")
                 exit(1)
             } catch let error as AuthError {
                 try #require(error.code == .browser)
@@ -78,7 +78,7 @@ struct OpenerTests {
             // It would be recorded as a failure of another kind.
             for name in ["xdg-open", "gio", "wslview"] { try openers.addFailing(name) }
             do {
-                try await Browser(in: { Surroundings(environment: [:]) }).open("https://a.example/")
+                try await Browser(in: { DesktopSession(environment: [:]) }).open("https://a.example/")
                 exit(1)
             } catch let error as AuthError {
                 try #require(error.code == .browser && error.message.hasPrefix("there is no display here (DISPLAY"))
@@ -90,14 +90,14 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addRecording("xdg-open")
-            let surroundings = Surroundings(environment: ["DISPLAY": ":10", "SSH_TTY": "/dev/pts/1"], user: 0)
-            let obstacles = try await Browser(in: { surroundings }).open("https://a.example/")
+            let desktop = DesktopSession(environment: ["DISPLAY": ":10", "SSH_TTY": "/dev/pts/1"], user: 0)
+            let obstacles = try await Browser(in: { desktop }).open("https://a.example/")
             try #require(obstacles.map(\.kind) == [.sshSession, .root])
             _ = try await openers.record(of: "xdg-open")
         }
     }
 
-    @Test func `this process's surroundings are read when a URL is opened`() async throws {
+    @Test func `this process's desktop is read when a URL is opened`() async throws {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             for name in ["xdg-open", "chosen"] { try openers.addRecording(name) }

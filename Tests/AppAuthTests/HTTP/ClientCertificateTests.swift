@@ -19,9 +19,9 @@ struct ClientCertificateTests {
 
     @Test func `a server that wants a certificate is shown it`() async throws {
         let leaf = try authority.issue("DNS:client")
-        let answer = try await send(ClientCertificate(file: "\(leaf).pem", keyFile: "\(leaf).key"))
-        #expect(answer.response.status == .ok)
-        #expect(String(decoding: answer.body, as: UTF8.self).contains("Client certificate"))
+        let response = try await send(ClientCertificate(file: "\(leaf).pem", keyFile: "\(leaf).key"))
+        #expect(response.status == .ok)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("Client certificate"))
     }
 
     @Test func `certificate and key may stand in one file`() async throws {
@@ -30,7 +30,7 @@ struct ClientCertificateTests {
             try String(contentsOfFile: "\(leaf).pem", encoding: .utf8)
             + String(contentsOfFile: "\(leaf).key", encoding: .utf8)
         try both.write(toFile: "\(leaf)-both.pem", atomically: true, encoding: .utf8)
-        #expect(try await send(ClientCertificate(file: "\(leaf)-both.pem")).response.status == .ok)
+        #expect(try await send(ClientCertificate(file: "\(leaf)-both.pem")).status == .ok)
     }
 
     @Test func `a key that is encrypted needs its passphrase, and nobody is asked`() async throws {
@@ -40,7 +40,7 @@ struct ClientCertificateTests {
         func certificate(_ passphrase: String?) -> ClientCertificate {
             ClientCertificate(file: "\(leaf).pem", keyFile: "\(leaf).enc", passphrase: passphrase.map { Secret($0) })
         }
-        #expect(try await send(certificate("open sesame")).response.status == .ok)
+        #expect(try await send(certificate("open sesame")).status == .ok)
         for wrong in ["open", nil] {
             let error = await authError { try await send(certificate(wrong)) }
             #expect(error?.code == .invalidConfiguration)
@@ -49,7 +49,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test func `without the certificate that it wants, a server gives no answer`() async throws {
+    @Test func `without the certificate that it wants, a server gives no response`() async throws {
         let stranger = try TestAuthority()
         let leaf = try stranger.issue("DNS:client")
         let strange = await authError { try await send(ClientCertificate(file: "\(leaf).pem", keyFile: "\(leaf).key")) }
@@ -63,13 +63,13 @@ struct ClientCertificateTests {
         #expect(error?.message.contains("/nowhere/client.pem") == true)
     }
 
-    private func send(_ certificate: ClientCertificate?) async throws -> HTTPAnswer {
+    private func send(_ certificate: ClientCertificate?) async throws -> TransportResponse {
         let transport = CurlTransport(
             .init(additionalRoots: [authority.root], clientCertificate: certificate, proxy: .none))
         return try await transport.send(get(server))
     }
 
-    private func get(_ server: TLSServer) -> HTTPExchange {
-        HTTPExchange(HTTPRequest(method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/"))
+    private func get(_ server: TLSServer) -> TransportRequest {
+        TransportRequest(HTTPRequest(method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/"))
     }
 }

@@ -12,7 +12,7 @@ struct CurlFailureTests {
     @Test func `a refused connection is temporary and not sent`() async throws {
         let port = try RawServer.closedPort()
         let request = HTTPRequest(method: .post, scheme: "http", authority: "127.0.0.1:\(port)", path: "/")
-        let error = await authError { try await transport.send(HTTPExchange(request)) }
+        let error = await authError { try await transport.send(TransportRequest(request)) }
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
         #expect(error?.isTemporary == true)
@@ -23,7 +23,7 @@ struct CurlFailureTests {
         // A label of 64 characters is refused before any server is asked (RFC 1035 §2.3.4).
         let host = String(repeating: "a", count: 64) + ".example"
         let request = HTTPRequest(method: .post, scheme: "https", authority: host, path: "/")
-        let error = await authError { try await transport.send(HTTPExchange(request)) }
+        let error = await authError { try await transport.send(TransportRequest(request)) }
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
         #expect(error?.isTemporary == true)
@@ -84,7 +84,7 @@ struct CurlFailureTests {
     ]
 
     @Test(arguments: faults)
-    func `a broken answer is perhaps processed`(fault: Fault) async throws {
+    func `a broken response is perhaps processed`(fault: Fault) async throws {
         let server = try RawServer(fault.script)
         let error = await authError { try await transport.send(server.post("/secret-path?code=secret-code")) }
         #expect(error?.code == fault.code)
@@ -129,7 +129,7 @@ struct CurlFailureTests {
     ])
     func `what is no http URL is refused without being shown`(scheme: String, authority: String, path: String) async {
         let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
-        let error = await authError { try await transport.send(HTTPExchange(request)) }
+        let error = await authError { try await transport.send(TransportRequest(request)) }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.outcome == .notSent)
         #expect(error?.message.contains("secret") == false)

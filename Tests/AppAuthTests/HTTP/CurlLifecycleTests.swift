@@ -29,11 +29,11 @@ struct CurlLifecycleTests {
             connect.yield()
             connection.waitForEnd()
         }
-        var exchange = server.get()
-        exchange.request.scheme = "https"
+        var request = server.get()
+        request.head.scheme = "https"
         // A thousand other tests may begin before this one goes on.
-        (exchange.limits.connect, exchange.limits.total) = (.seconds(120), .seconds(120))
-        let task = Task { [exchange] in try await transport.send(exchange) }
+        (request.limits.connect, request.limits.total) = (.seconds(120), .seconds(120))
+        let task = Task { [request] in try await transport.send(request) }
         for await _ in connected { break }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -68,7 +68,7 @@ struct CurlLifecycleTests {
         let ended = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<200 {
                 group.addTask {
-                    let task = Task { try await transport.send(server.get()).response.status.code }
+                    let task = Task { try await transport.send(server.get()).status.code }
                     for _ in 0..<(number % 20) { await Task.yield() }
                     task.cancel()
                     switch await task.result {
@@ -109,8 +109,8 @@ struct CurlLifecycleTests {
                 try connection.readRequest()
                 try connection.reply(body: "done")
             }
-            let answer = try await CurlTransport(.init(proxy: .none)).send(server.get())
-            try #require(answer.text == "done")
+            let response = try await CurlTransport(.init(proxy: .none)).send(server.get())
+            try #require(response.text == "done")
             let deadline = ContinuousClock.now + .seconds(10)
             while httpThreadCount() > 0 {
                 try #require(ContinuousClock.now < deadline)

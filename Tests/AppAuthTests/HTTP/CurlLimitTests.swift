@@ -9,7 +9,7 @@ import Testing
 struct CurlLimitTests {
     let transport = CurlTransport(.init(proxy: .none))
 
-    @Test func `a dripping answer ends when the time is over`() async throws {
+    @Test func `a dripping response ends when the time is over`() async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
@@ -22,7 +22,7 @@ struct CurlLimitTests {
         #expect(error?.message == "no complete answer from 127.0.0.1 within 400 ms")
     }
 
-    @Test func `a server that never answers ends the wait as perhaps processed`() async throws {
+    @Test func `a server that never responds ends the wait as perhaps processed`() async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             connection.waitForEnd()
@@ -33,7 +33,7 @@ struct CurlLimitTests {
     }
 
     @Test(arguments: [true, false])
-    func `a process that was stopped finds the answer that came meanwhile`(isAnswered: Bool) async throws {
+    func `a process that was stopped finds the response that came meanwhile`(isAnswered: Bool) async throws {
         let (arrived, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let server = try RawServer { connection in
             try connection.readRequest()
@@ -56,9 +56,9 @@ struct CurlLimitTests {
 
     @Test func `a TLS handshake that does not come about ends the wait as not sent`() async throws {
         let server = try RawServer { $0.waitForEnd() }
-        var exchange = server.post(limits: .with(connect: .milliseconds(300)))
-        exchange.request.scheme = "https"
-        let error = await authError { try await transport.send(exchange) }
+        var request = server.post(limits: .with(connect: .milliseconds(300)))
+        request.head.scheme = "https"
+        let error = await authError { try await transport.send(request) }
         #expect(error?.code == .timeout)
         #expect(error?.outcome == .notSent)
         #expect(error?.message == "no connection to \(server.authority) within 300 ms")
@@ -70,11 +70,11 @@ struct CurlLimitTests {
             try connection.readRequest()
             try connection.reply(body: String(repeating: "x", count: length))
         }
-        let exchange = server.get(limits: .with(body: 1000))
+        let request = server.get(limits: .with(body: 1000))
         if length <= 1000 {
-            #expect(try await transport.send(exchange).body.count == length)
+            #expect(try await transport.send(request).body.count == length)
         } else {
-            expectTooLarge(await authError { try await transport.send(exchange) }, 1000)
+            expectTooLarge(await authError { try await transport.send(request) }, 1000)
         }
     }
 
@@ -98,7 +98,7 @@ struct CurlLimitTests {
         expectTooLarge(await authError { try await transport.send(server.get()) }, 1 << 20)
     }
 
-    @Test func `a small answer that decompresses to 100 MB is cut off at the limit`() async throws {
+    @Test func `a small response that decompresses to 100 MB is cut off at the limit`() async throws {
         let bomb = try gzip(Data(count: 100_000_000))
         #expect(bomb.count < 200_000)
         let server = try RawServer { connection in
@@ -117,7 +117,7 @@ struct CurlLimitTests {
                 "200 OK", Array(repeating: "X: " + String(repeating: "x", count: 1000), count: kilobytes))
         }
         if kilobytes < 64 {
-            #expect(try await transport.send(server.get()).response.headerFields.count == kilobytes + 1)
+            #expect(try await transport.send(server.get()).headerFields.count == kilobytes + 1)
         } else {
             expectLongHeader(await authError { try await transport.send(server.get()) })
         }
@@ -133,7 +133,7 @@ struct CurlLimitTests {
         expectLongHeader(await authError { try await transport.send(server.get()) })
     }
 
-    @Test func `interim answers and trailers count as header`() async throws {
+    @Test func `interim responses and trailers count as header`() async throws {
         let server = try RawServer { connection in
             let request = try connection.readRequest()
             if request.line.contains("interim") {

@@ -71,8 +71,8 @@ struct CurlProxyTests {
 }
 
 /// A request to a host that only a proxy can reach.
-private func elsewhere(_ scheme: String) -> HTTPExchange {
+private func elsewhere(_ scheme: String) -> TransportRequest {
     var request = HTTPRequest(method: .get, scheme: scheme, authority: "server.example", path: "/path")
     request.headerFields[.authorization] = "Bearer abc"
-    return HTTPExchange(request)
+    return TransportRequest(request)
 }

@@ -19,20 +19,20 @@ struct CurlTLSTests {
         let configuration = CurlTransport.Configuration(additionalRoots: [authority.root], proxy: .none)
         // By the test's environment, and by one that names no roots.
         for transport in [CurlTransport(configuration), CurlTransport(configuration) { _ in nil }] {
-            #expect(try await transport.send(get(server)).response.status.code == 200)
+            #expect(try await transport.send(get(server)).status.code == 200)
         }
     }
 
     @Test func `a server under the only roots is trusted`() async throws {
         let transport = CurlTransport(.init(roots: .files([authority.root]), proxy: .none))
-        #expect(try await transport.send(get(server)).response.status.code == 200)
+        #expect(try await transport.send(get(server)).status.code == 200)
     }
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
     func `the environment names the file of roots`(variable: String) async throws {
         let root = authority.root
         let transport = CurlTransport(.init(proxy: .none)) { $0 == variable ? root : nil }
-        #expect(try await transport.send(get(server)).response.status.code == 200)
+        #expect(try await transport.send(get(server)).status.code == 200)
     }
 
     @Test func `the environment names the folder of roots`() async throws {
@@ -41,7 +41,7 @@ struct CurlTLSTests {
         try FileManager.default.copyItem(atPath: authority.root, toPath: directory.appending(path: "ca.pem").path)
         try run("openssl", "rehash", directory.path)
         let transport = CurlTransport(.init(proxy: .none)) { $0 == "SSL_CERT_DIR" ? directory.path : nil }
-        #expect(try await transport.send(get(server)).response.status.code == 200)
+        #expect(try await transport.send(get(server)).status.code == 200)
     }
 
     @Test func `additional roots add to those of the environment`() async throws {
@@ -51,8 +51,8 @@ struct CurlTLSTests {
         let transport = CurlTransport(.init(additionalRoots: [other.root], proxy: .none)) {
             $0 == "SSL_CERT_FILE" ? root : nil
         }
-        #expect(try await transport.send(get(server)).response.status.code == 200)
-        #expect(try await transport.send(get(otherServer)).response.status.code == 200)
+        #expect(try await transport.send(get(server)).status.code == 200)
+        #expect(try await transport.send(get(otherServer)).status.code == 200)
     }
 
     @Test func `a server under an unknown root is not trusted`() async throws {
@@ -84,9 +84,9 @@ struct CurlTLSTests {
 
     @Test func `a server that breaks off the handshake has not been sent the request`() async throws {
         let server = try RawServer { _ in }
-        var exchange = server.post()
-        exchange.request.scheme = "https"
-        let error = await authError { [exchange] in try await CurlTransport(.init(proxy: .none)).send(exchange) }
+        var request = server.post()
+        request.head.scheme = "https"
+        let error = await authError { [request] in try await CurlTransport(.init(proxy: .none)).send(request) }
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
         #expect(error?.message.hasPrefix("no TLS connection to \(server.authority): ") == true)
@@ -105,8 +105,8 @@ struct CurlTLSTests {
             try Data(lax.utf8).write(to: file)
             setenv("OPENSSL_CONF", file.path, 1)
             let transport = CurlTransport(.init(roots: .files([authority.root]), proxy: .none))
-            let answer = try await transport.send(get(new))
-            try #require(answer.response.status.code == 200)
+            let response = try await transport.send(get(new))
+            try #require(response.status.code == 200)
             let error = await authError { try await transport.send(get(old)) }
             try #require(error?.code == .transport && error?.outcome == .notSent)
             try #require(error?.message.contains("no TLS connection to 127.0.0.1:\(old.port)") == true)
@@ -114,7 +114,7 @@ struct CurlTLSTests {
     }
 
     private func expectRefusal(
-        _ message: String, _ location: SourceLocation = #_sourceLocation, _ send: () async throws -> HTTPAnswer
+        _ message: String, _ location: SourceLocation = #_sourceLocation, _ send: () async throws -> TransportResponse
     ) async {
         let error = await authError(send)
         #expect(error?.code == .transport, sourceLocation: location)
@@ -124,6 +124,6 @@ struct CurlTLSTests {
     }
 }
 
-private func get(_ server: TLSServer) -> HTTPExchange {
-    HTTPExchange(HTTPRequest(method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/"))
+private func get(_ server: TLSServer) -> TransportRequest {
+    TransportRequest(HTTPRequest(method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/"))
 }

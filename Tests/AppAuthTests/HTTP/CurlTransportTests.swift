@@ -9,15 +9,15 @@ import Testing
 struct CurlTransportTests {
     let transport = CurlTransport(.init(proxy: .none))
 
-    @Test func `an answer has its status, its fields and its body`() async throws {
+    @Test func `a response has its status, its fields and its body`() async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.reply("404 Whatever", ["X-One: 1"], body: "not here")
         }
-        let answer = try await transport.send(server.get("/a?b=c"))
-        #expect(answer.response.status.code == 404)
-        #expect(answer.response.headerFields[try name("X-One")] == "1")
-        #expect(answer.text == "not here")
+        let response = try await transport.send(server.get("/a?b=c"))
+        #expect(response.status.code == 404)
+        #expect(response.headerFields[try name("X-One")] == "1")
+        #expect(response.text == "not here")
         #expect(server.requests.first?.line == "GET /a?b=c HTTP/1.1")
     }
 
@@ -33,7 +33,7 @@ struct CurlTransportTests {
         request.headerFields[try name("X-Empty")] = ""
         // libcurl asks before it sends a body of this size, and names a content type, unless it is told not to.
         let body = [UInt8](repeating: 0, count: 1_500_000)
-        _ = try await transport.send(HTTPExchange(request, body: body))
+        _ = try await transport.send(TransportRequest(request, body: body))
 
         let received = try #require(server.requests.first)
         #expect(received.line == "POST /a/../b/%2e?x=%20 HTTP/1.1")
@@ -56,7 +56,7 @@ struct CurlTransportTests {
         let transport = CurlTransport(.init(userAgent: "app/1", proxy: .none))
         _ = try await transport.send(server.get())
         var own = server.get()
-        own.request.headerFields[.userAgent] = "other/2"
+        own.head.headerFields[.userAgent] = "other/2"
         _ = try await transport.send(own)
         #expect(server.requests.map { $0.values("User-Agent") } == [["app/1"], ["other/2"]])
     }
@@ -67,7 +67,7 @@ struct CurlTransportTests {
             try connection.readRequest()
             try connection.reply()
         }
-        _ = try await transport.send(HTTPExchange(server.request(method), body: Array("a\0b".utf8)))
+        _ = try await transport.send(TransportRequest(server.request(method), body: Array("a\0b".utf8)))
         #expect(server.requests.map(\.line) == ["\(method.rawValue) / HTTP/1.1"])
         #expect(server.requests.map(\.body) == [Array("a\0b".utf8)])
     }
@@ -78,11 +78,11 @@ struct CurlTransportTests {
             try connection.readRequest()
             try connection.reply()
         }
-        _ = try await transport.send(HTTPExchange(server.request(method)))
+        _ = try await transport.send(TransportRequest(server.request(method)))
         #expect(server.requests.map { $0.values("Content-Length") } == [length])
     }
 
-    @Test func `an answer to HEAD has no body, whatever length it announces`() async throws {
+    @Test func `a response to HEAD has no body, whatever length it announces`() async throws {
         let server = try RawServer { connection in
             while true {
                 try connection.readRequest()
@@ -90,23 +90,23 @@ struct CurlTransportTests {
             }
         }
         for _ in 0..<2 {
-            let answer = try await transport.send(HTTPExchange(server.request(.head)))
-            #expect(answer.response.headerFields[.contentLength] == "5000000000")
-            #expect(answer.body.isEmpty)
+            let response = try await transport.send(TransportRequest(server.request(.head)))
+            #expect(response.headerFields[.contentLength] == "5000000000")
+            #expect(response.body.isEmpty)
         }
         #expect(server.connectionCount == 1)
     }
 
-    @Test func `a redirect is an answer and is not followed`() async throws {
+    @Test func `a redirect is a response and is not followed`() async throws {
         let other = try RawServer { try $0.reply() }
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.reply("302 Found", ["Location: http://\(other.authority)/"], body: "moved")
         }
-        let answer = try await transport.send(server.get())
-        #expect(answer.response.status.code == 302)
-        #expect(answer.response.headerFields[.location] == "http://\(other.authority)/")
-        #expect(answer.text == "moved")
+        let response = try await transport.send(server.get())
+        #expect(response.status.code == 302)
+        #expect(response.headerFields[.location] == "http://\(other.authority)/")
+        #expect(response.text == "moved")
         #expect(other.connectionCount == 0)
     }
 
@@ -117,23 +117,23 @@ struct CurlTransportTests {
                 try connection.reply("200 OK", ["Set-Cookie: a=1; Path=/", "X-Between: x", "Set-Cookie: b=2"])
             }
         }
-        let answer = try await transport.send(server.get())
+        let response = try await transport.send(server.get())
         _ = try await transport.send(server.get())
-        #expect(answer.response.headerFields[values: .setCookie] == ["a=1; Path=/", "b=2"])
+        #expect(response.headerFields[values: .setCookie] == ["a=1; Path=/", "b=2"])
         #expect(server.requests.map { $0.values("Cookie") } == [[], []])
     }
 
-    @Test func `interim answers are read over and trailers dropped`() async throws {
+    @Test func `interim responses are read over and trailers dropped`() async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.send("HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
             try connection.send("HTTP/1.1 200 OK\r\nX-Final: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
             try connection.send("3\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Trailer: 1\r\n\r\n")
         }
-        let answer = try await transport.send(server.get())
-        #expect(answer.response.status.code == 200)
-        #expect(answer.response.headerFields.map(\.name.canonicalName) == ["x-final", "transfer-encoding"])
-        #expect(answer.text == "abcdefg")
+        let response = try await transport.send(server.get())
+        #expect(response.status.code == 200)
+        #expect(response.headerFields.map(\.name.canonicalName) == ["x-final", "transfer-encoding"])
+        #expect(response.text == "abcdefg")
     }
 
     @Test func `bytes that no field value may have become spaces`() async throws {
@@ -143,7 +143,7 @@ struct CurlTransportTests {
             try connection.send([0xe9])
             try connection.send("\r\nbad name: 1\r\nX-Folded: a\r\n  b\r\nContent-Length: 0\r\n\r\n")
         }
-        let fields = try await transport.send(server.get()).response.headerFields
+        let fields = try await transport.send(server.get()).headerFields
         #expect(fields.map(\.name.rawName) == ["X-Odd", "X-Latin", "X-Folded", "Content-Length"])
         #expect(fields[try name("X-Odd")] == "a b")
         #expect(fields[try name("X-Folded")]?.split(separator: " ") == ["a", "b"])
@@ -159,10 +159,10 @@ struct CurlTransportTests {
                 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(compressed.count)\r\n\r\n")
             try connection.send(compressed)
         }
-        let answer = try await transport.send(server.get())
-        #expect(answer.text == "hello")
-        #expect(answer.response.headerFields[.contentEncoding] == nil)
-        #expect(answer.response.headerFields[.contentLength] == nil)
+        let response = try await transport.send(server.get())
+        #expect(response.text == "hello")
+        #expect(response.headerFields[.contentEncoding] == nil)
+        #expect(response.headerFields[.contentLength] == nil)
         #expect(server.requests.first?.values("Accept-Encoding").first?.contains("gzip") == true)
     }
 
@@ -190,7 +190,7 @@ struct CurlTransportTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test func `two hundred requests at once each get their own answer`() async throws {
+    @Test func `two hundred requests at once each get their own response`() async throws {
         let server = try RawServer { connection in
             while true {
                 let path = try connection.readRequest().line.split(separator: " ")[1]

@@ -25,18 +25,18 @@ struct HeaderCollectorTests {
         #expect(!collector.isTooLong)
     }
 
-    @Test func `the answer is there when its header is complete, and not before`() {
+    @Test func `the response is there when its header is complete, and not before`() {
         #expect(collected("HTTP/1.1 200 OK\nA: b\n").response == nil)
         #expect(collected("HTTP/1.1 100 Continue\n\n").response == nil)
         #expect(collected("HTTP/1.1 200 OK\nA: b\n\n").response?.headerFields.count == 1)
     }
 
-    @Test func `fields of an interim answer are not those of the final one`() {
+    @Test func `fields of an interim response are not those of the final one`() {
         let response = collected("HTTP/1.1 103 Hints\nA: early\n\nHTTP/1.1 200 OK\nB: late\n\n").response
         #expect(response?.headerFields.map(\.name.rawName) == ["B"])
     }
 
-    @Test func `a trailer changes nothing, not even one that looks like an answer`() {
+    @Test func `a trailer changes nothing, not even one that looks like a response`() {
         let response = collected("HTTP/1.1 200 OK\nA: b\n\nHTTP/1.1 500 No\nA: c\n\n").response
         #expect(response?.status.code == 200)
         #expect(response?.headerFields.map(\.value) == ["b"])

@@ -117,10 +117,10 @@ struct TrustRootsTests {
     @Test func `a file whose certificate is damaged is refused when it is used`() async throws {
         defer { remove() }
         let server = try RawServer { $0.waitForEnd() }
-        var exchange = server.get()
-        exchange.request.scheme = "https"
+        var request = server.get()
+        request.head.scheme = "https"
         let transport = CurlTransport(.init(roots: .files([one]), proxy: .none))
-        let error = await authError { [exchange] in try await transport.send(exchange) }
+        let error = await authError { [request] in try await transport.send(request) }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.message.hasPrefix("the trusted certificates could not be loaded: ") == true)
     }

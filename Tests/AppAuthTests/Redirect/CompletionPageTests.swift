@@ -7,12 +7,12 @@ import Testing
 struct CompletionPageTests {
     private func html(_ page: CompletionPage, language: String? = nil) -> String {
         let fields = language.map { [RequestHead.Field(name: "accept-language", value: $0)] } ?? []
-        return answer(page, fields).body
+        return response(page, fields).body
     }
 
-    private func answer(_ page: CompletionPage, _ fields: [RequestHead.Field] = []) -> RedirectAnswer {
+    private func response(_ page: CompletionPage, _ fields: [RequestHead.Field] = []) -> RedirectResponse {
         PageTemplate()
-            .answer(200, page, for: RequestHead(method: "GET", authority: "", path: "/", query: "", fields: fields))
+            .response(200, page, for: RequestHead(method: "GET", authority: "", path: "/", query: "", fields: fields))
     }
 
     @Test(arguments: [
@@ -48,7 +48,7 @@ struct CompletionPageTests {
         for (page, mark, color) in [
             (CompletionPage.signedIn(), "M7 12.5", "%231a7f45"), (.failed(), "M12 7v6", "%23b54708"),
         ] {
-            let shown = answer(page)
+            let shown = response(page)
             let icon = try #require(shown.body.firstMatch(of: /<link rel="icon" href="([^"]*)">/)?.1)
             #expect(icon.hasPrefix("data:image/svg+xml,%3Csvg ") && icon.hasSuffix("%3C/svg%3E"))
             #expect(icon.contains(mark) && icon.contains(color))
@@ -89,7 +89,7 @@ struct CompletionPageTests {
 /// The app's own words, colours and pages.
 @Suite(.timeLimit(.minutes(5)))
 struct OwnPagesTests {
-    private func answers(_ pages: CompletionPages, _ page: CompletionPage) async throws -> [WireAnswer] {
+    private func responses(_ pages: CompletionPages, _ page: CompletionPage) async throws -> [WireResponse] {
         let listener = try LoopbackRedirectListener.patient(pages: pages)
         let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: "https://a.example/")))
         _ = try await listener.get(link)
@@ -110,10 +110,10 @@ struct OwnPagesTests {
         pages.foreignRedirect.texts[0].heading = "Second"
         pages.usedRedirect.texts[0].heading = "Third"
         pages.signedIn.texts[0].heading = "Fourth"
-        let shown = try await answers(pages, pages.signedIn)
+        let shown = try await responses(pages, pages.signedIn)
         #expect(shown.map(\.status) == [410, 400, 400, 200])
-        for (answer, word) in zip(shown, ["First", "Second", "Third", "Fourth"]) {
-            #expect(answer.body.contains("<h1>\(word)</h1>"))
+        for (response, word) in zip(shown, ["First", "Second", "Third", "Fourth"]) {
+            #expect(response.body.contains("<h1>\(word)</h1>"))
         }
     }
 
@@ -121,14 +121,14 @@ struct OwnPagesTests {
         var pages = CompletionPages(appName: "Harbour")
         (pages.light.success, pages.dark.success) = (0x00_488A, 0x01)
         let standard = CompletionPages(appName: "Harbour")
-        for answer in try await answers(pages, pages.signedIn) {
-            let style = try #require(answer.body.firstMatch(of: /<style>(?s:(.*))<\/style>/)?.1).description
+        for response in try await responses(pages, pages.signedIn) {
+            let style = try #require(response.body.firstMatch(of: /<style>(?s:(.*))<\/style>/)?.1).description
             #expect(style.contains("--good:#00488a") && style.contains("--good:#000001"))
             let hash = Base64URL.encode(Digest.sha256.hash(style)).replacing("-", with: "+").replacing("_", with: "/")
-            #expect(answer["content-security-policy"]?.contains("style-src 'sha256-\(hash)='") == true)
+            #expect(response["content-security-policy"]?.contains("style-src 'sha256-\(hash)='") == true)
         }
-        for answer in try await answers(standard, standard.signedIn) {
-            #expect(answer.body.contains("--good:#1a7f45") && answer.body.contains("--good:#4cc27e"))
+        for response in try await responses(standard, standard.signedIn) {
+            #expect(response.body.contains("--good:#1a7f45") && response.body.contains("--good:#4cc27e"))
         }
     }
 
@@ -136,7 +136,7 @@ struct OwnPagesTests {
         let html = "<!DOCTYPE html><title>Ü</title><style>p{color:red}</style><p>&amp;"
         var pages = CompletionPages()
         pages.failed.replacement = .html(html)
-        let page = try #require(try await answers(pages, pages.failed).last)
+        let page = try #require(try await responses(pages, pages.failed).last)
         #expect(page.status == 200)
         #expect(page.body == html)
         #expect(page["content-type"] == "text/html; charset=utf-8")
@@ -148,7 +148,7 @@ struct OwnPagesTests {
     @Test func `the app's own address is where the browser is sent on to`() async throws {
         var pages = CompletionPages()
         pages.signedIn.replacement = .url("https://harbour.example/welcome?from=sign-in")
-        let page = try #require(try await answers(pages, pages.signedIn).last)
+        let page = try #require(try await responses(pages, pages.signedIn).last)
         #expect(page.status == 303)
         #expect(page["location"] == "https://harbour.example/welcome?from=sign-in")
         #expect(page["referrer-policy"] == "no-referrer")

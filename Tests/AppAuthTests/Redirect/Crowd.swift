@@ -43,33 +43,33 @@ struct Crowd: Sendable {
     }
 
     /// The awaited redirect.
-    func redirect() throws -> WireAnswer {
+    func redirect() throws -> WireResponse {
         let client = try WireClient(port)
         client.send(request("/callback?code=c&state=right", host: authority))
-        return try client.answer()
+        return try client.response()
     }
 
     /// The page that it leads to.
-    func page(_ answer: WireAnswer) throws -> WireAnswer {
+    func page(_ response: WireResponse) throws -> WireResponse {
         let origin = "http://" + authority
         let client = try WireClient(port)
-        client.send(request(String((answer["location"] ?? "").dropFirst(origin.count)), host: authority))
-        return try client.answer()
+        client.send(request(String((response["location"] ?? "").dropFirst(origin.count)), host: authority))
+        return try client.response()
     }
 
     /// The awaited redirect, and then the page.
-    func comeBack() throws -> [WireAnswer] {
-        let answer = try redirect()
-        return [answer, try page(answer)]
+    func comeBack() throws -> [WireResponse] {
+        let response = try redirect()
+        return [response, try page(response)]
     }
 
     /// One wrong request after the other, each with its answer; now and then something else is looked at.
-    func knock(_ count: Int, watching: () -> Void) throws {
-        var knocker = Knocker(port)
+    func exchange(_ count: Int, watching: () -> Void) throws {
+        var knocker = LeanClient(port)
         for number in 0..<count {
             let (request, status) = number % 64 == 0 ? large[number / 64 % 3] : wrong[number % wrong.count]
-            let answer = try knocker.knock(request)
-            try #require(answer == status, "request \(number): \(answer) in place of \(status)")
+            let response = try knocker.exchange(request)
+            try #require(response == status, "request \(number): \(response) in place of \(status)")
             if number % 500 == 0 { watching() }
         }
         watching()
@@ -77,7 +77,7 @@ struct Crowd: Sendable {
 
     /// 20 MB of a head that never ends.
     func sendTooMuch(_ start: String, watching: () -> Void) throws {
-        var knocker = Knocker(port)
+        var knocker = LeanClient(port)
         let client = try WireClient(port)
         client.send(start)
         let chunk = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 16)

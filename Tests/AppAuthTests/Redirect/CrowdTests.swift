@@ -40,7 +40,7 @@ struct CrowdTests {
             let listener = try ListenerProcess()
             let crowd = Crowd(listener.redirectURI)
             var most = Most(listener)
-            try crowd.knock(100_000) { most.look() }
+            try crowd.exchange(100_000) { most.look() }
             let statuses = try crowd.comeBack().map(\.status)
             return (most, statuses, try listener.result(), listener.status())
         }

@@ -12,13 +12,13 @@ struct FormPostTests {
 
     private func post(
         _ form: String, to path: String = "/callback", host: String? = nil, fields: [String]? = nil
-    ) async throws -> WireAnswer {
+    ) async throws -> WireResponse {
         let fields = fields ?? [Self.type, "Content-Length: \(form.utf8.count)"]
         let text = request(path, host: host ?? listener.authority, method: "POST", fields: fields) + form
         return try await listener.send(Array(text.utf8))
     }
 
-    @Test func `the form is judged as the browser sent it, and the browser gets the outcome`() async throws {
+    @Test func `the form is matched as the browser sent it, and the browser gets the outcome`() async throws {
         async let form = listener.redirect(state: "s1")
         let sentOn = try await post("code=a%2Fb+c&state=s1&iss=https%3A%2F%2Fa.example")
         #expect(try await form == "code=a%2Fb+c&state=s1&iss=https%3A%2F%2Fa.example")
@@ -53,24 +53,24 @@ struct FormPostTests {
         }
         #expect(try await onThread { !browser.isReadable(within: 100) })
         #expect(try await listener.redirect(state: "s1") == "code=c&state=s1")
-        #expect(try await onThread { try browser.answer() }.status == 303)
+        #expect(try await onThread { try browser.response() }.status == 303)
     }
 
     @Test func `a form may come in pieces, behind its head`() async throws {
         async let form = listener.redirect(state: "s1")
         let (port, authority) = (listener.port, listener.authority)
-        let answer = try await onThread {
+        let response = try await onThread {
             let client = try WireClient(port)
             let head = request(
                 "/callback", host: authority, method: "POST", fields: [Self.type, "Content-Length: 15"])
             for byte in (head + "code=c&state=s1").utf8 { client.send([byte]) }
-            return try client.answer()
+            return try client.response()
         }
-        #expect(answer.status == 303)
+        #expect(response.status == 303)
         #expect(try await form == "code=c&state=s1")
     }
 
-    @Test func `a provider that answers by a query all the same is understood`() async throws {
+    @Test func `a provider that responds by a query all the same is understood`() async throws {
         async let query = listener.redirect(state: "s1")
         #expect(try await listener.get("/callback?state=s1").status == 303)
         #expect(try await query == "state=s1")

@@ -39,13 +39,13 @@ struct HostileClientTests {
         ("SSH-2.0-OpenSSH_9.2\r\n", 400),
         ("\u{0}\u{1}\u{2}\u{3}", 400),
     ])
-    func `what is not the redirect gets its answer at once`(_ text: String, _ status: Int) async throws {
-        let answer = try await listener.send(Array(text.replacing("HOST", with: listener.authority).utf8))
-        #expect(answer.status == status)
-        #expect(answer["connection"] == "close")
-        #expect(answer["cache-control"] == "no-store")
-        #expect(answer["allow"] == (status == 405 && !text.hasPrefix("OPTIONS") ? "GET" : nil))
-        if text.hasPrefix("HEAD") { #expect(answer.body.isEmpty) }
+    func `what is not the redirect gets its response at once`(_ text: String, _ status: Int) async throws {
+        let response = try await listener.send(Array(text.replacing("HOST", with: listener.authority).utf8))
+        #expect(response.status == status)
+        #expect(response["connection"] == "close")
+        #expect(response["cache-control"] == "no-store")
+        #expect(response["allow"] == (status == 405 && !text.hasPrefix("OPTIONS") ? "GET" : nil))
+        if text.hasPrefix("HEAD") { #expect(response.body.isEmpty) }
         #expect(listener.ignoredRequests == 1)
         try await expectService(listener)
     }
@@ -69,14 +69,14 @@ struct HostileClientTests {
     @Test(arguments: [("GET /", 414), ("GET / HTTP/1.1\r\nX: ", 431)])
     func `a head of 20 MB is refused, and the sender can read why`(_ start: String, _ status: Int) async throws {
         let port = listener.port
-        let answer = try await onThread {
+        let response = try await onThread {
             let client = try WireClient(port)
             client.send(start)
             let chunk = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
             for _ in 0..<20 where !client.send(chunk) { break }
-            return try client.answer()
+            return try client.response()
         }
-        #expect(answer.status == status)
+        #expect(response.status == status)
         try await expectService(listener)
     }
 
@@ -107,7 +107,7 @@ struct HostileClientTests {
             browser.send(request(done, host: authority))
             return (browser, try (0..<300).map { _ in try WireClient(port) })
         }
-        async let page = onThread { try browser.answer() }
+        async let page = onThread { try browser.response() }
         await listener.finish(with: .signedIn(appName: "Harbour"))
         #expect(try await page.status == 200)
         #expect(clients.count == 300)
@@ -121,12 +121,12 @@ struct HostileClientTests {
             browser.send(request("/callback?state=right", host: authority))
             return (browser, try (0..<300).map { _ in try WireClient(port) })
         }
-        async let answer = onThread { try browser.answer() }
+        async let response = onThread { try browser.response() }
         let query = try await withTimeout(.seconds(60), .redirect, "the redirect was not kept") { [listener] in
             try await listener.redirect(state: "right")
         }
         #expect(query == "state=right")
-        #expect(try await answer.status == 303)
+        #expect(try await response.status == 303)
         #expect(clients.count == 300)
     }
 
@@ -175,7 +175,7 @@ struct HostileClientTests {
                 client.send(text)
                 return client
             }
-            return try clients.map { try $0.answer().status }
+            return try clients.map { try $0.response().status }
         }
         #expect(statuses.allSatisfy { $0 == 404 })
         try await expectService(listener)
@@ -187,7 +187,7 @@ struct HostileClientTests {
         let (silent, slow) = try await onThread {
             let (silent, slow) = (try WireClient(port), try WireClient(port))
             slow.send("GET /callback?state=right HTTP/1.1\r\nHost:")
-            return (try silent.readAll(), try slow.answer())
+            return (try silent.readAll(), try slow.response())
         }
         #expect(silent.isEmpty)
         #expect(slow.status == 408)
@@ -197,35 +197,35 @@ struct HostileClientTests {
     @Test func `a slow sender within its time is served`() async throws {
         async let query = listener.redirect(state: "right")
         let (port, authority) = (listener.port, listener.authority)
-        let answer = try await onThread {
+        let response = try await onThread {
             let client = try WireClient(port)
             for byte in request("/callback?state=right", host: authority).utf8 { client.send([byte]) }
-            return try client.answer()
+            return try client.response()
         }
-        #expect(answer.status == 303)
+        #expect(response.status == 303)
         #expect(try await query == "state=right")
     }
 
     @Test func `one request is served on a connection, whatever it asks for`() async throws {
         let text = request("/a", host: listener.authority, fields: ["Connection: keep-alive"])
-        let answer = try await listener.send(Array((text + text).utf8))
-        #expect(answer.status == 404)
-        #expect(answer["connection"] == "close")
-        #expect(answer.body == "Not Found\n")
+        let response = try await listener.send(Array((text + text).utf8))
+        #expect(response.status == 404)
+        #expect(response["connection"] == "close")
+        #expect(response.body == "Not Found\n")
     }
 
     @Test func `a client that has ended its sending side is answered`() async throws {
         let (port, authority) = (listener.port, listener.authority)
-        let answer = try await onThread {
+        let response = try await onThread {
             let client = try WireClient(port)
             client.send(request("/a", host: authority))
             client.shutDownSending()
-            return try client.answer()
+            return try client.response()
         }
-        #expect(answer.status == 404)
+        #expect(response.status == 404)
     }
 
-    @Test func `a client that never reads its answer is let go`() async throws {
+    @Test func `a client that never reads its response is let go`() async throws {
         let listener = try listener {
             $0.farewellTime = .milliseconds(100)
             $0.connections = 1
@@ -237,6 +237,6 @@ struct HostileClientTests {
             return client
         }
         try await expectService(listener)
-        #expect(try await onThread { try client.answer().status } == 404)
+        #expect(try await onThread { try client.response().status } == 404)
     }
 }

@@ -45,12 +45,12 @@ struct ListenerEndTests {
         #expect(try sockets.areClosed)
     }
 
-    @Test func `a judge may hold the last reference`() async throws {
+    @Test func `a matcher may hold the last reference`() async throws {
         let query = try await {
             let listener = try LoopbackRedirectListener()
-            async let answer = listener.get("/callback?state=s")
+            async let response = listener.get("/callback?state=s")
             let query = try await listener.redirect { [listener] in listener.port > 0 ? $0 : nil }
-            #expect(try await answer.status == 303)
+            #expect(try await response.status == 303)
             return query
         }()
         #expect(query == "state=s")
@@ -110,7 +110,7 @@ struct ListenerEndTests {
             client.send(request(done, host: authority))
             return stays ? client : nil
         }
-        async let page = onThread { try browser?.answer() }
+        async let page = onThread { try browser?.response() }
         let start = ContinuousClock.now
         await listener.finish(with: .signedIn(appName: "Harbour"))
         #expect((ContinuousClock.now - start < limits.pageTime) == stays)
@@ -145,7 +145,7 @@ struct ListenerEndTests {
             await listener.finish(with: .failed(appName: "Harbour"))
         }.value
         #expect(try sockets.areClosed)
-        #expect(try await onThread { try browser.answer().body.contains("did not succeed") })
+        #expect(try await onThread { try browser.response().body.contains("did not succeed") })
     }
 
     @Test func `a cancelled end waits for no browser that is not there`() async throws {
@@ -211,8 +211,8 @@ private enum Ending {
         let sockets = try ListeningSockets(at: listener.port)
         let done = try await accepted(listener)
         let page = Task {
-            let answer = try await listener.get(done)
-            try #require(answer.status == 200)
+            let response = try await listener.get(done)
+            try #require(response.status == 200)
             return ContinuousClock.now
         }
         await listener.finish(with: .signedIn())
@@ -276,7 +276,7 @@ private enum Abuse {
                 for _ in 0..<100 {
                     let client = try WireClient(port)
                     client.send(request("/callback?state=wrong", host: authority))
-                    guard try client.answer().status == 400 else { throw WireError(number: 0) }
+                    guard try client.response().status == 400 else { throw WireError(number: 0) }
                 }
                 return try (0..<100).map { _ in try WireClient(port) }
             }

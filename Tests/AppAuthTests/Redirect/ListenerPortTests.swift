@@ -52,16 +52,16 @@ struct ListenerPortTests {
             listener.redirectURIs == ["http://127.0.0.1:\(port)/callback", "http://[::1]:\(port)/callback"])
         #expect(listener.redirectURI == listener.redirectURIs.first)
         async let query = listener.redirect(state: "s")
-        let answers = try await onThread {
+        let responses = try await onThread {
             try ["localhost:\(port)", "\(host):\(port)"].map { host in
                 let client = try WireClient(port, v6: v6)
                 client.send(request("/callback?state=s", host: host))
-                return try client.answer()
+                return try client.response()
             }
         }
-        #expect(answers.map(\.status) == [421, 303])
+        #expect(responses.map(\.status) == [421, 303])
         // The browser stays at the address that it came to.
-        #expect(answers[1]["location"]?.hasPrefix("http://\(host):\(port)/callback/done/") == true)
+        #expect(responses[1]["location"]?.hasPrefix("http://\(host):\(port)/callback/done/") == true)
         #expect(try await query == "state=s")
     }
 

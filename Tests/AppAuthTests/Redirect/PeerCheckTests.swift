@@ -5,72 +5,72 @@ import Testing
 struct PeerCheckTests {
     private func check(
         _ choice: LoopbackRedirectListener.SameUserCheck = .automatic, isTold: Bool = true,
-        in surroundings: Surroundings
-    ) throws -> PeerCheck { try PeerCheck(choice, isTold: isTold, in: surroundings) }
+        in desktop: DesktopSession
+    ) throws -> PeerCheck { try PeerCheck(choice, isTold: isTold, in: desktop) }
 
     @Test(
         arguments: [
-            (Surroundings(environment: [:], loginUser: 1000), [1000]),
-            (Surroundings(environment: [:], desktopOwner: 1000), [1000]),
-            (Surroundings(environment: ["SSH_CONNECTION": "x"]), [1000]),
+            (DesktopSession(environment: [:], loginUser: 1000), [1000]),
+            (DesktopSession(environment: [:], desktopOwner: 1000), [1000]),
+            (DesktopSession(environment: ["SSH_CONNECTION": "x"]), [1000]),
             // By sudo, pkexec and su, for which the browser is another user's than the program.
-            (Surroundings(environment: ["SUDO_UID": "1001"], user: 0), [1001]),
-            (Surroundings(environment: ["PKEXEC_UID": "1001"], user: 0), [1001]),
-            (Surroundings(environment: [:], loginUser: 1001), [1000, 1001]),
-            (Surroundings(environment: [:], user: 0, desktopOwner: 1001, loginUser: 1002), [1001, 1002]),
+            (DesktopSession(environment: ["SUDO_UID": "1001"], user: 0), [1001]),
+            (DesktopSession(environment: ["PKEXEC_UID": "1001"], user: 0), [1001]),
+            (DesktopSession(environment: [:], loginUser: 1001), [1000, 1001]),
+            (DesktopSession(environment: [:], user: 0, desktopOwner: 1001, loginUser: 1002), [1001, 1002]),
             // In a sandbox or a container, where this user has another number.
-            (Surroundings(environment: [:], user: 5000, desktopOwner: 5000, hasEveryUser: false), [5000]),
-            (Surroundings(environment: [:], user: 5, loginUser: 0, hasEveryUser: false), [5]),
-        ] as [(Surroundings, [UInt32])])
+            (DesktopSession(environment: [:], user: 5000, desktopOwner: 5000, hasEveryUser: false), [5000]),
+            (DesktopSession(environment: [:], user: 5, loginUser: 0, hasEveryUser: false), [5]),
+        ] as [(DesktopSession, [UInt32])])
     func `where it is known who the person is, others are turned away`(
-        _ surroundings: Surroundings, _ users: [UInt32]
+        _ desktop: DesktopSession, _ users: [UInt32]
     ) throws {
-        let check = try self.check(in: surroundings)
+        let check = try self.check(in: desktop)
         #expect(check.turnsAway && check.obstacle == nil)
         for user in users + [0] { #expect(check.accepts(user), "\(user)") }
         for user in [1003, 65534, .max] as [UInt32] { #expect(!check.accepts(user), "\(user)") }
     }
 
     @Test(arguments: [
-        (Surroundings(environment: [:]), true, "nothing tells"),
-        (Surroundings(environment: [:], user: 0), true, "nothing"),
-        (Surroundings(environment: ["WSL_DISTRO_NAME": "Debian"], loginUser: 1000), true, "Windows"),
-        (Surroundings(environment: [:], loginUser: 1000, hasWindowsKernel: true), true, "Windows"),
-        (Surroundings(environment: [:], loginUser: 1000), false, "the kernel does not tell"),
+        (DesktopSession(environment: [:]), true, "nothing tells"),
+        (DesktopSession(environment: [:], user: 0), true, "nothing"),
+        (DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"], loginUser: 1000), true, "Windows"),
+        (DesktopSession(environment: [:], loginUser: 1000, hasWindowsKernel: true), true, "Windows"),
+        (DesktopSession(environment: [:], loginUser: 1000), false, "the kernel does not tell"),
         // Every user without a number has the same one, this user's.
-        (Surroundings(environment: [:], user: 65534, desktopOwner: 65534, hasEveryUser: false), true, "the kernel"),
-        (Surroundings(environment: [:], user: 5, desktopOwner: 65534, hasEveryUser: false), true, "nothing tells"),
+        (DesktopSession(environment: [:], user: 65534, desktopOwner: 65534, hasEveryUser: false), true, "the kernel"),
+        (DesktopSession(environment: [:], user: 5, desktopOwner: 65534, hasEveryUser: false), true, "nothing tells"),
     ])
     func `elsewhere nobody is turned away, and the reason is told`(
-        _ surroundings: Surroundings, _ isTold: Bool, _ reason: String
+        _ desktop: DesktopSession, _ isTold: Bool, _ reason: String
     ) throws {
-        let check = try self.check(isTold: isTold, in: surroundings)
+        let check = try self.check(isTold: isTold, in: desktop)
         #expect(!check.turnsAway)
         #expect(check.obstacle?.kind == .othersMayConnect)
         #expect(check.obstacle?.message.contains(reason) == true, "\(check.obstacle?.message ?? "")")
     }
 
     @Test func `the real user 65534 is a user like others`() throws {
-        let check = try self.check(in: Surroundings(environment: [:], user: 65534, loginUser: 65534))
+        let check = try self.check(in: DesktopSession(environment: [:], user: 65534, loginUser: 65534))
         #expect(check.turnsAway && check.accepts(65534) && !check.accepts(1000))
     }
 
     @Test func `what is required is on wherever the kernel tells, and refused where it does not`() throws {
-        let unknown = Surroundings(environment: ["WSL_DISTRO_NAME": "Debian"])
+        let unknown = DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"])
         let check = try self.check(.required, in: unknown)
         #expect(check.turnsAway && check.obstacle == nil)
         #expect(check.accepts(1000) && !check.accepts(1001))
-        let mapped = Surroundings(environment: [:], user: 65534, hasEveryUser: false)
-        for (isTold, surroundings) in [(false, unknown), (true, mapped)] {
+        let mapped = DesktopSession(environment: [:], user: 65534, hasEveryUser: false)
+        for (isTold, desktop) in [(false, unknown), (true, mapped)] {
             let error = #expect(throws: AuthError.self) {
-                try self.check(.required, isTold: isTold, in: surroundings)
+                try self.check(.required, isTold: isTold, in: desktop)
             }
             #expect(error?.code == .unavailable && error?.message.contains("sock_diag") == true)
         }
     }
 
     @Test func `what is off is off without a word`() throws {
-        let check = try self.check(.off, in: Surroundings(environment: [:], loginUser: 1000))
+        let check = try self.check(.off, in: DesktopSession(environment: [:], loginUser: 1000))
         #expect(!check.turnsAway && check.obstacle == nil)
     }
 }

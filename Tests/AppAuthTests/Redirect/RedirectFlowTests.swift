@@ -39,7 +39,7 @@ struct RedirectFlowTests {
             return client
         }
         #expect(try await onThread { !browser.isReadable(within: 100) })
-        async let page = onThread { try browser.answer() }
+        async let page = onThread { try browser.response() }
         await listener.finish(with: .failed(appName: "Harbour", reason: "the nonce is another one"))
         #expect(try await page.body.contains("the nonce is another one"))
     }
@@ -62,7 +62,7 @@ struct RedirectFlowTests {
         }
         #expect(try await onThread { !browser.isReadable(within: 100) })
         #expect(try await listener.redirect(state: "s1") == "code=c&state=s1")
-        #expect(try await onThread { try browser.answer() }.status == 303)
+        #expect(try await onThread { try browser.response() }.status == 303)
     }
 
     @Test func `a thousand wrong states change nothing but a counter`() async throws {
@@ -72,7 +72,7 @@ struct RedirectFlowTests {
             try (0..<1000).map { number in
                 let client = try WireClient(port)
                 client.send(request("/callback?code=stolen&state=\(number)", host: authority))
-                return try client.answer().status
+                return try client.response().status
             }
         }
         #expect(statuses.allSatisfy { $0 == 400 })
@@ -107,7 +107,7 @@ struct RedirectFlowTests {
             let sent = try await onThread {
                 let client = try WireClient(port)
                 client.send(request("/callback?state=s1", host: authority))
-                return try client.answer().status
+                return try client.response().status
             }
             #expect(sent == 303)
             return [refused, try #require(try await group.next())]
@@ -140,7 +140,7 @@ struct RedirectFlowTests {
         #expect(try await listener.get(other).status == 303)
     }
 
-    @Test func `the judge gets the query as the browser sent it`() async throws {
+    @Test func `the matcher gets the query as the browser sent it`() async throws {
         let waiting = Task { try await listener.redirect { $0.hasPrefix("state=s1") ? $0 : nil } }
         let query = "state=s1&code=%zz%00+%C3%BC&&a&=b&state=s1?;'"
         #expect(try await listener.get("/callback?" + query).status == 303)

@@ -13,13 +13,13 @@ struct RedirectRoutesTests {
     }
 
     private mutating func status(_ head: RequestHead) -> Int? {
-        if case .answer(let answer) = routes.route(head) { answer.status } else { nil }
+        if case .respond(let response) = routes.route(head) { response.status } else { nil }
     }
 
-    @Test mutating func `the query of the exact path is judged as it is`() {
+    @Test mutating func `the query of the exact path is matched as it is`() {
         #expect(routes.redirectURIs == ["http://127.0.0.1:4711/cb"])
-        #expect(routes.route(head("/cb", query: "a=%zz&b=+")) == .judge(query: "a=%zz&b=+"))
-        #expect(routes.route(head("/cb")) == .judge(query: ""))
+        #expect(routes.route(head("/cb", query: "a=%zz&b=+")) == .match(query: "a=%zz&b=+"))
+        #expect(routes.route(head("/cb")) == .match(query: ""))
     }
 
     @Test(arguments: ["/cb/", "/CB", "/c%62", "//cb", "/", "/cb/done", "/favicon.ico", "*", "/./cb"])
@@ -34,26 +34,26 @@ struct RedirectRoutesTests {
 
     @Test mutating func `the default port may be left out`() {
         routes = RedirectRoutes(hosts: ["localhost"], port: 80, path: "/cb", secret: "secret")
-        #expect(routes.route(head("/cb", authority: "localhost")) == .judge(query: ""))
-        #expect(routes.route(head("/cb", authority: "localhost:80")) == .judge(query: ""))
+        #expect(routes.route(head("/cb", authority: "localhost")) == .match(query: ""))
+        #expect(routes.route(head("/cb", authority: "localhost:80")) == .match(query: ""))
         #expect(status(head("/cb", authority: "localhost:81")) == 421)
     }
 
     @Test(arguments: ["HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT", "BREW", "get"])
     mutating func `another method is told what is allowed`(_ method: String) {
-        guard case .answer(let answer) = routes.route(head("/cb", method: method)) else {
+        guard case .respond(let response) = routes.route(head("/cb", method: method)) else {
             Issue.record("not answered")
             return
         }
-        #expect(answer.status == 405)
-        #expect(answer.fields == [.init(name: "Allow", value: "GET")])
-        #expect(answer.body.isEmpty)
+        #expect(response.status == 405)
+        #expect(response.fields == [.init(name: "Allow", value: "GET")])
+        #expect(response.body.isEmpty)
     }
 
     @Test mutating func `a preflight is refused without a word`() {
         let preflight = head(
             "/cb", method: "OPTIONS", fields: [.init(name: "access-control-request-private-network", value: "true")])
-        #expect(routes.route(preflight) == .answer(RedirectAnswer(status: 405)))
+        #expect(routes.route(preflight) == .respond(RedirectResponse(status: 405)))
     }
 
     @Test(arguments: [("sec-purpose", "prefetch;prerender"), ("purpose", "prefetch"), ("sec-purpose", "Prefetch")])
@@ -72,12 +72,12 @@ struct RedirectRoutesTests {
         #expect(status(head("/open/x", method: "HEAD")) == 405)
         #expect(status(head("/open/x", authority: "evil.example:4711")) == 421)
         #expect(status(head("/open/y")) == 404)
-        guard case .answer(let answer) = routes.route(head("/open/x")) else {
+        guard case .respond(let response) = routes.route(head("/open/x")) else {
             Issue.record("not answered")
             return
         }
-        #expect(answer.status == 303)
-        #expect(answer.fields == [.init(name: "Location", value: "https://a.example/end?id_token_hint=t")])
+        #expect(response.status == 303)
+        #expect(response.fields == [.init(name: "Location", value: "https://a.example/end?id_token_hint=t")])
         #expect(status(head("/open/x")) == 410)
     }
 
@@ -105,28 +105,28 @@ struct RedirectRoutesTests {
 
         routes.finish(with: page)
         routes.finish(with: .failed(appName: "Harbour"))
-        guard case .page(let answer) = routes.route(head("/cb/done/secret")) else {
+        guard case .page(let response) = routes.route(head("/cb/done/secret")) else {
             Issue.record("no page")
             return
         }
-        #expect(answer.status == 200)
-        #expect(answer.body.contains("You are signed in"))
+        #expect(response.status == 200)
+        #expect(response.body.contains("You are signed in"))
     }
 
     @Test mutating func `after the accepted redirect every other is an old one`() {
-        #expect(routes.answerIfUsed(head("/cb")) == nil)
+        #expect(routes.responseIfUsed(head("/cb")) == nil)
         _ = routes.accept(head("/cb"))
-        #expect(routes.answerIfUsed(head("/cb"))?.status == 400)
+        #expect(routes.responseIfUsed(head("/cb"))?.status == 400)
         routes.finish(with: .signedIn(appName: "Harbour"))
-        #expect(routes.answerIfUsed(head("/cb"))?.body.contains("This sign-in was already used") == true)
+        #expect(routes.responseIfUsed(head("/cb"))?.body.contains("This sign-in was already used") == true)
         #expect(routes.ignoredRequests == 2)
     }
 
     @Test mutating func `a foreign redirect is counted and told so`() {
-        let answer = routes.ignore(head("/cb", query: "state=wrong<script>"))
-        #expect(answer.status == 400)
-        #expect(answer.body.contains("does not belong to the current sign-in"))
-        #expect(!answer.body.contains("wrong"))
+        let response = routes.ignore(head("/cb", query: "state=wrong<script>"))
+        #expect(response.status == 400)
+        #expect(response.body.contains("does not belong to the current sign-in"))
+        #expect(!response.body.contains("wrong"))
         #expect(routes.ignoredRequests == 1)
         #expect(routes.phase == .open)
     }

@@ -40,18 +40,18 @@ struct SameUserNamespaceTests {
         #expect(try await visit(["unshare", "--user"], "required", as: Self.users[0]) == "error unavailable")
     }
 
-    private func expectCheck(in place: [String]) async throws {
+    private func expectCheck(in location: [String]) async throws {
         for check in ["automatic", "required"] {
-            let answers = try await Self.users.asyncMap { try await visit(place, check, as: $0) }
-            #expect(answers == Array(["HTTP/1.1 303 See Other", ""].prefix(answers.count)), "\(check)")
+            let responses = try await Self.users.asyncMap { try await visit(location, check, as: $0) }
+            #expect(responses == Array(["HTTP/1.1 303 See Other", ""].prefix(responses.count)), "\(check)")
         }
     }
 
     /// The first line that a user's program gets from a listener of the first user's in a place.
-    private func visit(_ place: [String], _ check: String, as user: [String]) async throws -> String {
+    private func visit(_ location: [String], _ check: String, as user: [String]) async throws -> String {
         try await onThread {
             // A login by SSH, so that it is known who the person is.
-            let program = Self.users[0] + place + ["env", "SSH_CONNECTION=x"]
+            let program = Self.users[0] + location + ["env", "SSH_CONNECTION=x"]
             let listener = try ListenerProcess(by: program, check)
             guard listener.redirectURI.hasPrefix("http") else { return listener.redirectURI }
             let authority = String(listener.redirectURI.dropFirst("http://".count).prefix { $0 != "/" })
@@ -63,8 +63,8 @@ struct SameUserNamespaceTests {
                 IFS= read -r line <&3
                 printf '%s' "$line"
                 """
-            let answer = try run("env", user + ["bash", "-c", script, port, authority])
-            return String(decoding: answer, as: UTF8.self).filter { $0 != "\r" }
+            let response = try run("env", user + ["bash", "-c", script, port, authority])
+            return String(decoding: response, as: UTF8.self).filter { $0 != "\r" }
         }
     }
 }

@@ -14,7 +14,7 @@ struct SameUserTests {
     ) throws -> LoopbackRedirectListener {
         try LoopbackRedirectListener(
             host: host, responseMode: .formPost, sameUser: check,
-            surroundings: Surroundings(environment: [:], user: geteuid(), loginUser: loginUser))
+            desktop: DesktopSession(environment: [:], user: geteuid(), loginUser: loginUser))
     }
 
     @Test(arguments: [Check.automatic, .required, .off], [false, true])
@@ -30,7 +30,7 @@ struct SameUserTests {
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"), arguments: [false, true])
-    func `another user's program gets no answer and uses nothing up`(_ v6: Bool) async throws {
+    func `another user's program gets no response and uses nothing up`(_ v6: Bool) async throws {
         for check in [Check.automatic, .required] {
             let listener = try Self.listener(check, host: v6 ? .ipv6 : .ipv4)
             let waiting = Task { try await listener.redirect(state: "s") }
@@ -110,7 +110,7 @@ struct SameUserTests {
                 read -r line <&3 || exit 0
                 """#, "\(port)")
             client.send("Host: \(authority)\r\n\r\n")
-            return try client.answer().status
+            return try client.response().status
         }
         #expect(status == 303)
         #expect(try await query == "state=s")
@@ -141,7 +141,7 @@ struct SameUserTests {
     @discardableResult
     private static func asOther(_ script: String, _ arguments: String...) throws -> String {
         let words = ["--reuid=\(other)", "--regid=\(other)", "--clear-groups", "bash", "-c", script] + arguments
-        let answer = try run("setpriv", words)
-        return String(decoding: answer, as: UTF8.self).filter { $0 != "\r" }
+        let response = try run("setpriv", words)
+        return String(decoding: response, as: UTF8.self).filter { $0 != "\r" }
     }
 }

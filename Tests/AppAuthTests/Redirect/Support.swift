@@ -23,22 +23,22 @@ extension LoopbackRedirectListener {
     }
 
     /// Asks for a path, with the right `Host`, and reads the answer.
-    func get(_ target: String, fields: [String] = [], v6: Bool = false) async throws -> WireAnswer {
+    func get(_ target: String, fields: [String] = [], v6: Bool = false) async throws -> WireResponse {
         let (port, authority) = (port, authority)
         return try await onThread {
             let client = try WireClient(port, v6: v6)
             client.send(request(target, host: authority, fields: fields))
-            return try client.answer()
+            return try client.response()
         }
     }
 
     /// Sends bytes as they are and reads the answer.
-    func send(_ bytes: [UInt8]) async throws -> WireAnswer {
+    func send(_ bytes: [UInt8]) async throws -> WireResponse {
         let port = port
         return try await onThread {
             let client = try WireClient(port)
             client.send(bytes)
-            return try client.answer()
+            return try client.response()
         }
     }
 

@@ -81,7 +81,7 @@ final class WireClient: Sendable {
     }
 
     /// The one answer, up to the end of the connection.
-    func answer() throws -> WireAnswer { try WireAnswer(try readAll()) }
+    func response() throws -> WireResponse { try WireResponse(try readAll()) }
 
     /// Whether there is something to read, or the end, within some time.
     func isReadable(within milliseconds: Int32) -> Bool {
@@ -93,7 +93,7 @@ final class WireClient: Sendable {
 struct WireError: Error { var number: Int32 }
 
 /// An answer, taken apart without mercy.
-struct WireAnswer: Sendable {
+struct WireResponse: Sendable {
     let status: Int
     let fields: [String: String]
     let body: String

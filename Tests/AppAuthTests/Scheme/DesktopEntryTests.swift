@@ -30,12 +30,12 @@ struct DesktopEntryTests {
 
     /// By GLib, which is what GNOME starts programs with.
     @Test func `the specification's own checker has nothing to say`() async throws {
-        let session = try DesktopSession()
+        let session = try DesktopFixture()
         for handler in [["/usr/bin/true", "--redirect"], ["/opt/My App/app", "50% $x \"y\" \\"]] {
             let file = session.root + "/entry.desktop"
             try session.write(Self.entry(handler, replaced: "other.desktop;").text, to: file)
-            let answer = try await onThread { try run("desktop-file-validate", file) }
-            #expect(answer.isEmpty, "\(String(decoding: answer, as: UTF8.self))")
+            let response = try await onThread { try run("desktop-file-validate", file) }
+            #expect(response.isEmpty, "\(String(decoding: response, as: UTF8.self))")
         }
         // And it would say something.
         let file = session.root + "/entry.desktop"

@@ -5,54 +5,54 @@ import Testing
 /// What else may connect to the socket, or stand in its place.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileHelperTests {
-    private let session: DesktopSession
+    private let session: DesktopFixture
 
-    init() throws { session = try DesktopSession() }
+    init() throws { session = try DesktopFixture() }
 
     private func expectsTheRightOneStill(
         _ listener: PrivateUseRedirectListener, _ waiting: Task<String, any Error>,
         _ location: SourceLocation = #_sourceLocation
     ) async throws {
-        #expect(try await session.handOver(DesktopSession.uri + "?state=s"), sourceLocation: location)
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=s"), sourceLocation: location)
         #expect(try await waiting.value == "state=s", sourceLocation: location)
     }
 
     @Test func `a URL of 16 KiB is taken, and a byte more is not`() async throws {
-        let start = DesktopSession.uri + "?state=s&code="
-        let longest = start + String(repeating: "c", count: HandOver.largest - start.utf8.count)
+        let start = DesktopFixture.uri + "?state=s&code="
+        let longest = start + String(repeating: "c", count: RedirectDelivery.largest - start.utf8.count)
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
         let socket = session.sockets[0]
-        let answer = try await onThread {
+        let response = try await onThread {
             let client = try SocketClient(socket)
             client.send(Array((longest + "c").utf8))
             client.endSending()
-            return client.answer()
+            return client.response()
         }
-        #expect(answer == "ignored\n" || answer == "")
+        #expect(response == "ignored\n" || response == "")
         #expect(listener.ignoredRedirects == 1)
-        #expect(try await session.handOver(longest + "c") == false)
-        #expect(try await session.handOver(longest))
-        #expect(try await waiting.value.utf8.count == HandOver.largest - DesktopSession.uri.utf8.count - 1)
+        #expect(try await session.deliver(longest + "c") == false)
+        #expect(try await session.deliver(longest))
+        #expect(try await waiting.value.utf8.count == RedirectDelivery.largest - DesktopFixture.uri.utf8.count - 1)
     }
 
     @Test func `a megabyte, binary and an empty message change nothing`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
         let socket = session.sockets[0]
-        let right = Array("\(DesktopSession.uri)?state=s".utf8)
+        let right = Array("\(DesktopFixture.uri)?state=s".utf8)
         let messages: [[UInt8]] = [
             [UInt8](repeating: 0x61, count: 1 << 20), [0xFF, 0x00, 0xFE], [0x16, 0x03, 0x01], right + [0xFF],
             [0x00] + right,
         ]
         for message in messages {
-            let answer = try await onThread {
+            let response = try await onThread {
                 let client = try SocketClient(socket)
                 client.send(message)
                 client.endSending()
-                return client.answer()
+                return client.response()
             }
-            #expect(answer == "ignored\n" || answer == "")
+            #expect(response == "ignored\n" || response == "")
         }
         #expect(listener.ignoredRedirects == messages.count)
         _ = try await onThread { try SocketClient(socket) }
@@ -66,11 +66,11 @@ struct HostileHelperTests {
         let socket = session.sockets[0]
         let silent = try await onThread {
             let clients = [try SocketClient(socket), try SocketClient(socket)]
-            clients[1].send(Array("\(DesktopSession.uri)?state=".utf8))
+            clients[1].send(Array("\(DesktopFixture.uri)?state=".utf8))
             return clients
         }
         try await expectsTheRightOneStill(listener, waiting)
-        for client in silent { #expect(try await onThread { client.answer() } == "") }
+        for client in silent { #expect(try await onThread { client.response() } == "") }
     }
 
     @Test func `a thousand connections leave room for the right one`() async throws {
@@ -86,7 +86,7 @@ struct HostileHelperTests {
         }
         try await expectsTheRightOneStill(listener, waiting)
         // The oldest has made way.
-        #expect(try await onThread { crowd[0].answer() } == "")
+        #expect(try await onThread { crowd[0].response() } == "")
         listener.close()
     }
 
@@ -104,14 +104,14 @@ struct HostileHelperTests {
     func `a process of another user is turned away, even where it could connect`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
-        let (socket, url) = (session.sockets[0], DesktopSession.uri + "?state=s")
+        let (socket, url) = (session.sockets[0], DesktopFixture.uri + "?state=s")
         await #expect(throws: CommandFailure.self) {
             try await onThread { try run("perl", "-e", Self.foreignHelper, socket, url) }
         }
         for path in [session.root, session.folders.runtime, session.folders.runtime + "/appauth"] { chmod(path, 0o755) }
         chmod(socket, 0o666)
-        let answer = try await onThread { try run("perl", "-e", Self.foreignHelper, socket, url) }
-        #expect(String(decoding: answer, as: UTF8.self) == "<>")
+        let response = try await onThread { try run("perl", "-e", Self.foreignHelper, socket, url) }
+        #expect(String(decoding: response, as: UTF8.self) == "<>")
         #expect(listener.ignoredRedirects == 1)
         try await expectsTheRightOneStill(listener, waiting)
     }
@@ -137,8 +137,8 @@ struct HostileHelperTests {
         defer { process.terminate() }
         let file = output.fileHandleForReading
         #expect(try await onThread { try file.read(upToCount: 6) } == Data("ready\n".utf8))
-        let url = DesktopSession.uri + "?state=s"
-        #expect(try await session.handOver(url) == (user == 0))
+        let url = DesktopFixture.uri + "?state=s"
+        #expect(try await session.deliver(url) == (user == 0))
         #expect(try await onThread { try file.readToEnd() } == Data("<\(user == 0 ? url : "")>".utf8))
     }
 
@@ -160,7 +160,7 @@ struct HostileHelperTests {
             let error = try await #require(throws: AuthError.self) { try await session.listener() }
             #expect(error.code == .unavailable && error.message.contains(folder))
             await #expect(throws: AuthError.self) {
-                try await onThread { try HandOver.send(DesktopSession.uri, session.folders) }
+                try await onThread { try RedirectDelivery.send(DesktopFixture.uri, session.folders) }
             }
             chmod(folder, 0o700)
         }
@@ -177,7 +177,7 @@ struct HostileHelperTests {
         try await session.listener().close()
     }
 
-    @Test func `a link in the place of the folder is refused`() async throws {
+    @Test func `a link in place of the folder is refused`() async throws {
         let elsewhere = session.root + "/elsewhere"
         mkdir(elsewhere, 0o700)
         symlink(elsewhere, session.folders.runtime + "/appauth")
@@ -191,7 +191,7 @@ struct HostileHelperTests {
         mkdir(deep, 0o700)
         let folders = try DesktopFolders(["HOME": session.root, "XDG_RUNTIME_DIR": deep])
         let error = try await #require(throws: AuthError.self) {
-            try await PrivateUseRedirectListener(DesktopSession.redirect(.whileWaiting), folders)
+            try await PrivateUseRedirectListener(DesktopFixture.redirect(.whileWaiting), folders)
         }
         #expect(error.code == .listener && error.message.contains("107 are possible"))
     }

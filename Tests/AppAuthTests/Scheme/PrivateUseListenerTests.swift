@@ -5,9 +5,9 @@ import Testing
 /// Redirects that come to the socket of a listener.
 @Suite(.timeLimit(.minutes(5)))
 struct PrivateUseListenerTests {
-    private let session: DesktopSession
+    private let session: DesktopFixture
 
-    init() throws { session = try DesktopSession() }
+    init() throws { session = try DesktopFixture() }
 
     private func mode(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
@@ -20,9 +20,9 @@ struct PrivateUseListenerTests {
 
     @Test func `a redirect reaches the one who waits`() async throws {
         let listener = try await session.listener()
-        #expect(listener.redirectURI == DesktopSession.uri)
+        #expect(listener.redirectURI == DesktopFixture.uri)
         async let query = listener.redirect(state: "s")
-        #expect(try await session.handOver(DesktopSession.uri + "?code=c&state=s"))
+        #expect(try await session.deliver(DesktopFixture.uri + "?code=c&state=s"))
         #expect(try await query == "code=c&state=s")
         #expect(listener.ignoredRedirects == 0)
     }
@@ -46,10 +46,10 @@ struct PrivateUseListenerTests {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
         // The same scheme, so that it comes to this listener; what is awaited before it can be judged.
-        #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
-        #expect(try await session.handOver(url) == false)
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=wrong") == false)
+        #expect(try await session.deliver(url) == false)
         #expect(listener.ignoredRedirects == 2)
-        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=s"))
         #expect(try await waiting.value == "state=s")
     }
 
@@ -57,11 +57,11 @@ struct PrivateUseListenerTests {
         ("?state=s#_=_", "state=s"), ("?code=%zz+%C3%BC&&a&=b&state=s&x=?;'", "code=%zz+%C3%BC&&a&=b&state=s&x=?;'"),
         ("?code=ü&state=s", "code=ü&state=s"),
     ])
-    func `the judge gets the query as it came, without a fragment`(end: String, query: String) async throws {
+    func `the matcher gets the query as it came, without a fragment`(end: String, query: String) async throws {
         let listener = try await session.listener(uri: "oauthtest://oauth-callback")
-        async let judged = listener.redirect(state: "s")
-        #expect(try await session.handOver("oauthtest://oauth-callback" + end))
-        #expect(try await judged == query)
+        async let matched = listener.redirect(state: "s")
+        #expect(try await session.deliver("oauthtest://oauth-callback" + end))
+        #expect(try await matched == query)
     }
 
     @Test func `a thousand wrong states change nothing but a counter`() async throws {
@@ -69,17 +69,17 @@ struct PrivateUseListenerTests {
         let waiting = Task { try await listener.redirect(state: "s") }
         // The first may come before anybody waits.
         let socket = try onlySocket()
-        let answers = try await onThread {
+        let responses = try await onThread {
             try (0..<1000).map { number in
                 let client = try SocketClient(socket)
-                client.send(Array("\(DesktopSession.uri)?code=stolen&state=\(number)".utf8))
+                client.send(Array("\(DesktopFixture.uri)?code=stolen&state=\(number)".utf8))
                 client.endSending()
-                return client.answer()
+                return client.response()
             }
         }
-        #expect(answers.allSatisfy { $0 == "ignored\n" })
+        #expect(responses.allSatisfy { $0 == "ignored\n" })
         #expect(listener.ignoredRedirects == 1000)
-        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=s"))
         #expect(try await waiting.value == "state=s")
     }
 
@@ -88,7 +88,7 @@ struct PrivateUseListenerTests {
         let waiting = Task { try await listener.redirect(state: "s") }
         let taken = try await withThrowingTaskGroup(of: Bool.self) { group in
             for number in 0..<20 {
-                group.addTask { try await session.handOver(DesktopSession.uri + "?code=\(number)&state=s") }
+                group.addTask { try await session.deliver(DesktopFixture.uri + "?code=\(number)&state=s") }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
@@ -102,12 +102,12 @@ struct PrivateUseListenerTests {
         let socket = try onlySocket()
         let client = try await onThread {
             let client = try SocketClient(socket)
-            client.send(Array("\(DesktopSession.uri)?state=s".utf8))
+            client.send(Array("\(DesktopFixture.uri)?state=s".utf8))
             client.endSending()
             return client
         }
         #expect(try await listener.redirect(state: "s") == "state=s")
-        #expect(try await onThread { client.answer() } == "taken\n")
+        #expect(try await onThread { client.response() } == "taken\n")
     }
 
     @Test func `of several who wait the one takes it whose state it has`() async throws {
@@ -115,14 +115,14 @@ struct PrivateUseListenerTests {
         let waiting = listeners.enumerated().map { index, listener in
             Task { try await listener.redirect(state: "s\(index)") }
         }
-        for index in [1, 0, 2] { #expect(try await session.handOver(DesktopSession.uri + "?state=s\(index)")) }
+        for index in [1, 0, 2] { #expect(try await session.deliver(DesktopFixture.uri + "?state=s\(index)")) }
         for (index, task) in waiting.enumerated() { #expect(try await task.value == "state=s\(index)") }
     }
 
     @Test func `another scheme's redirect comes to nobody here`() async throws {
         let listener = try await session.listener()
-        #expect(try await session.handOver("de.7pass.other:/cb/authz?state=s") == false)
-        #expect(try await session.handOver("no URL") == false)
+        #expect(try await session.deliver("de.7pass.other:/cb/authz?state=s") == false)
+        #expect(try await session.deliver("no URL") == false)
         #expect(listener.ignoredRedirects == 0)
     }
 
@@ -135,7 +135,7 @@ struct PrivateUseListenerTests {
                 }
             }
             let refused = try #require(try await group.next())
-            #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+            #expect(try await session.deliver(DesktopFixture.uri + "?state=s"))
             return [refused, try #require(try await group.next())]
         }
         #expect(throws: AuthError.self) { try results[0].get() }
@@ -151,7 +151,7 @@ struct PrivateUseListenerTests {
             let listener = try await session.listener(.whileWaiting)
             #expect(!session.isClear)
             let waiting = Task { try await listener.redirect(state: "s") }
-            #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
+            #expect(try await session.deliver(DesktopFixture.uri + "?state=wrong") == false)
             let start = ContinuousClock.now
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -174,7 +174,7 @@ struct PrivateUseListenerTests {
     @Test func `closing ends the wait with an error`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
-        #expect(try await session.handOver(DesktopSession.uri + "?state=wrong") == false)
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=wrong") == false)
         listener.close()
         await #expect(throws: AuthError.self) { try await waiting.value }
         await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
@@ -192,14 +192,14 @@ struct PrivateUseListenerTests {
         #expect(session.sockets.count == 1 && session.sockets != [dead])
         listener.close()
         _ = try await session.listener().deadSocket(in: session)
-        #expect(try await session.handOver(DesktopSession.uri + "?state=s") == false)
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=s") == false)
         #expect(session.sockets.isEmpty)
     }
 }
 
 extension PrivateUseRedirectListener {
     /// Leaves a socket that nobody listens at, as a process does that is killed.
-    fileprivate func deadSocket(in session: DesktopSession) throws -> String {
+    fileprivate func deadSocket(in session: DesktopFixture) throws -> String {
         let socket = try #require(session.sockets.first)
         let kept = session.root + "/kept"
         try FileManager.default.moveItem(atPath: socket, toPath: kept)

@@ -8,7 +8,7 @@ struct PrivateUseURITests {
         "de.7pass.example:/cb/authz", "oauthtest://oauth-callback", "com.example.app:/", "a+b-c.1:/%7Eme/x;y=z",
     ])
     func `a scheme of the app's own is taken, with a dot or without`(uri: String) throws {
-        #expect(try DesktopSession.redirect(uri: uri).redirectURI == uri)
+        #expect(try DesktopFixture.redirect(uri: uri).redirectURI == uri)
     }
 
     @Test(arguments: [
@@ -16,7 +16,7 @@ struct PrivateUseURITests {
         "mailto:/somebody", "view-source:/x", "xmpp:/room", "ws:/x",
     ])
     func `a scheme that belongs to others is refused, and named`(uri: String) throws {
-        let error = try #require(throws: AuthError.self) { try DesktopSession.redirect(uri: uri) }
+        let error = try #require(throws: AuthError.self) { try DesktopFixture.redirect(uri: uri) }
         #expect(error.code == .invalidConfiguration)
         #expect(error.message.contains("app's own") && error.message.contains(uri.prefix { $0 != ":" }))
     }
@@ -29,7 +29,7 @@ struct PrivateUseURITests {
         String(repeating: "a", count: 129) + ":/cb",
     ])
     func `what no browser would hand on as it is, is refused`(uri: String) throws {
-        let error = try #require(throws: AuthError.self) { try DesktopSession.redirect(uri: uri) }
+        let error = try #require(throws: AuthError.self) { try DesktopFixture.redirect(uri: uri) }
         #expect(error.code == .invalidConfiguration)
     }
 
@@ -37,12 +37,12 @@ struct PrivateUseURITests {
         ("bin/true", [""]), ("/bin/a=b", [""]), ("/bin/true", ["\u{1B}[2J"]), ("/bin/true", ["a\nExec=b"]),
     ])
     func `a program that a desktop entry cannot name is refused`(program: String, arguments: [String]) throws {
-        #expect(throws: AuthError.self) { try DesktopSession.redirect(program: program, arguments: arguments) }
-        _ = try DesktopSession.redirect(program: "/bin/true", arguments: [""])
+        #expect(throws: AuthError.self) { try DesktopFixture.redirect(program: program, arguments: arguments) }
+        _ = try DesktopFixture.redirect(program: "/bin/true", arguments: [""])
     }
 
     @Test func `without a program it is this one`() throws {
-        let redirect = try PrivateUseRedirect(DesktopSession.uri, appName: "Harbour", arguments: ["--redirect"])
+        let redirect = try PrivateUseRedirect(DesktopFixture.uri, appName: "Harbour", arguments: ["--redirect"])
         #expect(redirect.handler.first?.hasPrefix("/") == true && redirect.handler.last == "--redirect")
         #expect(redirect.handler.first?.contains("/proc/") == false)
     }

@@ -5,9 +5,9 @@ import Testing
 /// How the app becomes the handler of its scheme, with the real xdg-mime, and what is there afterwards.
 @Suite(.timeLimit(.minutes(5)))
 struct SchemeInstallationTests {
-    private let session: DesktopSession
+    private let session: DesktopFixture
 
-    init() throws { session = try DesktopSession() }
+    init() throws { session = try DesktopFixture() }
 
     @Test(arguments: [
         nil, "", "[Added Associations]\ntext/plain=vi.desktop;\n",
@@ -17,10 +17,10 @@ struct SchemeInstallationTests {
         if let list { try session.write(list, to: session.listPath) }
         #expect(try await session.handler() == "")
         let listener = try await session.listener(.whileWaiting)
-        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(try await session.handler() == DesktopFixture.entryName)
         let entry = try #require(session.entry)
         #expect(entry.contains("\nExec=/bin/true --redirect %u\n") && entry.contains("\nNoDisplay=true\n"))
-        #expect(entry.contains("\nMimeType=\(DesktopSession.type);\n"))
+        #expect(entry.contains("\nMimeType=\(DesktopFixture.type);\n"))
         listener.close()
         #expect(session.isClear)
         #expect(try await session.handler() == "")
@@ -30,17 +30,17 @@ struct SchemeInstallationTests {
     @Test(arguments: ["other.desktop", "other.desktop;third.desktop;"])
     func `the handler of before is the default again`(before: String) async throws {
         try session.addApp("other.desktop")
-        let list = "[Default Applications]\n\(DesktopSession.type)=\(before)\ntext/plain=vi.desktop\n"
+        let list = "[Default Applications]\n\(DesktopFixture.type)=\(before)\ntext/plain=vi.desktop\n"
         try session.write(list, to: session.listPath)
         #expect(try await session.handler() == "other.desktop")
         let listener = try await session.listener(.whileWaiting)
-        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(try await session.handler() == DesktopFixture.entryName)
         listener.close()
         #expect(try await session.handler() == "other.desktop")
         #expect(session.list == list && session.isClear)
     }
 
-    @Test func `a pipe in the place of the list is refused, and nobody waits for its writer`() async throws {
+    @Test func `a pipe in place of the list is refused, and nobody waits for its writer`() async throws {
         try session.write("", to: session.listPath)
         unlink(session.listPath)
         try #require(mkfifo(session.listPath, 0o600) == 0)
@@ -55,7 +55,7 @@ struct SchemeInstallationTests {
 
     @Test func `a handler that the person chooses meanwhile stays`() async throws {
         let listener = try await session.listener(.whileWaiting)
-        let list = "[Default Applications]\n\(DesktopSession.type)=chosen.desktop\n"
+        let list = "[Default Applications]\n\(DesktopFixture.type)=chosen.desktop\n"
         try session.write(list, to: session.listPath)
         listener.close()
         #expect(session.list == list && session.isClear)
@@ -63,22 +63,22 @@ struct SchemeInstallationTests {
 
     @Test func `what a desktop lists behind the app moves up`() async throws {
         let listener = try await session.listener(.whileWaiting)
-        let line = "[Default Applications]\n\(DesktopSession.type)="
-        try session.write(line + "\(DesktopSession.entryName);next.desktop;last.desktop\n", to: session.listPath)
+        let line = "[Default Applications]\n\(DesktopFixture.type)="
+        try session.write(line + "\(DesktopFixture.entryName);next.desktop;last.desktop\n", to: session.listPath)
         listener.close()
         #expect(session.list == line + "next.desktop;last.desktop\n" && session.isClear)
     }
 
     @Test func `of several that wait the last one clears away`() async throws {
         try session.addApp("other.desktop")
-        let list = "[Default Applications]\n\(DesktopSession.type)=other.desktop\n"
+        let list = "[Default Applications]\n\(DesktopFixture.type)=other.desktop\n"
         try session.write(list, to: session.listPath)
         let first = try await session.listener(.whileWaiting)
         let second = try await session.listener(.whileWaiting)
         #expect(session.sockets.count == 2)
         first.close()
         #expect(session.sockets.count == 1)
-        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(try await session.handler() == DesktopFixture.entryName)
         second.close()
         #expect(session.isClear && session.list == list)
     }
@@ -92,10 +92,10 @@ struct SchemeInstallationTests {
     }
 
     @Test func `for good means for good, until it is taken back`() async throws {
-        let redirect = try DesktopSession.redirect(.permanent)
+        let redirect = try DesktopFixture.redirect(.permanent)
         let listener = try await session.listener(.permanent)
         listener.close()
-        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(try await session.handler() == DesktopFixture.entryName)
         #expect(session.sockets.isEmpty)
         let entry = session.entry
 
@@ -106,9 +106,9 @@ struct SchemeInstallationTests {
         try await redirect.install(in: session.folders)
         #expect(session.entry == entry)
         let cache = URL(filePath: session.folders.data + "/applications/mimeinfo.cache")
-        #expect(try String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
+        #expect(try String(contentsOf: cache, encoding: .utf8).contains(DesktopFixture.type))
         try await redirect.uninstall(from: session.folders)
-        #expect(try !String(contentsOf: cache, encoding: .utf8).contains(DesktopSession.type))
+        #expect(try !String(contentsOf: cache, encoding: .utf8).contains(DesktopFixture.type))
         #expect(session.isClear && session.list == nil)
         #expect(try await session.handler() == "")
         try await redirect.uninstall(from: session.folders)
@@ -116,13 +116,13 @@ struct SchemeInstallationTests {
 
     @Test func `installing needs nobody who waits, and lasts when one has waited`() async throws {
         try session.addApp("other.desktop")
-        let list = "[Default Applications]\n\(DesktopSession.type)=other.desktop\n"
+        let list = "[Default Applications]\n\(DesktopFixture.type)=other.desktop\n"
         try session.write(list, to: session.listPath)
         let listener = try await session.listener(.whileWaiting)
-        let redirect = try DesktopSession.redirect()
+        let redirect = try DesktopFixture.redirect()
         try await redirect.install(in: session.folders)
         listener.close()
-        #expect(try await session.handler() == DesktopSession.entryName)
+        #expect(try await session.handler() == DesktopFixture.entryName)
         try await redirect.uninstall(from: session.folders)
         #expect(session.list == list && session.entry == nil)
     }
@@ -131,22 +131,22 @@ struct SchemeInstallationTests {
         let listener = try await session.listener(.byPackage)
         #expect(session.entry == nil && session.list == nil)
         async let query = listener.redirect(state: "s")
-        #expect(try await session.handOver(DesktopSession.uri + "?state=s"))
+        #expect(try await session.deliver(DesktopFixture.uri + "?state=s"))
         #expect(try await query == "state=s")
     }
 
     @Test func `an entry of that name that is not the library's is left as it is`() async throws {
-        try session.addApp(DesktopSession.entryName)
+        try session.addApp(DesktopFixture.entryName)
         let entry = session.entry
         let error = try await #require(throws: AuthError.self) { try await session.listener(.whileWaiting) }
-        #expect(error.code == .listener && error.message.contains(DesktopSession.entryName))
+        #expect(error.code == .listener && error.message.contains(DesktopFixture.entryName))
         #expect(session.entry == entry && session.sockets.isEmpty)
-        try await DesktopSession.redirect().uninstall(from: session.folders)
+        try await DesktopFixture.redirect().uninstall(from: session.folders)
         #expect(session.entry == entry)
     }
 
     @Test func `a program that is not there is no handler`() async throws {
-        let redirect = try DesktopSession.redirect(.whileWaiting, program: "/nowhere/app")
+        let redirect = try DesktopFixture.redirect(.whileWaiting, program: "/nowhere/app")
         let error = try await #require(throws: AuthError.self) {
             try await PrivateUseRedirectListener(redirect, session.folders)
         }
@@ -166,7 +166,7 @@ struct SchemeInstallationTests {
         let elsewhere = session.root + "/dotfiles"
         let listener = try await session.listener(.whileWaiting)
         let line = "[Default Applications]\ntext/plain=vi.desktop\n"
-        try session.write(line + "\(DesktopSession.type)=\(DesktopSession.entryName)\n", to: elsewhere)
+        try session.write(line + "\(DesktopFixture.type)=\(DesktopFixture.entryName)\n", to: elsewhere)
         try FileManager.default.removeItem(atPath: session.listPath)
         try FileManager.default.createSymbolicLink(atPath: session.listPath, withDestinationPath: elsewhere)
         listener.close()

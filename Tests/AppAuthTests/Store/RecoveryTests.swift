@@ -16,10 +16,10 @@ struct RecoveryTests {
 
     /// A session whose refresh token was presented, and what is left beside it.
     private func prepare(_ remains: Remains, _ folder: StoreFolder) async throws -> AuthStateRecord {
-        let mark = Presentation(
-            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
+        let mark = PendingRefresh(
+            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
         var record = try StoreFolder.record(token: "before")
-        record.presented = mark
+        record.pendingRefresh = mark
         try await folder.store.replace(with: record)
         var json = try #require(JSON(parsing: record.encoded()).object)
         json["presented"] = nil
@@ -31,7 +31,7 @@ struct RecoveryTests {
     }
 
     @Test(arguments: [Remains.rotated, .anotherSession, .ended, .sameToken])
-    func `only new tokens of the same session take its place`(remains: Remains) async throws {
+    func `only new tokens of the same session takes its place`(remains: Remains) async throws {
         let folder = try StoreFolder()
         let record = try await prepare(remains, folder)
         let found = try await folder.store.update { $0 }
@@ -48,11 +48,11 @@ struct RecoveryTests {
     @Test func `room that was open to other users is closed before tokens are written to it`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record(token: "before"))
-        let mark = Presentation(
-            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
-        try await folder.store.update { $0?.presented = mark }
+        let mark = PendingRefresh(
+            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
+        try await folder.store.update { $0?.pendingRefresh = mark }
         #expect(chmod(folder.path + ".new", 0o644) == 0)
-        try await folder.store.update { $0?.presented = nil }
+        try await folder.store.update { $0?.pendingRefresh = nil }
         let mode = try FileManager.default.attributesOfItem(atPath: folder.path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
     }

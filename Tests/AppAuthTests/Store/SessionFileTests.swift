@@ -39,9 +39,9 @@ struct SessionFileTests {
         let folder = try StoreFolder()
         let new = folder.path + ".new"
         try await folder.store.replace(with: try StoreFolder.record(token: "before"))
-        let mark = Presentation(
-            fingerprint: Secret("before").fingerprint, first: Moment(wall: .now), last: Moment(wall: .now))
-        try await folder.store.update { $0?.presented = mark }
+        let mark = PendingRefresh(
+            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
+        try await folder.store.update { $0?.pendingRefresh = mark }
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
@@ -52,7 +52,7 @@ struct SessionFileTests {
         #expect(try await folder.store.load() == record)
 
         try await folder.store.update { stored in
-            stored?.presented = nil
+            stored?.pendingRefresh = nil
             if isRemoval { stored = nil }
         }
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
@@ -89,7 +89,7 @@ struct SessionFileTests {
 
 /// A disk that can fail to synchronise a folder.
 private final class Disk: Sendable {
-    private let state = Guarded((isBroken: false, synchronised: 0))
+    private let state = LockedValue((isBroken: false, synchronised: 0))
 
     var synchronised: Int { state.withLock { $0.synchronised } }
     var isBroken: Bool {

@@ -12,7 +12,7 @@ struct UnlockQuestionTests {
 
     /// A question that stays open until the test answers it, and counts how often it is asked.
     private final class Person: Sendable {
-        private let (answered, count) = (DispatchSemaphore(value: 0), Guarded(0))
+        private let (answered, count) = (DispatchSemaphore(value: 0), LockedValue(0))
         let asked: AsyncStream<Void>
         private let ask: AsyncStream<Void>.Continuation
 
@@ -86,7 +86,7 @@ struct UnlockQuestionTests {
         #expect(person.questions == 1)
     }
 
-    @Test func `a no to another place is none to this one`() async throws {
+    @Test func `a no to another location is none to this one`() async throws {
         let (question, person) = (UnlockQuestion(), Person())
         let here = Task {
             try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question(No()))

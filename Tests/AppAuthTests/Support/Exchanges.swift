@@ -3,15 +3,15 @@ import HTTPTypes
 
 extension RawServer {
     /// A GET for this server.
-    func get(_ path: String = "/", limits: HTTPLimits = .default) -> HTTPExchange {
-        HTTPExchange(request(.get, path), limits: limits)
+    func get(_ path: String = "/", limits: HTTPLimits = .default) -> TransportRequest {
+        TransportRequest(request(.get, path), limits: limits)
     }
 
     /// A form POST to this server.
-    func post(_ path: String = "/", body: String = "a=b", limits: HTTPLimits = .default) -> HTTPExchange {
+    func post(_ path: String = "/", body: String = "a=b", limits: HTTPLimits = .default) -> TransportRequest {
         var request = request(.post, path)
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        return HTTPExchange(request, body: Array(body.utf8), limits: limits)
+        return TransportRequest(request, body: Array(body.utf8), limits: limits)
     }
 
     func request(_ method: HTTPRequest.Method, _ path: String = "/", scheme: String = "http") -> HTTPRequest {
@@ -38,7 +38,7 @@ func authError<Value>(_ operation: () async throws -> Value) async -> AuthError?
     }
 }
 
-extension HTTPAnswer {
+extension TransportResponse {
     /// The body as UTF-8.
     var text: String { String(decoding: body, as: UTF8.self) }
 }

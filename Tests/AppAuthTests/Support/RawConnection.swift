@@ -5,14 +5,14 @@ import JOSE
 final class RawConnection: Sendable {
     /// Counted from 0.
     let number: Int
-    private let descriptor: Guarded<CInt>
-    private let buffer = Guarded<[UInt8]>([])
+    private let descriptor: LockedValue<CInt>
+    private let buffer = LockedValue<[UInt8]>([])
     private let report: @Sendable (RawRequest) -> Void
 
     struct Ended: Error {}
 
     init(_ descriptor: CInt, number: Int, report: @escaping @Sendable (RawRequest) -> Void) {
-        (self.descriptor, self.number, self.report) = (Guarded(descriptor), number, report)
+        (self.descriptor, self.number, self.report) = (LockedValue(descriptor), number, report)
     }
 
     /// Reads a request with its body by `Content-Length`. Throws ``Ended`` if the peer closes before.

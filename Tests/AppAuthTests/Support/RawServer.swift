@@ -17,7 +17,7 @@ final class RawServer: Sendable {
     }
 
     private let listener: CInt
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
     private let arrived: AsyncStream<RawRequest>.Continuation
 
     /// Listens on a free port of 127.0.0.1 or ::1 and runs the script once for each connection.

@@ -28,7 +28,7 @@ protocol BenchedServer: Sendable {
     let before = Spent.now
     let load = try Load(port: server.port, for: duration)
     let threads = status("Threads:")
-    let (answers, wall) = try load.result()
+    let (responses, wall) = try load.result()
     var spent = Spent.now - before
     spent.wall = wall
     let loadMemory = status("VmRSS:")
@@ -41,7 +41,7 @@ protocol BenchedServer: Sendable {
         try await server.stop()
     }
 
-    var report = Report(n: answers, spent)
+    var report = Report(n: responses, spent)
     report.add("bound_us", Int(bound * 1e6))
     report.add("rebound_us", Int(rebound.sorted()[10] * 1e6))
     report.add("rss_kb", memory)

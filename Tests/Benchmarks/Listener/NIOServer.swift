@@ -33,10 +33,10 @@ struct NIOServer: BenchedServer {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             guard case .end = unwrapInboundIn(data) else { return }
-            let fields: HTTPHeaders = ["Content-Length": "\(BenchedAnswer.body.count)", "Connection": "close"]
+            let fields: HTTPHeaders = ["Content-Length": "\(BenchedResponse.body.count)", "Connection": "close"]
             let head = HTTPResponseHead(version: .http1_1, status: .badRequest, headers: fields)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: BenchedAnswer.body)))), promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: BenchedResponse.body)))), promise: nil)
             let (channel, loop) = (context.channel, context.eventLoop)
             context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
                 loop.execute { channel.close(promise: nil) }

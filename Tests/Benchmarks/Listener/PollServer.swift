@@ -61,7 +61,7 @@ struct PollServer: BenchedServer {
                 connections[index].descriptor = -1
             } else if !connections[index].isAnswered, buffer[count - 1] == 10 {
                 connections[index].isAnswered = true
-                send(descriptor, BenchedAnswer.bytes, BenchedAnswer.bytes.count, Int32(MSG_NOSIGNAL))
+                send(descriptor, BenchedResponse.bytes, BenchedResponse.bytes.count, Int32(MSG_NOSIGNAL))
                 shutdown(descriptor, Int32(SHUT_WR))
             }
         }
@@ -69,7 +69,7 @@ struct PollServer: BenchedServer {
 }
 
 /// An answer as long as the library's.
-enum BenchedAnswer {
+enum BenchedResponse {
     static let body = [UInt8](repeating: UInt8(ascii: "x"), count: 2300)
     static let bytes =
         Array("HTTP/1.1 400 Bad Request\r\nContent-Length: 2300\r\nConnection: close\r\n\r\n".utf8) + body

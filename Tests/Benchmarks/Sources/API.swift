@@ -13,9 +13,9 @@ func api(width: Int, for duration: Duration) async throws -> Report {
         accessToken: AccessToken(value: Secret("bench-token"), issuedAt: Date(), expiresAt: nil), refreshToken: nil)
     let state = AuthState(record: record, store: MemoryTokenStore(record), environment: environment)
 
-    let exchange = HTTPExchange(request)
+    let exchange = TransportRequest(request)
     var authorized = exchange
-    authorized.request.headerFields[.authorization] = "Bearer bench-token"
+    authorized.head.headerFields[.authorization] = "Bearer bench-token"
     let byHand = authorized
     let bareGet = { @Sendable in try await environment.transport.send(byHand) }
     let authenticatedGet = { @Sendable in try await state.send(exchange) }
@@ -47,14 +47,14 @@ func api(width: Int, for duration: Duration) async throws -> Report {
 /// Sends for 100 ms, so many at a time.
 ///
 /// - Returns: How many answers came.
-private func slice(width: Int, _ send: @escaping @Sendable () async throws -> HTTPAnswer) async throws -> Int {
+private func slice(width: Int, _ send: @escaping @Sendable () async throws -> TransportResponse) async throws -> Int {
     let end = ContinuousClock.now + .milliseconds(100)
     return try await withThrowingTaskGroup(of: Int.self) { group in
         for _ in 0..<width {
             group.addTask {
                 var count = 0
                 while ContinuousClock.now < end {
-                    let status = try await send().response.status
+                    let status = try await send().status
                     guard status.kind == .successful else {
                         throw Failure("expected a successful answer, found status \(status.code)")
                     }

@@ -66,7 +66,7 @@ private struct Sample {
         guard let oldest = issued.min(), let newest = issued.max(), let expiry else {
             throw Failure("expected tokens with 'iat' and 'exp'")
         }
-        if expiry <= now { verifier.now = { Moment(wall: Date(timeIntervalSince1970: newest)) } }
+        if expiry <= now { verifier.now = { Timestamp(wall: Date(timeIntervalSince1970: newest)) } }
         verifier.maximumAge = .seconds(max(now - oldest, 0) + 86_400)
         return verifier
     }

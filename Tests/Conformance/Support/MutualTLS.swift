@@ -18,8 +18,8 @@ extension RelyingParty {
         for (certificate, status) in [(nil, 401), (certificates.other, 401), (certificates.client, 200)] {
             var request = HTTPRequest(method: .get, url: try SecureURL(provider.url(.api)))
             request.headerFields[.authorization] = token.authorization
-            let answer = try await certificates.transport(showing: certificate).send(HTTPExchange(request))
-            #expect(answer.response.status.code == status, sourceLocation: sourceLocation)
+            let response = try await certificates.transport(showing: certificate).send(TransportRequest(request))
+            #expect(response.status.code == status, sourceLocation: sourceLocation)
         }
     }
 }

@@ -17,7 +17,7 @@ struct RelyingParty: Sendable {
     let certificates: Certificates?
 
     /// What the browser brought is no answer: the library would go on waiting.
-    struct NoAnswer: Error {}
+    struct NoResponse: Error {}
 
     init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey, _ certificates: Certificates?) throws {
         let transport = certificates.map { $0.transport(showing: $0.client) } ?? CurlTransport()
@@ -104,7 +104,7 @@ struct RelyingParty: Sendable {
     /// Runs a flow of the library's with alice at the browser. If the browser's journey ends elsewhere than at the app, the
     /// flow is cancelled: it would go on waiting.
     ///
-    /// - Throws: What the flow throws; ``NoAnswer`` if the browser brought no answer to it.
+    /// - Throws: What the flow throws; ``NoResponse`` if the browser brought no answer to it.
     private func browse<Value: Sendable>(
         _ flow: @escaping @Sendable (Browser) async throws -> Value
     ) async throws -> Value {
@@ -113,7 +113,7 @@ struct RelyingParty: Sendable {
             defer { opened.finish() }
             return try await flow(Browser { opened.yield($0) })
         }
-        var lost: any Error = NoAnswer()
+        var lost: any Error = NoResponse()
         for await url in urls {
             do {
                 // The last page is the app's own, which tells how it went.
@@ -141,8 +141,8 @@ struct RelyingParty: Sendable {
         let url = try SecureURL(provider.url(.api))
         let request = HTTPRequest(
             method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        let answer = try await state.send(HTTPExchange(request))
-        guard answer.response.status == .ok else { throw Status(answer.response.status) }
+        let response = try await state.send(TransportRequest(request))
+        guard response.status == .ok else { throw Status(response.status) }
     }
 
     struct Status: Error {

@@ -27,7 +27,7 @@ struct Till: Sendable {
     ) async throws -> AuthState {
         let request = try await BackchannelAuthenticationRequest(client: party.client(), hint: .login(user))
         let authentication = try await request.send(in: party.environment)
-        var wait = ApprovalWait()
+        var wait = PollingOptions()
         wait.sleep = { [party, clock] pause in try happens(party.provider, clock.wait(pause)) }
         return try await AuthState(
             awaiting: authentication, store: MemoryTokenStore(), environment: party.environment, wait: wait)
@@ -56,13 +56,13 @@ extension LocalProvider {
 
 /// The machine's clock, put forward by every wait.
 final class WaitingClock: Sendable {
-    private let waits = Guarded<[Duration]>([])
+    private let waits = LockedValue<[Duration]>([])
 
     var pauses: [Duration] { waits.withLock { $0 } }
 
-    var now: Moment {
-        let (now, passed) = (Moment.current, pauses.reduce(.zero, +))
-        return Moment(wall: now.wall + passed.seconds, sinceBoot: now.sinceBoot + passed, boot: now.boot)
+    var now: Timestamp {
+        let (now, passed) = (Timestamp.current, pauses.reduce(.zero, +))
+        return Timestamp(wall: now.wall + passed.seconds, sinceBoot: now.sinceBoot + passed, boot: now.boot)
     }
 
     /// - Returns: How many waits there have been.

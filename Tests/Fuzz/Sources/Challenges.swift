@@ -18,7 +18,7 @@ enum Challenges {
                 expect(value.utf8.count <= field.utf8.count, "a value that nobody sent")
             }
         }
-        let answer = HTTPAnswer(
+        let response = TransportResponse(
             HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), body: [])
         // RFC 6750 §3.1, and RFC 9449 §7.1 for a token that is bound to a key.
         let isDead = challenges.contains {
@@ -26,11 +26,11 @@ enum Challenges {
         }
         // HTTPTypes cleans what HTTP cannot carry, and keeps no character beyond Latin-1.
         if HTTPField.isValidValue(field), field.utf8.allSatisfy({ $0 < 0x80 }) {
-            expect(answer.saysInvalidToken == isDead, "dead and alive")
+            expect(response.saysInvalidToken == isDead, "dead and alive")
         }
         do {
             let url = try SecureURL("https://op.example/token")
-            let error = answer.oauthError(from: url, stage: .resource, hiding: [])
+            let error = response.oauthError(from: url, stage: .resource, hiding: [])
             expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "an error of several lines")
         } catch { fatalError("\(error)") }
     }

@@ -8,8 +8,8 @@ enum Connection {
     /// What came of a request.
     private enum Outcome: Equatable {
         case incomplete
-        case answered(RedirectAnswer)
-        case judged(String)
+        case answered(RedirectResponse)
+        case matched(String)
     }
 
     static func check(_ input: [UInt8]) {
@@ -20,9 +20,9 @@ enum Connection {
         if input.count <= 256 { expect(serve(input.map { [$0] }) == outcome, "single bytes: another outcome") }
         switch outcome {
         case .incomplete: break
-        case .answered(let answer): check(answer)
+        case .answered(let response): check(response)
         // The parameters have to stand in the input as they are.
-        case .judged(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that nobody sent")
+        case .matched(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that nobody sent")
         }
     }
 
@@ -48,10 +48,10 @@ enum Connection {
 
     private static func serve(_ head: RequestHead, _ routes: inout RedirectRoutes, _ pieces: [[UInt8]]) -> Outcome {
         switch routes.route(head) {
-        case .answer(let answer): return .answered(answer)
-        case .judge(let query):
+        case .respond(let response): return .answered(response)
+        case .match(let query):
             expect(head.method == "GET" && head.path == "/cb", "a redirect elsewhere")
-            return .judged(query)
+            return .matched(query)
         case .readForm(let length):
             expect(head.method == "POST" && head.path == "/cb" && length <= 64, "a form elsewhere")
             var reader = FormReader(length: length)
@@ -61,7 +61,7 @@ enum Connection {
                 case .bad(let refusal): return .answered(routes.refuse(refusal))
                 case .form(let form):
                     expect(form.utf8.count == length, "a form of another length")
-                    return .judged(form)
+                    return .matched(form)
                 }
             }
             return .incomplete
@@ -84,12 +84,12 @@ enum Connection {
     }
 
     /// Nothing of a client's own gets into the head of an answer, and no request alone is good for more than a refusal.
-    private static func check(_ answer: RedirectAnswer) {
-        expect((400..<600).contains(answer.status), "status \(answer.status)")
-        let bytes = answer.bytes
+    private static func check(_ response: RedirectResponse) {
+        expect((400..<600).contains(response.status), "status \(response.status)")
+        let bytes = response.bytes
         let end = Array("\r\n\r\n".utf8)
         let head = bytes.indices.first { bytes[$0...].starts(with: end) }.map { bytes[..<$0] } ?? []
-        expect(!head.isEmpty && bytes.count - head.count - 4 == answer.body.utf8.count, "an answer that is not whole")
+        expect(!head.isEmpty && bytes.count - head.count - 4 == response.body.utf8.count, "an answer that is not whole")
         expect(head.allSatisfy { $0 == 13 || $0 == 10 || (0x20...0x7E).contains($0) }, "a byte that no head has")
     }
 }

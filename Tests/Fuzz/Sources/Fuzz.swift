@@ -15,7 +15,7 @@ private let check: @Sendable ([UInt8]) -> Void = {
     case "jwe": return EncryptedToken.check
     case "jwks": return KeySets.check
     case "metadata": return Metadata.check
-    case "token-answer": return TokenAnswer.check
+    case "token-response": return TokenResponses.check
     case "challenge": return Challenges.check
     case "session": return StoredSessions.check
     case "id-token": return IDTokenClaims.check
@@ -23,7 +23,7 @@ private let check: @Sendable ([UInt8]) -> Void = {
     case "pem": return PrivateKeys.check
     case "desktop": return DesktopFiles.check
     case "paste": return PastedURLs.check
-    case "webfinger": return WebFingerAnswers.check
+    case "webfinger": return WebFingerResponses.check
     case "http-date": return HTTPDates.check
     case let name: fatalError("expected a target in FUZZ_TARGET, found \(name ?? "none")")
     }

@@ -15,7 +15,7 @@ enum IDTokenClaims {
             let client = Client(
                 id: "fuzz", authentication: .clientSecretBasic(Secret(secret)), provider: provider)
             var verifier = IDTokenVerifier(client: client)
-            verifier.now = { Moment(wall: Date(timeIntervalSince1970: now)) }
+            verifier.now = { Timestamp(wall: Date(timeIntervalSince1970: now)) }
             return verifier
         } catch { fatalError("\(error)") }
     }()

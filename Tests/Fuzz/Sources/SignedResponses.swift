@@ -30,16 +30,16 @@ enum SignedResponses {
 
     /// Has the key, and keeps the codes that it is sent.
     private final class Host: HTTPTransport {
-        let codes = Guarded<[String]>([])
+        let codes = LockedValue<[String]>([])
 
-        func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-            guard exchange.request.path == "/token" else {
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            guard exchange.head.path == "/token" else {
                 let keys: JSON = ["keys": [key.publicKey.json]]
-                return HTTPAnswer(HTTPResponse(status: .ok), body: Array(keys.serialized().utf8))
+                return TransportResponse(HTTPResponse(status: .ok), body: Array(keys.serialized().utf8))
             }
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             codes.withLock { $0 += form?.values("code") ?? [] }
-            return HTTPAnswer(HTTPResponse(status: .badRequest), body: Array(#"{"error":"invalid_grant"}"#.utf8))
+            return TransportResponse(HTTPResponse(status: .badRequest), body: Array(#"{"error":"invalid_grant"}"#.utf8))
         }
     }
 
@@ -57,7 +57,7 @@ enum SignedResponses {
     private static func exchange(_ response: AuthorizationResponse, _ claims: JSON) async {
         let host = Host()
         let environment = Environment(
-            transport: host, now: { Moment(wall: Date(timeIntervalSince1970: now)) })
+            transport: host, now: { Timestamp(wall: Date(timeIntervalSince1970: now)) })
         do {
             _ = try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
             fatalError("a session of a provider that refuses every code")

@@ -6,7 +6,7 @@ import Foundation
 struct Browser {
     /// What `$BROWSER` is to hold.
     let program: String
-    private let companion: Companion
+    private let helper: HelperProcess
 
     enum Answer: String { case agrees, refuses }
 
@@ -24,14 +24,14 @@ struct Browser {
 
     /// Runs `body` with a browser, and ends the browser.
     static func opened<Result>(
-        at issuer: String, user: String, password: String, who answer: Answer = .agrees,
+        at issuer: String, user: String, password: String, who response: Answer = .agrees,
         _ body: (Browser) async throws -> Result
     ) async throws -> Result {
-        let companion = try Companion(
-            script: "browser.py", [issuer, user, password] + (answer == .refuses ? ["--refuse"] : []))
-        return try await companion.beside {
-            let started = try await companion.report(Started.self)
-            return try await body(Browser(program: started.browser, companion: companion))
+        let helper = try HelperProcess(
+            script: "browser.py", [issuer, user, password] + (response == .refuses ? ["--refuse"] : []))
+        return try await helper.beside {
+            let started = try await helper.report(Started.self)
+            return try await body(Browser(program: started.browser, helper: helper))
         }
     }
 
@@ -53,6 +53,6 @@ struct Browser {
 
     private func visited() async throws -> Visit {
         _ = try await Program(executable: URL(filePath: program)).run(["report"])
-        return try await companion.report()
+        return try await helper.report()
     }
 }

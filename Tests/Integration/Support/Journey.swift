@@ -27,9 +27,9 @@ extension SignIn {
 
     /// Asks the provider who it is, which takes a valid access token.
     func readsUserInfo() async throws {
-        let answer = try await run("userinfo")
-        #expect(answer.status == 0, "\(answer.errors)")
-        let claims = try answer.json(Claims.self)
+        let response = try await run("userinfo")
+        #expect(response.status == 0, "\(response.errors)")
+        let claims = try response.json(Claims.self)
         #expect(try await claims.sub == sessions().first?.sub)
         #expect(claims.name == "Alice Liddell" && claims.email == "alice@example.test")
     }
@@ -45,12 +45,12 @@ extension SignIn {
     }
 
     func token(_ options: String...) async throws -> String {
-        let answer = try await run("token", options)
-        try #require(answer.status == 0, "\(answer.output) \(answer.errors)")
-        let token = try answer.json(Token.self)
+        let response = try await run("token", options)
+        try #require(response.status == 0, "\(response.output) \(response.errors)")
+        let token = try response.json(Token.self)
         #expect(token.tokenType == "Bearer")
         #expect(try Date(#require(token.expiresAt), strategy: .iso8601) > .now)
-        #expect(!answer.errors.contains(token.accessToken))
+        #expect(!response.errors.contains(token.accessToken))
         return token.accessToken
     }
 
@@ -82,10 +82,10 @@ extension SignIn {
 
     /// Signs out; the person at the browser confirms it.
     func signsOut(revoking tokens: [String], pressing buttons: [String]) async throws {
-        let answer = try await run("logout")
-        try #require(answer.status == 0, "\(answer.output) \(answer.errors)")
-        #expect(try await browser.visit(after: answer).pressed == buttons)
-        let logout = try answer.json(Logout.self)
+        let response = try await run("logout")
+        try #require(response.status == 0, "\(response.output) \(response.errors)")
+        #expect(try await browser.visit(after: response).pressed == buttons)
+        let logout = try response.json(Logout.self)
         #expect(logout.revoked == tokens)
         #expect(logout.sessionEnded)
     }
@@ -93,9 +93,9 @@ extension SignIn {
     /// Nothing is left of the session on this machine.
     func isSignedOut() async throws {
         #expect(try await sessions().isEmpty)
-        let answer = try await run("userinfo")
-        #expect(answer.status == 1)
-        #expect(try !answer.json(Failure.self).error.code.isEmpty)
+        let response = try await run("userinfo")
+        #expect(response.status == 1)
+        #expect(try !response.json(Failure.self).error.code.isEmpty)
     }
 }
 
@@ -104,9 +104,9 @@ extension Provider {
     func isDiscovered() async throws {
         struct Metadata: Decodable { let issuer: String, token_endpoint: String }
         let program = Program(executable: try Places.program("sign-in"))
-        let answer = try await program.run(["discover", profile.issuer, "--json"])
-        #expect(answer.status == 0, "\(answer.errors)")
-        let metadata = try answer.json(Metadata.self)
+        let response = try await program.run(["discover", profile.issuer, "--json"])
+        #expect(response.status == 0, "\(response.errors)")
+        let metadata = try response.json(Metadata.self)
         #expect(metadata.issuer == profile.issuer)
         #expect(metadata.token_endpoint.hasPrefix("http://127.0.0.1:"))
 

@@ -66,7 +66,7 @@ extension Provider {
         let url = try #require(try await metadata(with: .userInfo)[.userInfo])
         var request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.path)
         request.headerFields[.authorization] = "\(scheme) \(token.value.reveal())"
-        return try await Environment.live.transport.send(HTTPExchange(request)).response.status.code
+        return try await Environment.live.transport.send(TransportRequest(request)).status.code
     }
 }
 

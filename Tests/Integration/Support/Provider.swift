@@ -38,9 +38,9 @@ struct RunningProvider: SuiteTrait, TestTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
     ) async throws {
-        let companion = try Companion(script: script, options)
-        try await companion.beside {
-            let provider = Provider(profile: try await companion.report())
+        let helper = try HelperProcess(script: script, options)
+        try await helper.beside {
+            let provider = Provider(profile: try await helper.report())
             try await Provider.$current.withValue(provider, operation: body)
         }
     }

@@ -9,12 +9,12 @@ struct SignIn {
 
     /// Signs somebody up for a test: a browser at the provider of the suite, a fresh store.
     static func at(
-        _ provider: Provider, client: String, who answer: Browser.Answer = .agrees,
+        _ provider: Provider, client: String, who response: Browser.Answer = .agrees,
         _ body: (SignIn) async throws -> Void
     ) async throws {
         let profile = provider.profile
         let workspace = try Workspace()
-        try await Browser.opened(at: profile.issuer, user: profile.user, password: profile.password, who: answer) {
+        try await Browser.opened(at: profile.issuer, user: profile.user, password: profile.password, who: response) {
             try await body(SignIn(provider: provider, client: client, browser: $0, workspace: workspace))
         }
     }

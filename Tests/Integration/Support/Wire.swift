@@ -4,25 +4,25 @@ import HTTPTypes
 
 /// A transport that remembers what went over it.
 actor Wire: HTTPTransport {
-    private var exchanges: [(sent: HTTPExchange, answer: HTTPAnswer)] = []
+    private var exchanges: [(sent: TransportRequest, response: TransportResponse)] = []
     private let transport = CurlTransport()
 
-    func send(_ exchange: HTTPExchange) async throws -> HTTPAnswer {
-        let answer = try await transport.send(exchange)
-        exchanges.append((exchange, answer))
-        return answer
+    func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+        let response = try await transport.send(exchange)
+        exchanges.append((exchange, response))
+        return response
     }
 
     /// The statuses of an endpoint's answers.
-    func statuses(at path: String) -> [Int] { exchanges(at: path).map(\.answer.response.status.code) }
+    func statuses(at path: String) -> [Int] { exchanges(at: path).map(\.response.status.code) }
 
     /// The forms that an endpoint was sent.
     func forms(at path: String) -> [String] {
         exchanges(at: path).map { String(decoding: $0.sent.body ?? [], as: UTF8.self) }
     }
 
-    private func exchanges(at path: String) -> [(sent: HTTPExchange, answer: HTTPAnswer)] {
-        exchanges.filter { $0.sent.request.path?.hasSuffix(path) == true }
+    private func exchanges(at path: String) -> [(sent: TransportRequest, response: TransportResponse)] {
+        exchanges.filter { $0.sent.head.path?.hasSuffix(path) == true }
     }
 
     /// The real world, over this wire.

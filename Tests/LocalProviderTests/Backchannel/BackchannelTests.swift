@@ -29,9 +29,9 @@ import Testing
     @Test func `tokens come once the person has approved, and once`() async throws {
         let clock = ManualClock()
         try await withProvider(.demo { $0.clock = clock.read }) { provider in
-            let answer = try #require(try await begin(provider).json)
-            let id = try #require(answer["auth_req_id"]?.string)
-            #expect(answer["expires_in"] == 600 && answer["interval"] == 5)
+            let response = try #require(try await begin(provider).json)
+            let id = try #require(response["auth_req_id"]?.string)
+            #expect(response["expires_in"] == 600 && response["interval"] == 5)
             #expect(try await poll(provider, id).json?["error"] == "authorization_pending")
             #expect(try await poll(provider, id).json?["error"] == "slow_down")
             try provider.decide(id, isAllowed: true)
@@ -66,15 +66,15 @@ import Testing
         ] as [(String, String?, String)])
     func `a request that is wrong in one respect is refused`(name: String, value: String?, code: String) async throws {
         try await withProvider { provider in
-            let answer = try await begin(provider, [name: value])
-            #expect(answer.json?["error"]?.string == code, "\(answer.text)")
+            let response = try await begin(provider, [name: value])
+            #expect(response.json?["error"]?.string == code, "\(response.text)")
         }
     }
 
     @Test func `a public client may not ask`() async throws {
         try await withProvider { provider in
-            let answer = try await begin(provider, ["client_id": "demo", "client_secret": nil])
-            #expect(answer.json?["error"] == "unauthorized_client")
+            let response = try await begin(provider, ["client_id": "demo", "client_secret": nil])
+            #expect(response.json?["error"] == "unauthorized_client")
         }
     }
 }

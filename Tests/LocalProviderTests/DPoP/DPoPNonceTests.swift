@@ -14,18 +14,18 @@ import Testing
             [("DPoP", proof)])
     }
 
-    private func expectChallenge(_ answer: Wire.Answer) -> String {
-        #expect(answer.status == 400)
-        #expect(answer.json?["error"]?.string == "use_dpop_nonce")
-        #expect(answer.headers("DPoP-Nonce").count == 1)
-        return answer.header("DPoP-Nonce") ?? ""
+    private func expectChallenge(_ response: Wire.Answer) -> String {
+        #expect(response.status == 400)
+        #expect(response.json?["error"]?.string == "use_dpop_nonce")
+        #expect(response.headers("DPoP-Nonce").count == 1)
+        return response.header("DPoP-Nonce") ?? ""
     }
 
     @Test func `without nonces none is given out`() async throws {
         try await withProvider { provider in
-            let answer = try await ask(provider, try DPoPKey().proof("POST", provider.url(.token)))
-            #expect(answer.status == 200)
-            #expect(answer.header("DPoP-Nonce") == nil)
+            let response = try await ask(provider, try DPoPKey().proof("POST", provider.url(.token)))
+            #expect(response.status == 200)
+            #expect(response.header("DPoP-Nonce") == nil)
         }
     }
 
@@ -80,8 +80,8 @@ import Testing
             #expect(plain.status == 201)
             let nonce = expectChallenge(try await flow.push([:], [("DPoP", try key.proof("POST", url))]))
             #expect(plain.header("DPoP-Nonce") == nonce)
-            let answer = try await flow.push([:], [("DPoP", try key.proof("POST", url, nonce: nonce))])
-            #expect(answer.status == 201)
+            let response = try await flow.push([:], [("DPoP", try key.proof("POST", url, nonce: nonce))])
+            #expect(response.status == 201)
         }
     }
 
@@ -96,9 +96,9 @@ import Testing
             #expect(field.hasPrefix("DPoP "))
             #expect(field.contains(#"error="use_dpop_nonce""#))
             let nonce = try #require(challenge.header("DPoP-Nonce"))
-            let answer = try await Wire.send("GET", url, key.fields("GET", url, token: token, nonce: nonce))
-            #expect(answer.status == 200)
-            #expect(answer.header("DPoP-Nonce") == nonce)
+            let response = try await Wire.send("GET", url, key.fields("GET", url, token: token, nonce: nonce))
+            #expect(response.status == 200)
+            #expect(response.header("DPoP-Nonce") == nonce)
         }
     }
 }

@@ -15,18 +15,18 @@ import Testing
             proofs.map { ("DPoP", $0) })
     }
 
-    private func expectRefusal(_ answer: Wire.Answer) {
-        #expect(answer.status == 400)
-        #expect(answer.json?["error"]?.string == "invalid_dpop_proof")
+    private func expectRefusal(_ response: Wire.Answer) {
+        #expect(response.status == 400)
+        #expect(response.json?["error"]?.string == "invalid_dpop_proof")
     }
 
     @Test(arguments: SignatureAlgorithm.allCases)
     func `a proof of any algorithm gets a token of the type DPoP`(algorithm: SignatureAlgorithm) async throws {
         try await withProvider { provider in
             let proof = try DPoPKey(algorithm).proof("POST", provider.url(.token))
-            let answer = try await ask(provider, [proof])
-            #expect(answer.status == 200)
-            #expect(answer.json?["token_type"]?.string == "DPoP")
+            let response = try await ask(provider, [proof])
+            #expect(response.status == 200)
+            #expect(response.json?["token_type"]?.string == "DPoP")
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             let algorithms = metadata["dpop_signing_alg_values_supported"]?.strings
             #expect(algorithms?.contains(algorithm.rawValue) == true)

@@ -4,9 +4,9 @@ import Testing
 
 /// Codes and tokens that are bound to a key (RFC 9449 §5, §6, §7, §10).
 @Suite struct DPoPTokenTests {
-    private func expectChallenge(_ answer: Wire.Answer, _ error: String) {
-        #expect(answer.status == 401)
-        let challenge = answer.header("WWW-Authenticate") ?? ""
+    private func expectChallenge(_ response: Wire.Answer, _ error: String) {
+        #expect(response.status == 401)
+        let challenge = response.header("WWW-Authenticate") ?? ""
         #expect(challenge.hasPrefix("DPoP "))
         #expect(challenge.contains(#"error="\#(error)""#))
         #expect(challenge.contains(#"algs="RS256 "#))
@@ -16,10 +16,10 @@ import Testing
         try await withProvider { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.token))
             let code = try #require(try await flow.authorize()["code"])
-            let answer = try await Wire.post(url, flow.codeForm(code), [("DPoP", try key.proof("POST", url))])
-            #expect(answer.status == 200)
-            #expect(answer.json?["token_type"]?.string == "DPoP")
-            let token = try #require(answer.json?["access_token"]?.string)
+            let response = try await Wire.post(url, flow.codeForm(code), [("DPoP", try key.proof("POST", url))])
+            #expect(response.status == 200)
+            #expect(response.json?["token_type"]?.string == "DPoP")
+            let token = try #require(response.json?["access_token"]?.string)
             for endpoint in [Endpoint.userInfo, .api] {
                 let fields = try key.fields("GET", provider.url(endpoint), token: token)
                 #expect(try await Wire.send("GET", provider.url(endpoint), fields).status == 200)
@@ -28,7 +28,7 @@ import Testing
             }
             let form = [
                 (name: "grant_type", value: "refresh_token"), ("client_id", "demo"),
-                ("refresh_token", try #require(answer.json?["refresh_token"]?.string)),
+                ("refresh_token", try #require(response.json?["refresh_token"]?.string)),
             ]
             for fields in [[], [("DPoP", try DPoPKey().proof("POST", url))]] {
                 let refused = try await Wire.post(url, form, fields)
@@ -88,16 +88,16 @@ import Testing
                     return try #require(try await flow.authorize(["dpop_jkt": key.thumbprint], in: browser)["code"])
                 }
                 let proof = try key.proof("POST", provider.url(.pushedAuthorization))
-                let answer = try await flow.push([:], [("DPoP", proof)])
-                let uri = try #require(answer.json?["request_uri"]?.string)
+                let response = try await flow.push([:], [("DPoP", proof)])
+                let uri = try #require(response.json?["request_uri"]?.string)
                 return try #require(try await browser.authorize(flow.url(naming: uri))["code"])
             }
             for fields in [[], [("DPoP", try DPoPKey().proof("POST", url))]] {
                 let refused = try await Wire.post(url, flow.codeForm(code()), fields)
                 #expect(refused.json?["error"]?.string == "invalid_grant")
             }
-            let answer = try await Wire.post(url, flow.codeForm(code()), [("DPoP", try key.proof("POST", url))])
-            #expect(answer.json?["token_type"]?.string == "DPoP")
+            let response = try await Wire.post(url, flow.codeForm(code()), [("DPoP", try key.proof("POST", url))])
+            #expect(response.json?["token_type"]?.string == "DPoP")
         }
     }
 
@@ -107,8 +107,8 @@ import Testing
             #expect(try await flow.refusal(["dpop_jkt": "short"])["error"] == "invalid_request")
             for (thumbprint, status) in [(try DPoPKey().thumbprint, 400), (key.thumbprint, 201)] {
                 let proof = try key.proof("POST", url)
-                let answer = try await flow.push(["dpop_jkt": thumbprint], [("DPoP", proof)])
-                #expect(answer.status == status)
+                let response = try await flow.push(["dpop_jkt": thumbprint], [("DPoP", proof)])
+                #expect(response.status == status)
             }
             let wrong = try await flow.push([:], [("DPoP", try key.proof("POST", provider.url(.token)))])
             #expect(wrong.json?["error"]?.string == "invalid_dpop_proof")

@@ -8,22 +8,22 @@ import Testing
         let clock = ManualClock()
         try await withProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
-            let answer = try await flow.begin()
-            #expect(answer.userCode.wholeMatch(of: /[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}/) != nil)
-            #expect(answer.page == provider.issuer + "/device")
-            #expect(answer.pageWithCode == "\(answer.page)?user_code=\(answer.userCode)")
-            #expect(answer.document["expires_in"]?.int == 600)
-            #expect(answer.document["interval"]?.int == 5)
-            #expect(try await flow.error(answer.deviceCode) == "authorization_pending")
-            #expect(try await flow.decide("allow", answer).contains("The device is connected"))
-            let tokens = try #require(try await flow.poll(answer.deviceCode).json)
+            let response = try await flow.begin()
+            #expect(response.userCode.wholeMatch(of: /[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}/) != nil)
+            #expect(response.page == provider.issuer + "/device")
+            #expect(response.pageWithCode == "\(response.page)?user_code=\(response.userCode)")
+            #expect(response.document["expires_in"]?.int == 600)
+            #expect(response.document["interval"]?.int == 5)
+            #expect(try await flow.error(response.deviceCode) == "authorization_pending")
+            #expect(try await flow.decide("allow", response).contains("The device is connected"))
+            let tokens = try #require(try await flow.poll(response.deviceCode).json)
             #expect(tokens["scope"]?.string == "openid profile offline_access")
             #expect(tokens["refresh_token"]?.string != nil)
             let claims = try await verifiedClaims(tokens["id_token"]?.string, provider)
             #expect(claims["sub"]?.string == "248289761001")
             #expect(claims["nonce"] == nil)
             // Once, as a code.
-            #expect(try await flow.error(answer.deviceCode) == "invalid_grant")
+            #expect(try await flow.error(response.deviceCode) == "invalid_grant")
         }
     }
 
@@ -57,14 +57,14 @@ import Testing
         let clock = ManualClock()
         try await withProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
-            let answer = try await flow.begin()
+            let response = try await flow.begin()
             clock.advance(599)
-            #expect(try await flow.error(answer.deviceCode) == "authorization_pending")
+            #expect(try await flow.error(response.deviceCode) == "authorization_pending")
             clock.advance(1)
-            #expect(try await flow.error(answer.deviceCode) == "expired_token")
+            #expect(try await flow.error(response.deviceCode) == "expired_token")
             let browser = TestBrowser()
-            _ = try await browser.open(answer.page)
-            _ = try await browser.submit("continue", [("user_code", answer.userCode)])
+            _ = try await browser.open(response.page)
+            _ = try await browser.submit("continue", [("user_code", response.userCode)])
             #expect(browser.page?.status == 422)
         }
     }
@@ -118,10 +118,10 @@ import Testing
         form: [(name: String, value: String)], status: Int, error: String?
     ) async throws {
         try await withProvider { provider in
-            let answer = try await Wire.post(provider.url(.deviceAuthorization), form)
-            #expect(answer.status == status)
-            #expect(answer.json?["error"]?.string == error)
-            #expect(answer.header("Cache-Control") == "no-store")
+            let response = try await Wire.post(provider.url(.deviceAuthorization), form)
+            #expect(response.status == status)
+            #expect(response.json?["error"]?.string == error)
+            #expect(response.header("Cache-Control") == "no-store")
             #expect(try await Wire.send("GET", provider.url(.deviceAuthorization)).status == 405)
         }
     }

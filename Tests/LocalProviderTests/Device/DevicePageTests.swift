@@ -22,18 +22,18 @@ import Testing
     {
         try await withProvider { provider in
             let flow = DeviceFlow(provider: provider)
-            let answer = try await flow.begin("openid email")
+            let response = try await flow.begin("openid email")
             let browser = TestBrowser()
-            _ = try await browser.open(answer.pageWithCode)
-            #expect(browser.page?.text.contains(#"value="\#(answer.userCode)""#) == true)
-            _ = try await browser.submit("continue", [("user_code", answer.userCode)])
+            _ = try await browser.open(response.pageWithCode)
+            #expect(browser.page?.text.contains(#"value="\#(response.userCode)""#) == true)
+            _ = try await browser.submit("continue", [("user_code", response.userCode)])
             #expect(browser.page?.text.contains("to connect Demo App on another device") == true)
             _ = try await browser.signIn()
             let page = try #require(browser.page).text
             #expect(page.contains("Allow Demo App?"))
-            #expect(page.contains("<code>\(answer.userCode)</code>"))
+            #expect(page.contains("<code>\(response.userCode)</code>"))
             #expect(page.contains("see your email address"))
-            #expect(try await flow.error(answer.deviceCode) == "authorization_pending")
+            #expect(try await flow.error(response.deviceCode) == "authorization_pending")
         }
     }
 
@@ -80,17 +80,17 @@ import Testing
 
     @Test func `a form without its token or from another browser is refused`() async throws {
         try await withProvider { provider in
-            let answer = try await DeviceFlow(provider: provider).begin()
+            let response = try await DeviceFlow(provider: provider).begin()
             let (browser, other) = (TestBrowser(), TestBrowser())
-            _ = try await browser.open(answer.pageWithCode)
+            _ = try await browser.open(response.pageWithCode)
             let token = try #require(browser.page?.text.firstMatch(of: /name="csrf" value="([^"]+)"/)?.1)
-            let form = [("user_code", answer.userCode), ("action", "deny")]
-            _ = try await browser.submit(to: answer.page, form)
+            let form = [("user_code", response.userCode), ("action", "deny")]
+            _ = try await browser.submit(to: response.page, form)
             #expect(browser.page?.status == 403)
-            _ = try await other.open(answer.page)
-            _ = try await other.submit(to: answer.page, form + [("csrf", String(token))])
+            _ = try await other.open(response.page)
+            _ = try await other.submit(to: response.page, form + [("csrf", String(token))])
             #expect(other.page?.status == 403)
-            _ = try await browser.submit(to: answer.page, form + [("csrf", String(token))])
+            _ = try await browser.submit(to: response.page, form + [("csrf", String(token))])
             #expect(browser.page?.status == 200)
         }
     }
@@ -98,16 +98,16 @@ import Testing
     @Test func `a wrong password is shown, and nobody is let through without signing in`() async throws {
         try await withProvider { provider in
             let flow = DeviceFlow(provider: provider)
-            let answer = try await flow.begin()
+            let response = try await flow.begin()
             let browser = TestBrowser()
-            _ = try await browser.open(answer.pageWithCode)
-            _ = try await browser.submit("continue", [("user_code", answer.userCode)])
+            _ = try await browser.open(response.pageWithCode)
+            _ = try await browser.submit("continue", [("user_code", response.userCode)])
             _ = try await browser.submit("allow")
             #expect(browser.page?.text.contains("type=\"password\"") == true)
             _ = try await browser.signIn("alice", "wrong")
             #expect(browser.page?.status == 422)
             #expect(browser.page?.text.contains("do not belong together") == true)
-            #expect(try await flow.error(answer.deviceCode) == "authorization_pending")
+            #expect(try await flow.error(response.deviceCode) == "authorization_pending")
         }
     }
 
@@ -131,27 +131,27 @@ import Testing
     @Test func `a decision is made once`() async throws {
         try await withProvider { provider in
             let flow = DeviceFlow(provider: provider)
-            let answer = try await flow.begin()
+            let response = try await flow.begin()
             let (first, second) = (TestBrowser(), TestBrowser())
             for browser in [first, second] {
-                _ = try await browser.open(answer.pageWithCode)
-                _ = try await browser.submit("continue", [("user_code", answer.userCode)])
+                _ = try await browser.open(response.pageWithCode)
+                _ = try await browser.submit("continue", [("user_code", response.userCode)])
                 _ = try await browser.signIn()
             }
             _ = try await first.submit("deny")
             #expect(first.page?.status == 200)
             _ = try await second.submit("allow")
             #expect(second.page?.status == 422)
-            #expect(try await flow.error(answer.deviceCode) == "access_denied")
+            #expect(try await flow.error(response.deviceCode) == "access_denied")
         }
     }
 
     @Test(arguments: [("de-AT,de;q=0.9,en;q=0.8", "Gerät verbinden"), ("fr", "Connect a device")])
     func `the page speaks the browser's language`(languages: String, title: String) async throws {
         try await withProvider { provider in
-            let answer = try await Wire.send(
+            let response = try await Wire.send(
                 "GET", provider.url(.deviceVerification), [("Accept-Language", languages)])
-            #expect(answer.text.contains("<h1>\(title)</h1>"))
+            #expect(response.text.contains("<h1>\(title)</h1>"))
         }
     }
 }

@@ -25,11 +25,11 @@ import Testing
 
     @Test func `a good request is answered with a token and what it is`() async throws {
         try await withProvider { provider in
-            let answer = try #require(try await exchange(provider).json)
-            #expect(answer["issued_token_type"]?.string == Self.prefix + "access_token")
-            #expect(answer["token_type"] == "Bearer" && answer["scope"] == "profile email")
-            #expect(provider.isAlive(answer["access_token"]?.string ?? ""))
-            #expect(answer["refresh_token"] == nil && answer["id_token"] == nil)
+            let response = try #require(try await exchange(provider).json)
+            #expect(response["issued_token_type"]?.string == Self.prefix + "access_token")
+            #expect(response["token_type"] == "Bearer" && response["scope"] == "profile email")
+            #expect(provider.isAlive(response["access_token"]?.string ?? ""))
+            #expect(response["refresh_token"] == nil && response["id_token"] == nil)
         }
     }
 
@@ -46,8 +46,8 @@ import Testing
         ] as [(String, String?, String)])
     func `a request that is wrong in one respect is refused`(name: String, value: String?, code: String) async throws {
         try await withProvider { provider in
-            let answer = try await exchange(provider, [name: value])
-            #expect(answer.status == 400 && answer.json?["error"]?.string == code, "\(answer.text)")
+            let response = try await exchange(provider, [name: value])
+            #expect(response.status == 400 && response.json?["error"]?.string == code, "\(response.text)")
         }
     }
 
@@ -55,9 +55,9 @@ import Testing
         try await withProvider { provider in
             for (client, status) in [("demo-confidential", 200), ("demo", 400)] {
                 let token = try provider.mintSession(client: client).refreshToken
-                let answer = try await exchange(
+                let response = try await exchange(
                     provider, ["subject_token": token, "subject_token_type": Self.prefix + "refresh_token"])
-                #expect(answer.status == status)
+                #expect(response.status == status)
             }
         }
     }
@@ -82,14 +82,14 @@ import Testing
     @Test func `the actor stands in what is given out`() async throws {
         try await withProvider { provider in
             let actor = try provider.mintSession(client: "demo-confidential").accessToken
-            let answer = try await exchange(
+            let response = try await exchange(
                 provider,
                 [
                     "actor_token": actor, "actor_token_type": Self.prefix + "access_token",
                     "requested_token_type": Self.prefix + "jwt", "audience": "demo-service",
                 ])
-            #expect(answer.json?["token_type"] == "N_A")
-            let claims = try await verifiedClaims(answer.json?["access_token"]?.string, provider)
+            #expect(response.json?["token_type"] == "N_A")
+            let claims = try await verifiedClaims(response.json?["access_token"]?.string, provider)
             #expect(claims["aud"] == ["demo-service"] && claims["act"] == ["sub": "248289761001"])
             #expect(claims["iss"]?.string == provider.issuer && claims["client_id"] == "demo-confidential")
         }

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `both can come in a signed answer`() async throws {
+    @Test func `both can come in a signed response`() async throws {
         try await withProvider { provider in
             let changes: KeyValuePairs<String, String?> = [
                 "response_type": "code id_token", "response_mode": "form_post.jwt",
@@ -89,9 +89,9 @@ import Testing
             parameters.append(("prompt", "none"))
             parameters.removeAll { $0.name == "prompt" && $0.value == "consent" }
             // Pushed, so that the error comes the same way whatever the mode.
-            let answer = try await Wire.post(provider.url(.pushedAuthorization), parameters)
-            #expect(answer.status == 400)
-            #expect(answer.json?["error"]?.string == error)
+            let response = try await Wire.post(provider.url(.pushedAuthorization), parameters)
+            #expect(response.status == 400)
+            #expect(response.json?["error"]?.string == error)
             let right = try await flow.push(hybrid)
             #expect(right.status == 201)
         }

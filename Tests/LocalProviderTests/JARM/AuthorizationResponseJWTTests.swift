@@ -6,13 +6,13 @@ import Testing
 /// JWT-secured authorization responses (JARM).
 @Suite struct AuthorizationResponseJWTTests {
     /// The one parameter of an answer that is a token.
-    private func response(_ answer: Parameters) throws -> String {
-        #expect(answer.names == ["response"])
-        return try #require(answer["response"])
+    private func response(_ response: Parameters) throws -> String {
+        #expect(response.names == ["response"])
+        return try #require(response["response"])
     }
 
     @Test(arguments: ["jwt", "query.jwt"])
-    func `the answer is one signed token with everything in it`(mode: String) async throws {
+    func `the response is one signed token with everything in it`(mode: String) async throws {
         let clock = ManualClock()
         try await withProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
@@ -33,8 +33,8 @@ import Testing
             for (name, value, error) in [
                 ("prompt", "none", "login_required"), ("scope", "unknown", "invalid_scope"),
             ] {
-                let answer = try await flow.refusal(["response_mode": "jwt", name: value])
-                let claims = try await verifiedClaims(response(answer), provider)
+                let location = try await flow.refusal(["response_mode": "jwt", name: value])
+                let claims = try await verifiedClaims(response(location), provider)
                 #expect(claims["error"]?.string == error)
                 #expect(claims["state"]?.string == "st&te=ü")
                 #expect(claims["error_description"]?.string?.isEmpty == false)
@@ -60,8 +60,8 @@ import Testing
         var client = RegisteredClient.demo
         client.authorizationAlgorithm = algorithm
         try await withProvider(.demo { $0.clients = [client] }) { provider in
-            let answer = try await Flow(provider: provider).refusal(["response_mode": "jwt", "prompt": "none"])
-            let token = try response(answer)
+            let response = try await Flow(provider: provider).refusal(["response_mode": "jwt", "prompt": "none"])
+            let token = try self.response(response)
             #expect(try JWS(compact: token).header.alg == algorithm.rawValue)
             #expect(try await verifiedClaims(token, provider)["error"]?.string == "login_required")
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)

@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `both places can be registered, and the metadata says that they are used`() async throws {
+    @Test func `both locations can be registered, and the metadata says that they are used`() async throws {
         try await withProvider { provider in
             let registration = try await Applicant(provider: provider).registered([
                 "backchannel_logout_uri": "http://127.0.0.1:9/back",

@@ -8,11 +8,11 @@ import Testing
     @Test func `a pushed request gets a reference that leads to a code`() async throws {
         try await withProvider(.demo { $0.pushedRequestLifetime = 7 }) { provider in
             let flow = Flow(provider: provider)
-            let answer = try await flow.push()
-            #expect(answer.status == 201)
-            #expect(answer.header("Cache-Control") == "no-store")
-            #expect(answer.json?["expires_in"]?.int == 7)
-            let uri = try #require(answer.json?["request_uri"]?.string)
+            let response = try await flow.push()
+            #expect(response.status == 201)
+            #expect(response.header("Cache-Control") == "no-store")
+            #expect(response.json?["expires_in"]?.int == 7)
+            let uri = try #require(response.json?["request_uri"]?.string)
             #expect(uri.hasPrefix("urn:ietf:params:oauth:request_uri:"))
             let back = try await TestBrowser().authorize(flow.url(naming: uri))
             #expect(back["state"] == "st&te=ü")
@@ -73,10 +73,10 @@ import Testing
         ] as [(String, String?, String)])
     func `a wrong parameter is refused when it is pushed`(name: String, value: String?, error: String) async throws {
         try await withProvider { provider in
-            let answer = try await Flow(provider: provider).push([name: value])
-            #expect(answer.status == 400)
-            #expect(answer.json?["error"]?.string == error)
-            #expect(answer.json?["error_description"]?.string?.isEmpty == false)
+            let response = try await Flow(provider: provider).push([name: value])
+            #expect(response.status == 400)
+            #expect(response.json?["error"]?.string == error)
+            #expect(response.json?["error_description"]?.string?.isEmpty == false)
         }
     }
 
@@ -119,11 +119,11 @@ import Testing
                         "exp": .number(.init(Int(Date().timeIntervalSince1970) + 60)),
                         "jti": .string(UUID().uuidString),
                     ], with: key)
-                let answer = try await Flow(provider: provider, clientID: "signing").push([
+                let response = try await Flow(provider: provider, clientID: "signing").push([
                     "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
                     "client_assertion": assertion,
                 ])
-                #expect(answer.status == status)
+                #expect(response.status == status)
             }
         }
     }
@@ -140,7 +140,7 @@ import Testing
                 let pushed = try await TestBrowser().authorize(flow.url(naming: flow.pushed()))
                 #expect(pushed["code"] != nil)
                 let plain = try await Wire.send("GET", flow.authorizationURL(["prompt": "none"]))
-                let error = try Flow.answer(in: plain.header("Location"))["error"]
+                let error = try Flow.response(in: plain.header("Location"))["error"]
                 #expect(error == (isRequired ? "invalid_request" : "login_required"))
             }
         }

@@ -25,16 +25,16 @@ struct Applicant {
 
     /// The document of a registration that went well.
     func registered(_ changes: KeyValuePairs<String, JSON?> = [:]) async throws -> JSON {
-        let answer = try await register(changes)
-        #expect(answer.status == 201)
-        return try #require(answer.json)
+        let response = try await register(changes)
+        #expect(response.status == 201)
+        return try #require(response.json)
     }
 
     /// The error of one that did not.
     func refusal(_ changes: KeyValuePairs<String, JSON?>) async throws -> String? {
-        let answer = try await register(changes)
-        #expect(answer.status == 400)
-        return answer.json?["error"]?.string
+        let response = try await register(changes)
+        #expect(response.status == 400)
+        return response.json?["error"]?.string
     }
 
     /// A request to the client's own place, with the token of its latest document.

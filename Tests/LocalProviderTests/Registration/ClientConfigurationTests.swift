@@ -71,8 +71,8 @@ import Testing
             #expect(!provider.isAlive(session.accessToken))
             #expect(try await applicant.manage("GET", registration).status == 401)
             let form = [("grant_type", "refresh_token"), ("refresh_token", "x"), ("client_id", id)]
-            let answer = try await Wire.post(provider.url(.token), form.map { (name: $0.0, value: $0.1) })
-            #expect(answer.json?["error"] == "invalid_client")
+            let response = try await Wire.post(provider.url(.token), form.map { (name: $0.0, value: $0.1) })
+            #expect(response.json?["error"] == "invalid_client")
         }
     }
 

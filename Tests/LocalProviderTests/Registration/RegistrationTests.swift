@@ -12,8 +12,8 @@ import Testing
             var flow = Flow(provider: provider)
             flow.clientID = id
             let redirect = "http://127.0.0.1:49152/callback"
-            let answer = try await flow.authorize(["redirect_uri": redirect])
-            let tokens = try await flow.exchange(try #require(answer["code"]), ["redirect_uri": redirect])
+            let response = try await flow.authorize(["redirect_uri": redirect])
+            let tokens = try await flow.exchange(try #require(response["code"]), ["redirect_uri": redirect])
             #expect(tokens.status == 200 && tokens.json?["refresh_token"] != nil)
             let claims = try await verifiedClaims(tokens.json?["id_token"]?.string, provider)
             #expect(claims["aud"]?.string == id)
@@ -75,8 +75,8 @@ import Testing
 
     @Test func `only JSON is read, and only POST registers`() async throws {
         try await withProvider { provider in
-            let answer = try await Applicant(provider: provider).register(type: "text/plain")
-            #expect(answer.status == 400 && answer.json?["error"] == "invalid_client_metadata")
+            let response = try await Applicant(provider: provider).register(type: "text/plain")
+            #expect(response.status == 400 && response.json?["error"] == "invalid_client_metadata")
             #expect(try await Wire.send("GET", provider.url(.clientRegistration)).status == 405)
         }
     }
@@ -85,8 +85,9 @@ import Testing
         try await withProvider(.demo { $0.registration = DynamicRegistration(initialAccessToken: "let-me-in") }) {
             provider in
             for token in [nil, "let-me-out"] {
-                let answer = try await Applicant(provider: provider, bearer: token).register()
-                #expect(answer.status == 401 && answer.header("WWW-Authenticate")?.contains("invalid_token") == true)
+                let response = try await Applicant(provider: provider, bearer: token).register()
+                #expect(
+                    response.status == 401 && response.header("WWW-Authenticate")?.contains("invalid_token") == true)
             }
             _ = try await Applicant(provider: provider, bearer: "let-me-in").registered()
         }

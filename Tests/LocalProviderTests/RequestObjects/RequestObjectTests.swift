@@ -84,13 +84,13 @@ private struct Signer {
     ) async throws {
         try await withSigner { signer in
             // Nothing in the object counts, not even where it would lead to.
-            let answer = try await Wire.send("GET", signer.url(signer.object(edit: edit)))
-            #expect(answer.status == 400)
-            #expect(answer.header("Location") == nil)
+            let response = try await Wire.send("GET", signer.url(signer.object(edit: edit)))
+            #expect(response.status == 400)
+            #expect(response.header("Location") == nil)
             // With a way back beside it the client hears of it.
             let beside = [(name: "redirect_uri", value: Flow.redirectURI), (name: "state", value: "beside")]
             let refused = try await Wire.send("GET", signer.url(signer.object(edit: edit), beside))
-            let back = try Flow.answer(in: refused.header("Location"))
+            let back = try Flow.response(in: refused.header("Location"))
             #expect(back["error"] == "invalid_request_object")
             #expect(back["state"] == "beside")
         }
@@ -108,8 +108,8 @@ private struct Signer {
                     edit(&$0)
                     if $0["nbf"]?.int == 1_799_996_400 { $0["exp"] = 1_800_000_000 }
                 }
-                let answer = try await Wire.send("GET", signer.url(object))
-                #expect(try Flow.answer(in: answer.header("Location"))["error"] == "login_required")
+                let response = try await Wire.send("GET", signer.url(object))
+                #expect(try Flow.response(in: response.header("Location"))["error"] == "login_required")
             }
         }
     }
@@ -126,12 +126,12 @@ private struct Signer {
             ]
             for object in objects {
                 let url = signer.url(object, [("redirect_uri", Flow.redirectURI)])
-                let back = try Flow.answer(in: try await Wire.send("GET", url).header("Location"))
+                let back = try Flow.response(in: try await Wire.send("GET", url).header("Location"))
                 #expect(back["error"] == "invalid_request_object")
             }
             let twice = try signer.url(
                 signer.object(), [("request", signer.object()), ("redirect_uri", Flow.redirectURI)])
-            let back = try Flow.answer(in: try await Wire.send("GET", twice).header("Location"))
+            let back = try Flow.response(in: try await Wire.send("GET", twice).header("Location"))
             #expect(back["error"] == "invalid_request")
         }
     }
@@ -144,8 +144,8 @@ private struct Signer {
                 ({ $0["max_age"] = 5 }, "login_required"), ({ $0["claims"] = ["userinfo": [:]] }, "login_required"),
                 ({ $0["resource"] = [.string(signer.provider.url(.api))] }, "login_required"),
             ] as [((inout JSON.Object) -> Void, String)] {
-                let answer = try await Wire.send("GET", signer.url(signer.object(["prompt": "none"], edit: edit)))
-                #expect(try Flow.answer(in: answer.header("Location"))["error"] == error)
+                let response = try await Wire.send("GET", signer.url(signer.object(["prompt": "none"], edit: edit)))
+                #expect(try Flow.response(in: response.header("Location"))["error"] == error)
             }
         }
     }
@@ -158,10 +158,10 @@ private struct Signer {
                 try await Wire.post(
                     url, [("client_id", "signing"), ("client_secret", Self.secret), ("request", object)] + more)
             }
-            let answer = try await push(signer.object())
-            #expect(answer.status == 201)
+            let response = try await push(signer.object())
+            #expect(response.status == 201)
             let flow = Flow(provider: signer.provider, clientID: "signing", secret: Self.secret)
-            let uri = try #require(answer.json?["request_uri"]?.string)
+            let uri = try #require(response.json?["request_uri"]?.string)
             #expect(try await TestBrowser().authorize(flow.url(naming: uri))["code"] != nil)
             let beside = try await push(signer.object(), [("scope", "openid")])
             #expect(beside.json?["error"]?.string == "invalid_request")
@@ -188,7 +188,7 @@ private struct Signer {
                 #expect(error == (isRequired ? "invalid_request" : "login_required"))
                 #expect(try await flow.push().status == (isRequired ? 400 : 201))
                 let signed = try await Wire.send("GET", signer.url(signer.object(["prompt": "none"])))
-                #expect(try Flow.answer(in: signed.header("Location"))["error"] == "login_required")
+                #expect(try Flow.response(in: signed.header("Location"))["error"] == "login_required")
             }
         }
     }

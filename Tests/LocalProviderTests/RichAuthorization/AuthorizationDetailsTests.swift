@@ -19,7 +19,7 @@ import Testing
 
     private func text(_ details: JSON...) -> String { JSON.array(details).serialized() }
 
-    @Test func `what was granted in detail is in the answer and at introspection`() async throws {
+    @Test func `what was granted in detail is in the response and at introspection`() async throws {
         try await withProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let back = try await flow.authorize(["authorization_details": text(payment, account)])
@@ -93,8 +93,8 @@ import Testing
 
     @Test func `a client may ask for details for itself`() async throws {
         try await withProvider(configuration) { provider in
-            let answer = try await ask(provider, text(account))
-            #expect(answer.json?["authorization_details"] == .array([account]))
+            let response = try await ask(provider, text(account))
+            #expect(response.json?["authorization_details"] == .array([account]))
         }
     }
 

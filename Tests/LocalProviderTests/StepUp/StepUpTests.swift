@@ -17,8 +17,8 @@ import Testing
     }
 
     private func token(_ flow: Flow, _ back: Parameters) async throws -> String {
-        let answer = try await flow.exchange(#require(back["code"]))
-        return try #require(answer.json?["access_token"]?.string)
+        let response = try await flow.exchange(#require(back["code"]))
+        return try #require(response.json?["access_token"]?.string)
     }
 
     /// RFC 9470 §3.
@@ -70,8 +70,8 @@ import Testing
             let token = try provider.mintSession(boundTo: key.thumbprint).accessToken
             // The provider's clock stands still.
             let time = ManualClock().now
-            let answer = try await Wire.send("GET", url, key.fields("GET", url, token: token, at: time))
-            let field = try #require(answer.header("WWW-Authenticate"))
+            let response = try await Wire.send("GET", url, key.fields("GET", url, token: token, at: time))
+            let field = try #require(response.header("WWW-Authenticate"))
             #expect(field.hasPrefix("DPoP "))
             #expect(field.contains(#"error="insufficient_user_authentication""#))
         }
@@ -86,17 +86,17 @@ import Testing
             let usual = try #require(claims["acr"]?.string)
             let strongly: KeyValuePairs<String, String?> = ["acr_values": strong, "prompt": "none"]
             let silent = try await browser.open(flow.authorizationURL(strongly))
-            #expect(try Flow.answer(in: silent)["error"] == "login_required")
+            #expect(try Flow.response(in: silent)["error"] == "login_required")
             #expect(try await browser.open(flow.authorizationURL(["acr_values": strong, "prompt": nil])) == nil)
             #expect(try await browser.signIn() != nil)
             // Now it is strong, and the wish for what nobody knows is none.
             for wish in [strong, "urn:example:unknown"] {
-                let answer = try await browser.open(flow.authorizationURL(["acr_values": wish, "prompt": "none"]))
-                #expect(try Flow.answer(in: answer)["code"] != nil)
+                let response = try await browser.open(flow.authorizationURL(["acr_values": wish, "prompt": "none"]))
+                #expect(try Flow.response(in: response)["code"] != nil)
             }
             // The other way round it is another sign-in, too: acr_values names ways, not levels.
             let back = try await browser.open(flow.authorizationURL(["acr_values": usual, "prompt": "none"]))
-            #expect(try Flow.answer(in: back)["error"] == "login_required")
+            #expect(try Flow.response(in: back)["error"] == "login_required")
         }
     }
 
@@ -121,7 +121,7 @@ import Testing
             let type = "urn:ietf:params:oauth:token-type:access_token"
             for (acr, status) in [(strong, 200), (nil, 401)] {
                 let access = try await token(flow, try await flow.authorize(["acr_values": acr]))
-                let answer = try await Wire.post(
+                let response = try await Wire.post(
                     provider.url(.token),
                     [
                         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
@@ -129,7 +129,7 @@ import Testing
                         ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
                         ("subject_token", access), ("subject_token_type", type),
                     ])
-                let exchanged = try #require(answer.json?["access_token"]?.string)
+                let exchanged = try #require(response.json?["access_token"]?.string)
                 #expect(try await flow.bearer(.api, exchanged).status == status)
             }
         }

@@ -17,10 +17,10 @@ struct DeviceFlow {
     }
 
     func begin(_ scope: String = "openid profile offline_access") async throws -> Answer {
-        let answer = try await Wire.post(
+        let response = try await Wire.post(
             provider.url(.deviceAuthorization), [("client_id", "demo"), ("scope", scope)])
-        #expect(answer.status == 200)
-        return Answer(document: try #require(answer.json))
+        #expect(response.status == 200)
+        return Answer(document: try #require(response.json))
     }
 
     func poll(_ deviceCode: String, client: String = "demo") async throws -> Wire.Answer {
@@ -31,16 +31,16 @@ struct DeviceFlow {
 
     /// The error of a poll.
     func error(_ deviceCode: String) async throws -> String? {
-        let answer = try await poll(deviceCode)
-        #expect(answer.status == 400)
-        return answer.json?["error"]?.string
+        let response = try await poll(deviceCode)
+        #expect(response.status == 400)
+        return response.json?["error"]?.string
     }
 
     /// Goes from the page with the code in its address to a decision.
     @discardableResult
-    func decide(_ action: String, _ answer: Answer, in browser: TestBrowser = TestBrowser()) async throws -> String {
-        _ = try await browser.open(answer.pageWithCode)
-        _ = try await browser.submit("continue", [("user_code", answer.userCode)])
+    func decide(_ action: String, _ response: Answer, in browser: TestBrowser = TestBrowser()) async throws -> String {
+        _ = try await browser.open(response.pageWithCode)
+        _ = try await browser.submit("continue", [("user_code", response.userCode)])
         if browser.page?.text.contains("type=\"password\"") == true { _ = try await browser.signIn() }
         _ = try await browser.submit(action)
         return try #require(browser.page).text

@@ -41,10 +41,10 @@ struct Flow {
             location = try await browser.signIn()
         }
         if location == nil { location = try await browser.submit("allow") }
-        return try Self.answer(in: location)
+        return try Self.response(in: location)
     }
 
-    static func answer(in location: String?) throws -> Parameters {
+    static func response(in location: String?) throws -> Parameters {
         let location = try #require(location)
         #expect(location.hasPrefix(redirectURI + "?"))
         return try #require(FormCoding.decode(String(location.dropFirst(redirectURI.count + 1))))
@@ -52,7 +52,7 @@ struct Flow {
 
     /// What the authorization endpoint answers when nobody has to be asked.
     func refusal(_ changes: KeyValuePairs<String, String?> = [:]) async throws -> Parameters {
-        try Self.answer(in: try await Wire.send("GET", authorizationURL(changes)).header("Location"))
+        try Self.response(in: try await Wire.send("GET", authorizationURL(changes)).header("Location"))
     }
 
     func codeForm(_ code: String, _ changes: KeyValuePairs<String, String?> = [:]) -> [(name: String, value: String)] {

@@ -14,9 +14,9 @@ extension Flow {
 
     /// The reference to a request that was taken.
     func pushed(_ changes: KeyValuePairs<String, String?> = [:]) async throws -> String {
-        let answer = try await push(changes)
-        #expect(answer.status == 201)
-        return try #require(answer.json?["request_uri"]?.string)
+        let response = try await push(changes)
+        #expect(response.status == 201)
+        return try #require(response.json?["request_uri"]?.string)
     }
 
     /// The authorization request that names a pushed one.
@@ -31,6 +31,6 @@ extension TestBrowser {
         var location = try await open(url)
         if location == nil, page?.text.contains("type=\"password\"") == true { location = try await signIn() }
         if location == nil { location = try await submit("allow") }
-        return try Flow.answer(in: location)
+        return try Flow.response(in: location)
     }
 }

@@ -40,22 +40,22 @@ final class TestBrowser {
     }
 
     private func follow(_ first: Wire.Answer, from url: String) async throws -> String? {
-        var (answer, url) = (first, url)
+        var (response, url) = (first, url)
         for _ in 0..<10 {
-            for cookie in answer.headers("Set-Cookie") {
+            for cookie in response.headers("Set-Cookie") {
                 let pair = cookie.prefix { $0 != ";" }
                 let name = String(pair.prefix { $0 != "=" })
                 cookies[name] = cookie.contains("Max-Age=0") ? nil : String(pair.dropFirst(name.count + 1))
             }
-            guard let location = answer.header("Location") else {
-                (page, pageURL) = (answer, url)
+            guard let location = response.header("Location") else {
+                (page, pageURL) = (response, url)
                 return nil
             }
             guard location.split(separator: "/").dropFirst().first == url.split(separator: "/").dropFirst().first else {
                 return location
             }
             url = location
-            answer = try await Wire.send("GET", url, fields)
+            response = try await Wire.send("GET", url, fields)
         }
         Issue.record("too many redirects")
         return nil

@@ -10,11 +10,11 @@ struct TLSTests {
     @Test func `a large response arrives whole`() async throws {
         try await withTLSProvider { provider, files in
             provider.fault(.oversize(bytes: 1 << 20), at: .openIDConfiguration)
-            let answer = try await get(.openIDConfiguration, of: provider, files)
-            #expect(answer.status == 200 && answer.isComplete && answer.body.count == 1 << 20)
+            let response = try await get(.openIDConfiguration, of: provider, files)
+            #expect(response.status == 200 && response.isComplete && response.body.count == 1 << 20)
             #expect(
-                answer.json?["issuer"]?.string == provider.issuer && provider.issuer.hasPrefix("https://127.0.0.1:"))
-            #expect(answer.json?["tls_client_certificate_bound_access_tokens"] == true)
+                response.json?["issuer"]?.string == provider.issuer && provider.issuer.hasPrefix("https://127.0.0.1:"))
+            #expect(response.json?["tls_client_certificate_bound_access_tokens"] == true)
         }
     }
 
@@ -32,8 +32,8 @@ struct TLSTests {
     @Test func `a client that speaks no TLS gets no HTTP response`() async throws {
         try await withTLSProvider { provider, _ in
             let request = Array("GET /jwks HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\n\r\n".utf8)
-            let answer = try await Wire.exchange(request, port: provider.port)
-            #expect(!answer.head.hasPrefix("HTTP/") && provider.log.isEmpty)
+            let response = try await Wire.exchange(request, port: provider.port)
+            #expect(!response.head.hasPrefix("HTTP/") && provider.log.isEmpty)
         }
     }
 

@@ -32,10 +32,10 @@ import Testing
         let demo = try JSON(parsing: Array(child.firstLine().utf8))
         let baseURL = try #require(demo["base_url"]?.string)
         let (id, secret) = (demo["client_id"]?.string, demo["client_secret"]?.string)
-        let answer: Wire.Answer
+        let response: Wire.Answer
         switch name {
         case "seven-pass":
-            answer = try await Wire.post(
+            response = try await Wire.post(
                 baseURL + "/token",
                 form([
                     "grant_type": "password", "username": demo["username"]?.string,
@@ -43,26 +43,26 @@ import Testing
                     "client_secret": "legacy-secret",
                 ]))
         case "moltin":
-            answer = try await Wire.post(
+            response = try await Wire.post(
                 baseURL + "/oauth/access_token",
                 form([
                     "grant_type": "authorization_code", "code": demo["code"]?.string,
                     "redirect_uri": demo["redirect_uri"]?.string, "client_id": id, "client_secret": secret,
                 ]))
         case "opro":
-            answer = try await Wire.post(
+            response = try await Wire.post(
                 baseURL + "/oauth/token.json",
                 form(["code": demo["code"]?.string, "client_id": id, "client_secret": secret]))
         default:
             let encoded = "demo%2Fapp%2B1%3D%40bank:s3cret%20%2F%2B%3D%40%26%25%3A%C3%B8-_.!~*'()"
-            answer = try await Wire.send(
+            response = try await Wire.send(
                 "POST", baseURL + "/identityserver/connect/token",
                 [
                     ("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json"),
                     ("Authorization", "Basic " + Data(encoded.utf8).base64EncodedString()),
                 ], body: "grant_type=client_credentials")
         }
-        #expect(answer.json?["expires_in"]?.int == 7)
+        #expect(response.json?["expires_in"]?.int == 7)
         try child.input.fileHandleForWriting.close()
         #expect(child.end() == 0)
     }

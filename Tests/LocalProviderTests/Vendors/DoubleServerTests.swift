@@ -27,8 +27,8 @@ import Testing
     func `it serves on any loopback address`(host: String, prefix: String) async throws {
         try await withDouble(sbanken { $0.host = host }) { bank in
             #expect(bank.baseURL.hasPrefix(prefix))
-            let answer = try await Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
-            #expect(answer.status == 401)
+            let response = try await Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
+            #expect(response.status == 401)
         }
     }
 
@@ -43,19 +43,19 @@ import Testing
     @Test func `requests can be held, and counted`() async throws {
         try await withDouble(sbanken { _ in }) { bank in
             let hold = bank.hold(.accounts)
-            async let answer = Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
+            async let response = Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
             try await hold.arrived()
             try await bank.requests(1, at: .accounts)
             hold.release()
-            #expect(try await answer.status == 401)
+            #expect(try await response.status == 401)
             #expect(bank.log(.accounts).first?.status == 401)
         }
     }
 
     @Test func `a log that is off keeps nothing and still counts`() async throws {
         try await withDouble(sbanken { $0.keepsLog = false }) { bank in
-            let answer = try await Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
-            #expect(answer.status == 401)
+            let response = try await Wire.send("GET", bank.baseURL + "/exec.bank/api/v1/Accounts")
+            #expect(response.status == 401)
             #expect(bank.log.isEmpty)
             #expect(bank.count(.accounts) == 1)
         }

@@ -20,7 +20,7 @@ import Testing
     /// Through the dialog in the browser.
     ///
     /// - Returns: The code and the state of the answer.
-    private func webAnswer(_ flow: SevenPassFlow, in browser: TestBrowser) async throws -> Parameters {
+    private func webResponse(_ flow: SevenPassFlow, in browser: TestBrowser) async throws -> Parameters {
         #expect(try await toFacebook(flow, app: false, in: browser) == nil)
         #expect(browser.pageURL.hasPrefix(flow.sevenPass.issuer + "/facebook/dialog?client_id=734789116545825&"))
         let location = try #require(try await browser.submit("continue"))
@@ -29,18 +29,18 @@ import Testing
     }
 
     private func callback(
-        _ flow: SevenPassFlow, _ answer: Parameters, _ type: String?, _ changes: KeyValuePairs<String, String?> = [:]
+        _ flow: SevenPassFlow, _ response: Parameters, _ type: String?, _ changes: KeyValuePairs<String, String?> = [:]
     ) -> String {
         flow.sevenPass.externalCallback.appendingQuery(
-            form(["code": answer["code"], "state": answer["state"], "fbapp_type": type], changes))
+            form(["code": response["code"], "state": response["state"], "fbapp_type": type], changes))
     }
 
     @Test func `by the dialog: code and state in the query, and the flow ends at the normal redirect`() async throws {
         try await withSevenPass { flow in
             let browser = TestBrowser()
-            let answer = try await webAnswer(flow, in: browser)
-            #expect(try await browser.open(callback(flow, answer, "web")) == nil)
-            let end = try flow.answer(in: try await browser.submit("allow"))
+            let response = try await webResponse(flow, in: browser)
+            #expect(try await browser.open(callback(flow, response, "web")) == nil)
+            let end = try flow.response(in: try await browser.submit("allow"))
             #expect(end["state"] == "st&te")
             let tokens = try await flow.exchange(end["code"])
             let claims = try await verifiedClaims(tokens.json?["id_token"]?.string, flow.sevenPass.provider)
@@ -58,12 +58,13 @@ import Testing
                 let query = toApp.dropFirst("fbauth2://authorize".count)
                 let overHTTP = try await Wire.send("GET", flow.sevenPass.issuer + "/facebook/app" + query)
                 let location =
-                    try isOverHTTP ? #require(overHTTP.header("Location")) : flow.sevenPass.facebookAppAnswer(to: toApp)
+                    try isOverHTTP
+                    ? #require(overHTTP.header("Location")) : flow.sevenPass.facebookAppResponse(to: toApp)
                 #expect(location.hasPrefix(Self.redirectURI + "#code="))
-                let answer = try #require(
+                let response = try #require(
                     FormCoding.decode(String(location.dropFirst(Self.redirectURI.count + 1))))
-                #expect(try await browser.open(callback(flow, answer, "native")) == nil)
-                let end = try flow.answer(in: try await browser.submit("allow"))
+                #expect(try await browser.open(callback(flow, response, "native")) == nil)
+                let end = try flow.response(in: try await browser.submit("allow"))
                 #expect(try await flow.exchange(end["code"]).status == 200)
             }
         }
@@ -85,13 +86,13 @@ import Testing
     @Test func `another browser is refused, and costs the first one nothing`() async throws {
         try await withSevenPass { flow in
             let (browser, other) = (TestBrowser(), TestBrowser())
-            let answer = try await webAnswer(flow, in: browser)
-            #expect(try await other.open(callback(flow, answer, "web")) == nil)
+            let response = try await webResponse(flow, in: browser)
+            #expect(try await other.open(callback(flow, response, "web")) == nil)
             #expect(other.page?.status == 403)
             _ = try await other.open(flow.authorizationURL())
-            #expect(try await other.open(callback(flow, answer, "web")) == nil)
+            #expect(try await other.open(callback(flow, response, "web")) == nil)
             #expect(other.page?.status == 403)
-            #expect(try await browser.open(callback(flow, answer, "web")) == nil)
+            #expect(try await browser.open(callback(flow, response, "web")) == nil)
             #expect(try await browser.submit("allow") != nil)
         }
     }
@@ -106,11 +107,11 @@ import Testing
     {
         try await withSevenPass { flow in
             let browser = TestBrowser()
-            let answer = try await webAnswer(flow, in: browser)
+            let response = try await webResponse(flow, in: browser)
             let change = try #require(wrong.first)
-            #expect(try await browser.open(callback(flow, answer, "web", [change.key: change.value])) == nil)
+            #expect(try await browser.open(callback(flow, response, "web", [change.key: change.value])) == nil)
             #expect(browser.page?.status == 400)
-            #expect(try await browser.open(callback(flow, answer, "web")) == nil)
+            #expect(try await browser.open(callback(flow, response, "web")) == nil)
             #expect(try await browser.submit("allow") != nil)
         }
     }
@@ -118,11 +119,11 @@ import Testing
     @Test func `a callback works once, and not after its sign-in is over`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
             let browser = TestBrowser()
-            let answer = try await webAnswer(flow, in: browser)
-            _ = try await browser.open(callback(flow, answer, "web"))
-            _ = try await browser.open(callback(flow, answer, "web"))
+            let response = try await webResponse(flow, in: browser)
+            _ = try await browser.open(callback(flow, response, "web"))
+            _ = try await browser.open(callback(flow, response, "web"))
             #expect(browser.page?.status == 400)
-            let late = try await webAnswer(flow, in: TestBrowser())
+            let late = try await webResponse(flow, in: TestBrowser())
             flow.sevenPass.advance(601)
             _ = try await browser.open(callback(flow, late, "web"))
             #expect(browser.page?.status == 400)
@@ -143,7 +144,7 @@ import Testing
             #expect(wrong.header("Location") == nil)
             let query = FormCoding.encode(form(right, [name: "", "x": "y"]))
             #expect(throws: ProviderError.self) {
-                try flow.sevenPass.facebookAppAnswer(to: "fbauth2://authorize?" + query)
+                try flow.sevenPass.facebookAppResponse(to: "fbauth2://authorize?" + query)
             }
         }
     }

@@ -29,7 +29,9 @@ import Testing
                 ], changes))
     }
 
-    private func token(_ answer: Wire.Answer) throws -> String { try #require(answer.json?["access_token"]?.string) }
+    private func token(_ response: Wire.Answer) throws -> String {
+        try #require(response.json?["access_token"]?.string)
+    }
 
     private func products(_ moltin: Moltin, _ token: String?) async throws -> Wire.Answer {
         try await Wire.send(
@@ -39,24 +41,24 @@ import Testing
     @Test func `client credentials get a token with identifier and expires`() async throws {
         let clock = ManualClock()
         try await withMoltin({ $0.options = clock.options }) { moltin in
-            let answer = try await authenticate(moltin)
-            #expect(answer.status == 200)
+            let response = try await authenticate(moltin)
+            #expect(response.status == 200)
             #expect(
-                answer.json?.object?.names.sorted()
+                response.json?.object?.names.sorted()
                     == ["access_token", "expires", "expires_in", "identifier", "token_type"])
-            #expect(answer.json?["token_type"]?.string == "Bearer")
-            #expect(answer.json?["identifier"]?.string == "client_credentials")
-            #expect(answer.json?["expires_in"]?.int == 3600)
-            #expect(answer.json?["expires"]?.int == 1_800_003_600)
-            #expect(try await products(moltin, token(answer)).status == 200)
+            #expect(response.json?["token_type"]?.string == "Bearer")
+            #expect(response.json?["identifier"]?.string == "client_credentials")
+            #expect(response.json?["expires_in"]?.int == 3600)
+            #expect(response.json?["expires"]?.int == 1_800_003_600)
+            #expect(try await products(moltin, token(response)).status == 200)
         }
     }
 
     @Test func `implicit takes only the client id`() async throws {
         try await withMoltin { moltin in
-            let answer = try await authenticate(moltin, ["grant_type": "implicit", "client_secret": nil])
-            #expect(answer.json?["identifier"]?.string == "implicit")
-            #expect(try await products(moltin, token(answer)).status == 200)
+            let response = try await authenticate(moltin, ["grant_type": "implicit", "client_secret": nil])
+            #expect(response.json?["identifier"]?.string == "implicit")
+            #expect(try await products(moltin, token(response)).status == 200)
             #expect(try await authenticate(moltin, ["grant_type": "implicit"]).status == 400)
             let other = ["client_id": "other", "grant_type": "implicit", "client_secret": nil] as Changes
             #expect(try await authenticate(moltin, other).status == 400)
@@ -68,10 +70,10 @@ import Testing
     func `a wrong client is refused in a sentence`(wrong: [String: String?]) async throws {
         try await withMoltin { moltin in
             let change = try #require(wrong.first)
-            let answer = try await authenticate(moltin, [change.key: change.value])
-            #expect(answer.status == 400)
-            #expect(answer.json == ["status": false, "error": "Client authentication failed"])
-            #expect(answer.header("WWW-Authenticate") == nil)
+            let response = try await authenticate(moltin, [change.key: change.value])
+            #expect(response.status == 400)
+            #expect(response.json == ["status": false, "error": "Client authentication failed"])
+            #expect(response.header("WWW-Authenticate") == nil)
         }
     }
 
@@ -117,9 +119,9 @@ import Testing
                 "grant_type": "authorization_code", "code": code, "redirect_uri": "http://127.0.0.1/other",
             ]
             #expect(try await authenticate(moltin, elsewhere).status == 400)
-            let answer = try await authenticate(moltin, changes)
-            #expect(answer.json?["identifier"]?.string == "authorization_code")
-            #expect(answer.json?["refresh_token"]?.string != nil)
+            let response = try await authenticate(moltin, changes)
+            #expect(response.json?["identifier"]?.string == "authorization_code")
+            #expect(response.json?["refresh_token"]?.string != nil)
             #expect(try await authenticate(moltin, changes).status == 400)
         }
     }
@@ -130,15 +132,15 @@ import Testing
             let refresh: Changes = ["grant_type": "refresh_token", "refresh_token": refreshToken]
             let wrong: Changes = ["grant_type": "refresh_token", "refresh_token": refreshToken, "client_secret": "x"]
             #expect(try await authenticate(moltin, wrong).status == 400)
-            let answer = try await authenticate(moltin, refresh)
-            #expect(answer.json?["identifier"]?.string == "refresh_token")
-            #expect(answer.json?["refresh_token"]?.string != refreshToken)
-            #expect(try await products(moltin, token(answer)).status == 200)
+            let response = try await authenticate(moltin, refresh)
+            #expect(response.json?["identifier"]?.string == "refresh_token")
+            #expect(response.json?["refresh_token"]?.string != refreshToken)
+            #expect(try await products(moltin, token(response)).status == 200)
             #expect(try await authenticate(moltin, refresh).json?["error"]?.string == "Refresh token is not valid")
         }
     }
 
-    @Test func `without a token or with a dead one the answer is 400 and a sentence`() async throws {
+    @Test func `without a token or with a dead one the response is 400 and a sentence`() async throws {
         try await withMoltin({ $0.options = ManualClock().options }) { moltin in
             let token = try token(try await authenticate(moltin))
             moltin.advance(3599)
@@ -147,10 +149,10 @@ import Testing
             #expect(alive.json?["result"]?.array?.count == 3)
             moltin.advance(1)
             for dead in [nil, token, "never-was"] {
-                let answer = try await products(moltin, dead)
-                #expect(answer.status == 400)
-                #expect(answer.text == #"{"status":false,"error":"Access token is not valid"}"#)
-                #expect(answer.header("WWW-Authenticate") == nil)
+                let response = try await products(moltin, dead)
+                #expect(response.status == 400)
+                #expect(response.text == #"{"status":false,"error":"Access token is not valid"}"#)
+                #expect(response.header("WWW-Authenticate") == nil)
             }
         }
     }
@@ -167,11 +169,11 @@ import Testing
         }
     }
 
-    @Test func `some answers say errors`() async throws {
+    @Test func `some responses say errors`() async throws {
         try await withMoltin({ $0.namesErrorsInPlural = true }) { moltin in
-            let answer = try await products(moltin, nil)
-            #expect(answer.status == 400)
-            #expect(answer.json == ["status": false, "errors": ["Access token is not valid"]])
+            let response = try await products(moltin, nil)
+            #expect(response.status == 400)
+            #expect(response.json == ["status": false, "errors": ["Access token is not valid"]])
         }
     }
 
@@ -179,7 +181,7 @@ import Testing
         try await withMoltin { moltin in
             moltin.fault(.htmlPage, at: .token)
             moltin.fault(.status(.internalServerError), at: .products)
-            moltin.fault(.lostAnswer, at: .products)
+            moltin.fault(.lostResponse, at: .products)
             moltin.fault(.editDocument { $0["result"] = nil }, at: .products)
             #expect(try await authenticate(moltin).text.hasPrefix("<!doctype html>"))
             let token = try token(try await authenticate(moltin))
@@ -199,9 +201,9 @@ import Testing
         try await withMoltin { moltin in
             let demo = moltin.demo
             #expect(demo["base_url"]?.string == moltin.baseURL)
-            let answer = try await authenticate(
+            let response = try await authenticate(
                 moltin, ["client_id": demo["client_id"]?.string, "client_secret": demo["client_secret"]?.string])
-            #expect(answer.status == 200)
+            #expect(response.status == 200)
         }
     }
 }

@@ -29,7 +29,9 @@ import Testing
                 ], changes))
     }
 
-    private func token(_ answer: Wire.Answer) throws -> String { try #require(answer.json?["access_token"]?.string) }
+    private func token(_ response: Wire.Answer) throws -> String {
+        try #require(response.json?["access_token"]?.string)
+    }
 
     private func call(
         _ opro: OPro, _ token: String?, _ method: String = "GET", _ path: String = "/users/me.json",
@@ -47,25 +49,25 @@ import Testing
         async throws
     {
         try await withOPro { opro in
-            let answer = try await exchange(opro, ["username": nil, name: value])
-            #expect(answer.status == 200)
+            let response = try await exchange(opro, ["username": nil, name: value])
+            #expect(response.status == 200)
             #expect(
-                answer.json?.object?.names == ["access_token", "token_type", "refresh_token", "expires_in"])
-            #expect(answer.json?["token_type"]?.string == "bearer")
-            #expect(answer.json?["expires_in"] == .null)
+                response.json?.object?.names == ["access_token", "token_type", "refresh_token", "expires_in"])
+            #expect(response.json?["token_type"]?.string == "bearer")
+            #expect(response.json?["expires_in"] == .null)
             opro.advance(10 * 365 * 86_400)
-            #expect(try await call(opro, token(answer)).status == 200)
+            #expect(try await call(opro, token(response)).status == 200)
         }
     }
 
     @Test func `tokens can have an end`() async throws {
         try await withOPro({ ($0.tokenLifetime, $0.options) = (600, ManualClock().options) }) { opro in
-            let answer = try await exchange(opro)
-            #expect(answer.json?["expires_in"]?.int == 600)
+            let response = try await exchange(opro)
+            #expect(response.json?["expires_in"]?.int == 600)
             opro.advance(599)
-            #expect(try await call(opro, token(answer)).status == 200)
+            #expect(try await call(opro, token(response)).status == 200)
             opro.advance(1)
-            let dead = try await call(opro, token(answer))
+            let dead = try await call(opro, token(response))
             #expect(dead.status == 401)
             #expect(dead.json?["errors"]?.string == "The OAuth token has expired")
         }
@@ -81,19 +83,19 @@ import Testing
     func `a failure is 401 and a sentence`(wrong: [String: String?]) async throws {
         try await withOPro { opro in
             let change = try #require(wrong.first)
-            let answer = try await exchange(opro, [change.key: change.value])
-            #expect(answer.status == 401)
-            #expect(answer.json?.object?.names == ["error"])
+            let response = try await exchange(opro, [change.key: change.value])
+            #expect(response.status == 401)
+            #expect(response.json?.object?.names == ["error"])
             // No code of RFC 6749 §5.2: those have no spaces.
-            #expect(answer.json?["error"]?.string?.contains(" ") == true)
-            #expect(answer.header("WWW-Authenticate") == nil)
+            #expect(response.json?["error"]?.string?.contains(" ") == true)
+            #expect(response.header("WWW-Authenticate") == nil)
         }
     }
 
     @Test func `the sentence about a wrong client holds what was sent`() async throws {
         try await withOPro { opro in
-            let answer = try await exchange(opro, ["client_secret": "almost"])
-            #expect(answer.json?["error"]?.string?.contains("client_secret=almost") == true)
+            let response = try await exchange(opro, ["client_secret": "almost"])
+            #expect(response.json?["error"]?.string?.contains("client_secret=almost") == true)
         }
     }
 
@@ -131,9 +133,9 @@ import Testing
             let url = opro.baseURL + "/users/me.json"
             #expect(try await Wire.send("GET", url, [("Authorization", #"Token token="\#(token)""#)]).status == 200)
             for wrong in ["Bearer \(token)", "Token \(token)", #"Token token="""#, #"Token token="\#(token)x""#] {
-                let answer = try await Wire.send("GET", url, [("Authorization", wrong)])
-                #expect(answer.status == 401)
-                #expect(answer.json?["errors"]?.string != nil)
+                let response = try await Wire.send("GET", url, [("Authorization", wrong)])
+                #expect(response.status == 401)
+                #expect(response.json?["errors"]?.string != nil)
             }
             #expect(try await call(opro, nil).json?["errors"]?.string == "No OAuth token was provided")
             opro.killAccessTokens()
@@ -178,14 +180,14 @@ import Testing
 
     @Test func `a user that is deleted is gone, with its tokens`() async throws {
         try await withOPro { opro in
-            let answer = try await exchange(opro)
-            let deleted = try await call(opro, token(answer), "DELETE")
+            let response = try await exchange(opro)
+            let deleted = try await call(opro, token(response), "DELETE")
             #expect(deleted.status == 204)
             #expect(deleted.body.isEmpty)
             #expect(deleted.header("Content-Length") == nil)
-            #expect(try await call(opro, token(answer)).status == 401)
+            #expect(try await call(opro, token(response)).status == 401)
             #expect(try await exchange(opro).status == 401)
-            let refreshToken = answer.json?["refresh_token"]?.string
+            let refreshToken = response.json?["refresh_token"]?.string
             let refresh: Changes = ["username": nil, "password": nil, "refresh_token": refreshToken]
             #expect(try await exchange(opro, refresh).status == 401)
         }
@@ -197,11 +199,11 @@ import Testing
             let two = try await call(opro, nil, "POST", "/users/random.json")
             let name = try #require(one.json?["username"]?.string)
             #expect(name != two.json?["username"]?.string)
-            let answer = try await exchange(opro, ["username": name, "password": one.json?["password"]?.string])
-            #expect(try await call(opro, token(answer)).json?["email"]?.string == name)
+            let response = try await exchange(opro, ["username": name, "password": one.json?["password"]?.string])
+            #expect(try await call(opro, token(response)).json?["email"]?.string == name)
             #expect(try await exchange(opro, ["username": name]).status == 401)
             let taken = #"{"user":{"email":"ruby@example.com"}}"#
-            #expect(try await call(opro, token(answer), "PUT", body: taken).status == 422)
+            #expect(try await call(opro, token(response), "PUT", body: taken).status == 422)
         }
     }
 

@@ -29,12 +29,12 @@ import Testing
 
     @Test func `a client that is percent-encoded gets a token`() async throws {
         try await withDouble(Sbanken.start()) { bank in
-            let answer = try await request(bank, authorization: basic(encoded))
-            #expect(answer.status == 200)
-            #expect(answer.json?.object?.names == ["access_token", "expires_in", "token_type"])
-            #expect(answer.json?["expires_in"]?.int == 3600)
-            #expect(answer.json?["token_type"]?.string == "Bearer")
-            #expect(answer.header("Cache-Control") == "no-store")
+            let response = try await request(bank, authorization: basic(encoded))
+            #expect(response.status == 200)
+            #expect(response.json?.object?.names == ["access_token", "expires_in", "token_type"])
+            #expect(response.json?["expires_in"]?.int == 3600)
+            #expect(response.json?["token_type"]?.string == "Bearer")
+            #expect(response.header("Cache-Control") == "no-store")
         }
     }
 
@@ -51,9 +51,9 @@ import Testing
     ])
     func `any other encoding is refused as a wrong client`(text: String) async throws {
         try await withDouble(Sbanken.start()) { bank in
-            let answer = try await request(bank, authorization: basic(text))
-            #expect(answer.status == 400)
-            #expect(answer.json == ["error": "invalid_client"])
+            let response = try await request(bank, authorization: basic(text))
+            #expect(response.status == 400)
+            #expect(response.json == ["error": "invalid_client"])
         }
     }
 
@@ -61,8 +61,8 @@ import Testing
         try await withDouble(Sbanken.start()) { bank in
             let right = basic(encoded)
             for wrong in [nil, "basic" + right.dropFirst(5), right + "=", right.replacing("Basic ", with: "Bearer ")] {
-                let answer = try await request(bank, authorization: wrong)
-                #expect(answer.json == ["error": "invalid_client"])
+                let response = try await request(bank, authorization: wrong)
+                #expect(response.json == ["error": "invalid_client"])
             }
         }
     }
@@ -71,8 +71,8 @@ import Testing
         try await withDouble(Sbanken.start()) { bank in
             let right = basic(encoded)
             for accept in [nil, "*/*", "application/json, */*"] {
-                let answer = try await request(bank, authorization: right, accept: accept)
-                #expect(answer.json == ["error": "invalid_request"])
+                let response = try await request(bank, authorization: right, accept: accept)
+                #expect(response.json == ["error": "invalid_request"])
             }
             let json = try await request(bank, authorization: right, type: "application/json")
             #expect(json.json == ["error": "invalid_request"])
@@ -92,8 +92,8 @@ import Testing
         var configuration = Sbanken.Configuration()
         configuration.options = ManualClock().options
         try await withDouble(Sbanken.start(configuration)) { bank in
-            let answer = try await request(bank, authorization: basic(encoded))
-            let token = try #require(answer.json?["access_token"]?.string)
+            let response = try await request(bank, authorization: basic(encoded))
+            let token = try #require(response.json?["access_token"]?.string)
             bank.advance(3599)
             #expect(try await accounts(bank, token).json?["items"]?.array?.count == 2)
             bank.advance(1)
@@ -108,8 +108,8 @@ import Testing
         try await withDouble(Sbanken.start()) { bank in
             bank.fault(.htmlPage, at: .token)
             #expect(try await request(bank, authorization: basic(encoded)).text.hasPrefix("<!doctype html>"))
-            let answer = try await request(bank, authorization: basic(encoded))
-            let token = try #require(answer.json?["access_token"]?.string)
+            let response = try await request(bank, authorization: basic(encoded))
+            let token = try #require(response.json?["access_token"]?.string)
             #expect(try await accounts(bank, token).status == 200)
             bank.killAccessTokens()
             #expect(try await accounts(bank, token).status == 401)

@@ -8,13 +8,13 @@ import Testing
     @Test func `me gives the claims, at the API base and below the issuer`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
-            let answer = try await flow.call("me", token)
-            #expect(answer.status == 200)
-            #expect(answer.json?["sub"]?.string == "7p-248289761001")
-            #expect(answer.json?["email"]?.string == "alice@example.com")
-            #expect(answer.json?["family_name"]?.string == "Liddell")
+            let response = try await flow.call("me", token)
+            #expect(response.status == 200)
+            #expect(response.json?["sub"]?.string == "7p-248289761001")
+            #expect(response.json?["email"]?.string == "alice@example.com")
+            #expect(response.json?["family_name"]?.string == "Liddell")
             let field = ("Authorization", "Bearer \(token)")
-            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me", [field]).json == answer.json)
+            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me", [field]).json == response.json)
             #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me/optins", [field]).status == 200)
             let mail = try await flow.call("me", flow.accessToken(scope: "openid email"))
             #expect(mail.json?.object?.names == ["sub", "email", "email_verified"])
@@ -43,13 +43,13 @@ import Testing
     @Test func `PATCH changes what it names, and userinfo sees it`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
-            let answer = try await flow.call(
+            let response = try await flow.call(
                 "PATCH", "me", token, json: #"{"given_name":"Älice","birthdate":null}"#)
-            #expect(answer.status == 200)
-            #expect(answer.json?["given_name"]?.string == "Älice")
-            #expect(answer.json?["family_name"]?.string == "Liddell")
-            #expect(answer.json?["birthdate"] == nil)
-            #expect(try await flow.call("me", token).json == answer.json)
+            #expect(response.status == 200)
+            #expect(response.json?["given_name"]?.string == "Älice")
+            #expect(response.json?["family_name"]?.string == "Liddell")
+            #expect(response.json?["birthdate"] == nil)
+            #expect(try await flow.call("me", token).json == response.json)
             let userInfo = try await Wire.send(
                 "GET", flow.sevenPass.provider.url(.userInfo), [("Authorization", "Bearer \(token)")])
             #expect(userInfo.json?["given_name"]?.string == "Älice")
@@ -59,10 +59,10 @@ import Testing
     @Test func `PUT replaces everything that can be changed`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
-            let answer = try await flow.call("PUT", "me", token, json: #"{"given_name":"Al"}"#)
-            #expect(answer.json?["given_name"]?.string == "Al")
-            #expect(answer.json?["family_name"] == nil)
-            #expect(answer.json?["email"]?.string == "alice@example.com")
+            let response = try await flow.call("PUT", "me", token, json: #"{"given_name":"Al"}"#)
+            #expect(response.json?["given_name"]?.string == "Al")
+            #expect(response.json?["family_name"] == nil)
+            #expect(response.json?["email"]?.string == "alice@example.com")
         }
     }
 

@@ -29,10 +29,10 @@ struct SevenPassFlow {
     ) async throws -> Parameters {
         #expect(try await browser.open(authorizationURL(changes)) == nil)
         #expect(try await browser.signIn("alice@example.com") == nil)
-        return try answer(in: await browser.submit("allow"))
+        return try response(in: await browser.submit("allow"))
     }
 
-    func answer(in location: String?) throws -> Parameters {
+    func response(in location: String?) throws -> Parameters {
         let location = try #require(location)
         #expect(location.hasPrefix(redirectURI + "?"))
         return try #require(FormCoding.decode(String(location.dropFirst(redirectURI.count + 1))))

@@ -25,12 +25,12 @@ import Testing
 
     @Test func `a login and a password get tokens`() async throws {
         try await withSevenPass { flow in
-            let answer = try await flow.token(Self.password)
-            #expect(answer.status == 200)
-            #expect(answer.json?["refresh_token"]?.string != nil)
-            let claims = try await verifiedClaims(answer.json?["id_token"]?.string, flow.sevenPass.provider)
+            let response = try await flow.token(Self.password)
+            #expect(response.status == 200)
+            #expect(response.json?["refresh_token"]?.string != nil)
+            let claims = try await verifiedClaims(response.json?["id_token"]?.string, flow.sevenPass.provider)
             #expect(claims["sub"]?.string == "7p-248289761001")
-            #expect(try await flow.call("me", answer.json?["access_token"]?.string).status == 200)
+            #expect(try await flow.call("me", response.json?["access_token"]?.string).status == 200)
         }
     }
 
@@ -40,25 +40,25 @@ import Testing
     ])
     func `a password that is not hers is refused`(name: String, value: String, error: String) async throws {
         try await withSevenPass { flow in
-            let answer = try await flow.token(Self.password, [name: value])
-            #expect(answer.json?["error"]?.string == error)
+            let response = try await flow.token(Self.password, [name: value])
+            #expect(response.json?["error"]?.string == error)
         }
     }
 
     @Test func `a newer registration may not use the old grants`() async throws {
         try await withSevenPass { flow in
             for entries in [Self.password, Self.social] {
-                let answer = try await flow.token(entries, ["client_id": "seven-pass-app", "client_secret": nil])
-                #expect(answer.json?["error"]?.string == "unauthorized_client")
+                let response = try await flow.token(entries, ["client_id": "seven-pass-app", "client_secret": nil])
+                #expect(response.json?["error"]?.string == "unauthorized_client")
             }
         }
     }
 
     @Test func `another service's access token gets tokens`() async throws {
         try await withSevenPass { flow in
-            let answer = try await flow.token(Self.social)
-            #expect(answer.status == 200)
-            let userInfo = try await flow.call("me", answer.json?["access_token"]?.string)
+            let response = try await flow.token(Self.social)
+            #expect(response.status == 200)
+            let userInfo = try await flow.call("me", response.json?["access_token"]?.string)
             #expect(userInfo.json?["email"]?.string == "alice@example.com")
             let metadata = try await Wire.send("GET", flow.sevenPass.provider.url(.openIDConfiguration)).json
             #expect(metadata?["grant_types_supported"]?.strings?.contains("social") == true)
@@ -74,34 +74,34 @@ import Testing
         async throws
     {
         try await withSevenPass { flow in
-            let answer = try await flow.token(Self.social, [name: value])
-            #expect(answer.json?["error"]?.string == error)
+            let response = try await flow.token(Self.social, [name: value])
+            #expect(response.json?["error"]?.string == error)
         }
     }
 
     @Test func `a grant that nobody knows is unsupported`() async throws {
         try await withSevenPass { flow in
-            let answer = try await flow.token(Self.social, ["grant_type": "urn:example:other"])
-            #expect(answer.json?["error"]?.string == "unsupported_grant_type")
+            let response = try await flow.token(Self.social, ["grant_type": "urn:example:other"])
+            #expect(response.json?["error"]?.string == "unsupported_grant_type")
         }
     }
 
     @Test func `the provider without the addition knows no social grant`() async throws {
         try await withProvider { provider in
-            let answer = try await Wire.post(
+            let response = try await Wire.post(
                 provider.url(.token),
                 form(Self.social, ["client_id": "demo-service", "client_secret": "service-secret-of-thirty-two-bytes"]))
-            #expect(answer.json?["error"]?.string == "unsupported_grant_type")
+            #expect(response.json?["error"]?.string == "unsupported_grant_type")
         }
     }
 
     @Test func `the credentials client's token is good for 15 minutes and cannot be refreshed`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
-            let answer = try await flow.token(Self.credentials)
-            #expect(answer.json?["expires_in"]?.int == 900)
-            #expect(answer.json?["refresh_token"] == nil)
-            #expect(answer.json?["id_token"] == nil)
-            let token = answer.json?["access_token"]?.string
+            let response = try await flow.token(Self.credentials)
+            #expect(response.json?["expires_in"]?.int == 900)
+            #expect(response.json?["refresh_token"] == nil)
+            #expect(response.json?["id_token"] == nil)
+            let token = response.json?["access_token"]?.string
             let mail = #"{"email":"new@example.com"}"#
             flow.sevenPass.advance(899)
             #expect(try await flow.call("POST", "checkMail", token, json: mail).status == 200)
@@ -133,10 +133,10 @@ import Testing
     {
         try await withSevenPass { flow in
             let token = try await flow.token(Self.credentials).json?["access_token"]?.string
-            let answer = try await flow.call("POST", path, token, json: json)
-            #expect(answer.status == status)
-            #expect(answer.json?["error"]?.string == error)
-            if error != nil { #expect(answer.json?["fields"]?.strings?.count == 1) }
+            let response = try await flow.call("POST", path, token, json: json)
+            #expect(response.status == status)
+            #expect(response.json?["error"]?.string == error)
+            if error != nil { #expect(response.json?["fields"]?.strings?.count == 1) }
         }
     }
 
@@ -158,12 +158,12 @@ import Testing
             let json = #"{"email":"bob@example.com","password":"hatter-10-6","given_name":"Bob"}"#
             let bob: Entries = ["username": "bob@example.com", "password": "hatter-10-6"]
             #expect(try await flow.token(Self.password, bob).status == 400)
-            let answer = try await flow.call("POST", "registration", token, json: json)
-            #expect(answer.json?["email"]?.string == "bob@example.com")
+            let response = try await flow.call("POST", "registration", token, json: json)
+            #expect(response.json?["email"]?.string == "bob@example.com")
             #expect(try await flow.call("POST", "registration", token, json: json).status == 409)
             let signedIn = try await flow.token(Self.password, bob)
             let me = try await flow.call("me", signedIn.json?["access_token"]?.string)
-            #expect(me.json?["sub"] == answer.json?["sub"])
+            #expect(me.json?["sub"] == response.json?["sub"])
             #expect(me.json?["given_name"]?.string == "Bob")
         }
     }

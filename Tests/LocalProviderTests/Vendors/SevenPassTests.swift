@@ -10,9 +10,9 @@ import Testing
         try await withSevenPass { flow in
             var flow = flow
             flow.redirectURI = redirectURI
-            let answer = try await flow.authorize()
-            #expect(answer["state"] == "st&te")
-            let tokens = try await flow.exchange(answer["code"])
+            let response = try await flow.authorize()
+            #expect(response["state"] == "st&te")
+            let tokens = try await flow.exchange(response["code"])
             #expect(tokens.status == 200)
             #expect(tokens.json?["expires_in"]?.int == 7200)
             let claims = try await verifiedClaims(tokens.json?["id_token"]?.string, flow.sevenPass.provider)
@@ -26,20 +26,20 @@ import Testing
     @Test(arguments: ["oauthtest://oauth-callback/", "oauthtest://other", "de.7pass.example:/cb", "https://a.example/"])
     func `another redirect URI is refused on a page`(redirectURI: String) async throws {
         try await withSevenPass { flow in
-            let answer = try await Wire.send("GET", flow.authorizationURL(["redirect_uri": redirectURI]))
-            #expect(answer.status == 400)
-            #expect(answer.header("Location") == nil)
+            let response = try await Wire.send("GET", flow.authorizationURL(["redirect_uri": redirectURI]))
+            #expect(response.status == 400)
+            #expect(response.header("Location") == nil)
         }
     }
 
     @Test func `PKCE is required, and the code needs the verifier`() async throws {
         try await withSevenPass { flow in
             let url = flow.authorizationURL(["code_challenge": nil, "code_challenge_method": nil])
-            let refusal = try flow.answer(in: try await Wire.send("GET", url).header("Location"))
+            let refusal = try flow.response(in: try await Wire.send("GET", url).header("Location"))
             #expect(refusal["error"] == "invalid_request")
             let code = try await flow.authorize()["code"]
-            let answer = try await flow.exchange(code, ["code_verifier": String(repeating: "a", count: 43)])
-            #expect(answer.json?["error"]?.string == "invalid_grant")
+            let response = try await flow.exchange(code, ["code_verifier": String(repeating: "a", count: 43)])
+            #expect(response.json?["error"]?.string == "invalid_grant")
         }
     }
 
@@ -60,7 +60,7 @@ import Testing
             #expect(seen["utm_campaign"] == "a23_45")
             #expect(seen["fbapp_pres"] == "1")
             let wrong = try await Wire.send("GET", flow.authorizationURL(["fbapp_pres": "2"])).header("Location")
-            #expect(try flow.answer(in: wrong)["error"] == "invalid_request")
+            #expect(try flow.response(in: wrong)["error"] == "invalid_request")
             let none = try await Wire.send("GET", flow.authorizationURL(["fbapp_pres": nil])).header("Location")
             #expect(none?.contains("/interaction/") == true)
         }
@@ -98,9 +98,9 @@ import Testing
             let token = try flow.sevenPass.provider.mintSession(client: "seven-pass-app").refreshToken
             for _ in 0..<2 {
                 flow.sevenPass.advance(90 * day - 1)
-                let answer = try await flow.refresh(token)
-                #expect(answer.status == 200)
-                #expect(answer.json?["refresh_token"] == nil)
+                let response = try await flow.refresh(token)
+                #expect(response.status == 200)
+                #expect(response.json?["refresh_token"] == nil)
             }
             flow.sevenPass.advance(90 * day)
             #expect(try await flow.refresh(token).json?["error"]?.string == "invalid_grant")
@@ -110,8 +110,8 @@ import Testing
     @Test func `refresh tokens can rotate`() async throws {
         try await withSevenPass({ $0.rotatesRefreshTokens = true }) { flow in
             let token = try flow.sevenPass.provider.mintSession(client: "seven-pass-app").refreshToken
-            let answer = try await flow.refresh(token)
-            #expect(answer.json?["refresh_token"]?.string != token)
+            let response = try await flow.refresh(token)
+            #expect(response.json?["refresh_token"]?.string != token)
             #expect(try await flow.refresh(token).status == 400)
         }
     }
@@ -154,7 +154,7 @@ import Testing
     @Test func `faults come when asked for, and the demo's credentials work`() async throws {
         try await withSevenPass { flow in
             flow.sevenPass.fault(.htmlPage, at: .me)
-            flow.sevenPass.fault(.lostAnswer, at: .optIns)
+            flow.sevenPass.fault(.lostResponse, at: .optIns)
             let token = try flow.accessToken()
             #expect(try await flow.call("me", token).text.hasPrefix("<!doctype html>"))
             #expect(try await flow.call("me/optins", token).bytes.isEmpty)
@@ -163,11 +163,11 @@ import Testing
             #expect(demo["issuer"]?.string == flow.sevenPass.issuer)
             #expect(demo["api_base"]?.string == flow.sevenPass.issuer + "/api/accounts/")
             let client = try #require(demo["clients"]?.array?[1])
-            let answer = try await flow.token([
+            let response = try await flow.token([
                 "grant_type": "password", "username": demo["username"]?.string, "password": demo["password"]?.string,
                 "client_id": client["client_id"]?.string, "client_secret": client["client_secret"]?.string,
             ])
-            #expect(answer.status == 200)
+            #expect(response.status == 200)
         }
     }
 }

@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct DemoTests {
     @Test func `the whole journey is told step by step, and the provider has ended with it`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.run("demo", "--headless")
+        try await withDesk { fixture in
+            let outcome = try await fixture.run("demo", "--headless")
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let steps = outcome.outputLines.filter { $0.hasPrefix("• ") }
             let expected = [
@@ -19,14 +19,14 @@ struct DemoTests {
             #expect(outcome.output.contains("sub: ") && outcome.output.contains("iss: "))
             let issuer = try #require(outcome.output.firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/).map { String($0.0) })
             #expect(await Redirects.isClosed(issuer))
-            #expect(desk.browser.visits.isEmpty && desk.stored.isEmpty)
+            #expect(fixture.browser.visits.isEmpty && fixture.stored.isEmpty)
         }
     }
 
     @Test func `with json there is one object`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             // No display in the environment, or an empty name: headless by itself.
-            let outcome = try await desk.run("demo", "--json", with: ["DISPLAY": ""])
+            let outcome = try await fixture.run("demo", "--json", with: ["DISPLAY": ""])
             let json = try outcome.result()
             #expect(outcome.errors.isEmpty)
             let issuer = try #require(json["issuer"]?.string)
@@ -35,22 +35,22 @@ struct DemoTests {
             #expect(json["refresh_token_rotated"] == true)
             #expect(json["revoked"] == ["refresh_token", "access_token"])
             #expect(json["session_ended"] == true)
-            #expect(await Redirects.isClosed(issuer) && desk.browser.visits.isEmpty)
+            #expect(await Redirects.isClosed(issuer) && fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `with a display the desktop's browser plays, and the page tells the password`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.run("demo", "--json", with: ["DISPLAY": ":0"])
+        try await withDesk { fixture in
+            let outcome = try await fixture.run("demo", "--json", with: ["DISPLAY": ":0"])
             _ = try outcome.result()
-            #expect(desk.browser.visits.count == 2)
+            #expect(fixture.browser.visits.count == 2)
         }
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 1), (SIGKILL, 137)] as [(CInt, CInt)])
     func `the provider ends with it, however it ends`(signal: CInt, status: CInt) async throws {
-        try await withDesk { desk in
-            let process = try desk.start(["demo"], ["DISPLAY": ":0", "BROWSER": "true"])
+        try await withDesk { fixture in
+            let process = try fixture.start(["demo"], ["DISPLAY": ":0", "BROWSER": "true"])
             let url = try await process.line { $0.hasPrefix("  http") }.trimmed
             let children = try Processes.arguments(childrenOf: process.id).filter { $0.contains("local-provider") }
             #expect(children.count == 1 && !children.joined().contains(":"), "\(children)")
@@ -62,9 +62,9 @@ struct DemoTests {
     }
 
     @Test func `a terminal shows that it waits`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let command = "'\(try BuiltProducts.path("sign-in"))' demo"
-            let outcome = try await desk.start(["script", "-qec", command, "/dev/null"], [], ["DISPLAY": ":0"])
+            let outcome = try await fixture.start(["script", "-qec", command, "/dev/null"], [], ["DISPLAY": ":0"])
                 .outcome()
             #expect(outcome.status == 0 && outcome.output.contains("Waiting for the browser ("), "\(outcome)")
             #expect(outcome.output.contains("Signed in: "))
@@ -72,10 +72,10 @@ struct DemoTests {
     }
 
     @Test func `without the provider's program it says what is missing`() async throws {
-        try await withDesk { desk in
-            let alone = desk.home + "/sign-in"
+        try await withDesk { fixture in
+            let alone = fixture.home + "/sign-in"
             try FileManager.default.copyItem(atPath: try BuiltProducts.path("sign-in"), toPath: alone)
-            let outcome = try await desk.start([alone], ["demo", "--json"]).outcome()
+            let outcome = try await fixture.start([alone], ["demo", "--json"]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("local-provider"))
         }
     }

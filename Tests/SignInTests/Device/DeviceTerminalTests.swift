@@ -7,13 +7,13 @@ import Testing
 struct DeviceTerminalTests {
     /// Runs the command on a terminal of this size until its time is over, and returns what the terminal got.
     private func terminal(
-        _ desk: Desk, columns: Int, rows: Int, seconds: Int = 2, with changes: [String: String?] = [:]
+        _ fixture: CommandFixture, columns: Int, rows: Int, seconds: Int = 2, with changes: [String: String?] = [:]
     ) async throws -> String {
         let command = """
             stty cols \(columns) rows \(rows)
-            exec "\(try BuiltProducts.path("sign-in"))" device --issuer \(desk.issuer) --client-id demo --timeout \(seconds)
+            exec "\(try BuiltProducts.path("sign-in"))" device --issuer \(fixture.issuer) --client-id demo --timeout \(seconds)
             """
-        return try await desk.start(["script", "-qefc", command, "/dev/null"], [], changes).outcome().output
+        return try await fixture.start(["script", "-qefc", command, "/dev/null"], [], changes).outcome().output
     }
 
     /// A row of the picture begins with black on white.
@@ -25,28 +25,28 @@ struct DeviceTerminalTests {
             (100, 60, true), (37, 20, true), (36, 20, false), (37, 19, false),
         ])
     func `the picture is there where it fits`(columns: Int, rows: Int, isThere: Bool) async throws {
-        try await withDesk(.device) { desk in
-            let text = try await terminal(desk, columns: columns, rows: rows)
+        try await withDesk(.device) { fixture in
+            let text = try await terminal(fixture, columns: columns, rows: rows)
             #expect(text.contains("/device?user_code="), "\(text)")
             #expect(text.components(separatedBy: Self.row).count - 1 == (isThere ? 19 : 0), "\(text)")
         }
     }
 
     @Test func `without the library there is no picture, and all else`() async throws {
-        try await withDesk(.device) { desk in
+        try await withDesk(.device) { fixture in
             // The loader takes this for the library, and refuses it.
-            let folder = desk.home + "/lib"
+            let folder = fixture.home + "/lib"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             try Data().write(to: URL(filePath: folder + "/libqrencode.so.4"))
-            let text = try await terminal(desk, columns: 100, rows: 60, with: ["LD_LIBRARY_PATH": folder])
+            let text = try await terminal(fixture, columns: 100, rows: 60, with: ["LD_LIBRARY_PATH": folder])
             #expect(text.contains("/device?user_code=") && text.contains("minutes left"))
             #expect(!text.contains(Self.row))
         }
     }
 
     @Test func `the time that is left is one line that is written again, and goes at the end`() async throws {
-        try await withDesk(.device) { desk in
-            let text = try await terminal(desk, columns: 30, rows: 60, seconds: 5)
+        try await withDesk(.device) { fixture in
+            let text = try await terminal(fixture, columns: 30, rows: 60, seconds: 5)
             let lines = text.components(separatedBy: "\r\u{1B}[K")
             for left in ["0:03", "0:02", "0:01"] {
                 #expect(lines.contains("Waiting: \(left) minutes left, Ctrl-C ends it. "), "\(lines)")

@@ -9,10 +9,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceTests {
     @Test func `a code that is approved elsewhere signs in, and the session goes on by itself`() async throws {
-        try await withDesk(.device) { desk in
-            let process = try desk.device("--verbose")
+        try await withDesk(.device) { fixture in
+            let process = try fixture.device("--verbose")
             let shown = try await DeviceCode(process)
-            #expect(shown.page == desk.provider.url(.deviceVerification))
+            #expect(shown.page == fixture.provider.url(.deviceVerification))
             #expect(shown.pageWithCode == "\(shown.page)?user_code=\(shown.userCode)")
             #expect(try await shown.decide("allow").contains("The device is connected"))
             let outcome = try await process.outcome()
@@ -22,7 +22,7 @@ struct DeviceTests {
                     "access_token_expires_at", "client_id", "has_refresh_token", "id_token_claims", "issuer", "scope",
                     "token_type",
                 ])
-            #expect(result["issuer"]?.string == desk.issuer)
+            #expect(result["issuer"]?.string == fixture.issuer)
             #expect(result["client_id"]?.string == "demo")
             #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
             #expect(result["scope"]?.string == "openid profile offline_access")
@@ -31,29 +31,29 @@ struct DeviceTests {
             // It was no terminal: a line, and no picture.
             #expect(outcome.errorLines.contains("Waiting for at most 5:00 minutes."))
             #expect(!outcome.errors.contains("\u{1B}") && !outcome.errors.contains("\r"))
-            let code = try #require(desk.provider.log(.token).first?.form["device_code"])
+            let code = try #require(fixture.provider.log(.token).first?.form["device_code"])
             #expect(!outcome.errors.contains(code) && !outcome.output.contains(code))
-            let token = try await desk.run("token", "--json").result()["access_token"]?.string
-            #expect(desk.provider.isAlive(try #require(token)))
-            #expect(desk.stored.count == 1 && desk.browser.visits.isEmpty)
+            let token = try await fixture.run("token", "--json").result()["access_token"]?.string
+            #expect(fixture.provider.isAlive(try #require(token)))
+            #expect(fixture.stored.count == 1 && fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `without json it says who is signed in`() async throws {
-        try await withDesk(.device) { desk in
-            let process = try desk.start(["device", "--issuer", desk.issuer, "--client-id", "demo"])
+        try await withDesk(.device) { fixture in
+            let process = try fixture.start(["device", "--issuer", fixture.issuer, "--client-id", "demo"])
             try await DeviceCode(process).decide("allow")
             let outcome = try await process.outcome()
             #expect(outcome.status == 0)
-            #expect(outcome.outputLines.first?.hasPrefix("Signed in at \(desk.issuer) as Alice Liddell") == true)
+            #expect(outcome.outputLines.first?.hasPrefix("Signed in at \(fixture.issuer) as Alice Liddell") == true)
         }
     }
 
     @Test func `a client with a secret asks with it, for the scope that is named`() async throws {
-        try await withDesk(.device) { desk in
-            let file = desk.home + "/secret"
+        try await withDesk(.device) { fixture in
+            let file = fixture.home + "/secret"
             try Data(try #require(RegisteredClient.demoConfidential.secret).utf8).write(to: URL(filePath: file))
-            let process = try desk.device(
+            let process = try fixture.device(
                 "--client-secret-file", file, "--client-auth", "post", "--scope", "openid email",
                 client: "demo-confidential")
             try await DeviceCode(process).decide("allow")
@@ -65,50 +65,50 @@ struct DeviceTests {
     }
 
     @Test func `a no is access_denied, and an earlier session stays`() async throws {
-        try await withDesk(.device) { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            let process = try desk.device()
+        try await withDesk(.device) { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            let process = try fixture.device()
             try await DeviceCode(process).decide("deny")
             #expect(try await process.outcome().failure(1, "access_denied").contains("refused by the person"))
-            #expect(try desk.session() == before)
+            #expect(try fixture.session() == before)
         }
     }
 
     @Test func `a code that nobody enters expires`() async throws {
-        try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { desk in
-            let outcome = try await desk.device().outcome()
+        try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { fixture in
+            let outcome = try await fixture.device().outcome()
             #expect(try outcome.failure(1, "expired_token").contains("start again for a new one"))
             #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `the command's limit ends it before the code does`() async throws {
-        try await withDesk(.device { $0.devicePollingInterval = 60 }) { desk in
-            let outcome = try await desk.device("--timeout", "5").outcome()
+        try await withDesk(.device { $0.devicePollingInterval = 60 }) { fixture in
+            let outcome = try await fixture.device("--timeout", "5").outcome()
             try outcome.failure(1, "timeout")
             #expect(outcome.errorLines.contains { $0.hasPrefix("Waiting for at most 0:0") }, "\(outcome)")
-            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+            #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
         }
     }
 
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
     func `a signal ends the wait at once`(signal: CInt, status: CInt, code: String) async throws {
         // The pause would be longer than the command's own limit, which would end it by another code.
-        try await withDesk(.device { $0.devicePollingInterval = 500 }) { desk in
-            let process = try desk.device("--timeout", "120")
+        try await withDesk(.device { $0.devicePollingInterval = 500 }) { fixture in
+            let process = try fixture.device("--timeout", "120")
             _ = try await DeviceCode(process)
             process.send(signal)
             try await process.outcome().failure(status, code)
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `trouble on the way is told and does not end it`() async throws {
-        try await withDesk(.device) { desk in
-            desk.provider.fault(.reset(), at: .token)
-            let process = try desk.device()
+        try await withDesk(.device) { fixture in
+            fixture.provider.fault(.reset(), at: .token)
+            let process = try fixture.device()
             let shown = try await DeviceCode(process)
             let line = try await process.line { $0.contains("Asking again") }
             #expect(line.hasSuffix(". Asking again in 2 s."), "\(line)")
@@ -118,9 +118,9 @@ struct DeviceTests {
     }
 
     @Test func `a provider that wants to be asked less often is`() async throws {
-        try await withDesk(.device) { desk in
-            desk.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
-            let process = try desk.device()
+        try await withDesk(.device) { fixture in
+            fixture.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
+            let process = try fixture.device()
             let line = try await process.line { $0.contains("less often") }
             #expect(line == "The provider wants to be asked less often: every 6 s.")
             process.send(SIGINT)
@@ -129,19 +129,19 @@ struct DeviceTests {
     }
 
     @Test func `a provider without the flow is named before anything is shown`() async throws {
-        try await withDesk(.device) { desk in
+        try await withDesk(.device) { fixture in
             for endpoint in [Endpoint.openIDConfiguration, .oauthMetadata] {
-                desk.provider.fault(.editDocument { $0["device_authorization_endpoint"] = nil }, at: endpoint)
+                fixture.provider.fault(.editDocument { $0["device_authorization_endpoint"] = nil }, at: endpoint)
             }
-            let outcome = try await desk.device().outcome()
+            let outcome = try await fixture.device().outcome()
             #expect(try outcome.failure(1, "invalid_metadata").contains("device_authorization_endpoint"))
             #expect(outcome.errorLines.count == 1)
         }
     }
 
     @Test func `a client that may not use the flow keeps the server's code`() async throws {
-        try await withDesk(.device { $0.clients = [RegisteredClient(id: "demo")] }) { desk in
-            try await desk.device().outcome().failure(1, "unauthorized_client")
+        try await withDesk(.device { $0.clients = [RegisteredClient(id: "demo")] }) { fixture in
+            try await fixture.device().outcome().failure(1, "unauthorized_client")
         }
     }
 }

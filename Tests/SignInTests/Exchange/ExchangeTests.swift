@@ -8,24 +8,24 @@ import Testing
 struct ExchangeTests {
     private static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
 
-    private func file(_ desk: Desk, _ name: String, _ text: String) throws -> String {
-        try Data(text.utf8).write(to: URL(filePath: "\(desk.home)/\(name)"))
-        return "\(desk.home)/\(name)"
+    private func file(_ fixture: CommandFixture, _ name: String, _ text: String) throws -> String {
+        try Data(text.utf8).write(to: URL(filePath: "\(fixture.home)/\(name)"))
+        return "\(fixture.home)/\(name)"
     }
 
-    private func client(_ desk: Desk) throws -> [String] {
+    private func client(_ fixture: CommandFixture) throws -> [String] {
         [
-            "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
-            try file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"),
+            "--issuer", fixture.issuer, "--client-id", "demo-confidential", "--client-secret-file",
+            try file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"),
         ]
     }
 
     @Test func `the session's token is exchanged, and the session stays as it is`() async throws {
-        try await withDesk { desk in
-            let login = ["login", "--json"] + (try client(desk))
-            _ = try await desk.start(login).outcome().result()
-            let before = try desk.session()
-            let result = try await desk.run(
+        try await withDesk { fixture in
+            let login = ["login", "--json"] + (try client(fixture))
+            _ = try await fixture.start(login).outcome().result()
+            let before = try fixture.session()
+            let result = try await fixture.run(
                 "exchange", "--json", "--audience", "demo-service", "--scope", "profile"
             ).result()
             #expect(
@@ -34,13 +34,13 @@ struct ExchangeTests {
                 ])
             #expect(result["issued_token_type"]?.string == Self.accessToken && result["token_type"] == "Bearer")
             #expect(result["scope"] == "profile" && result["expires_at"]?.string?.hasSuffix("Z") == true)
-            #expect(desk.provider.isAlive(result["access_token"]?.string ?? ""))
-            #expect(try desk.session() == before)
-            let ofIDToken = try await desk.run(
+            #expect(fixture.provider.isAlive(result["access_token"]?.string ?? ""))
+            #expect(try fixture.session() == before)
+            let ofIDToken = try await fixture.run(
                 "exchange", "--json", "--subject-token-type", "id_token", "--requested-token-type", "jwt"
             ).result()
             #expect(ofIDToken["token_type"] == "N_A")
-            let text = try await desk.run("exchange")
+            let text = try await fixture.run("exchange")
             #expect(text.status == 0 && text.outputLines.count == 1 && text.errors.isEmpty)
         }
     }
@@ -51,36 +51,39 @@ struct ExchangeTests {
         for index in configuration.clients.indices where configuration.clients[index].id == "demo-confidential" {
             configuration.clients[index].requiresDPoP = true
         }
-        try await withDesk(configuration) { desk in
-            let login = ["login", "--dpop", "--json"] + (try client(desk))
-            _ = try await desk.start(login).outcome().result()
+        try await withDesk(configuration) { fixture in
+            let login = ["login", "--dpop", "--json"] + (try client(fixture))
+            _ = try await fixture.start(login).outcome().result()
             for kind in ["access_token", "id_token"] {
-                let result = try await desk.run("exchange", "--json", "--subject-token-type", kind).result()
-                #expect(result["token_type"] == "DPoP" && desk.provider.isAlive(result["access_token"]?.string ?? ""))
+                let result = try await fixture.run("exchange", "--json", "--subject-token-type", kind).result()
+                #expect(
+                    result["token_type"] == "DPoP" && fixture.provider.isAlive(result["access_token"]?.string ?? ""))
             }
         }
     }
 
     @Test func `a token in a file is exchanged, for an actor too`() async throws {
-        try await withDesk { desk in
-            let subject = try file(desk, "subject", desk.provider.mintSession().accessToken + "\n")
-            let actor = try file(desk, "actor", desk.provider.mintSession(client: "demo-confidential").accessToken)
+        try await withDesk { fixture in
+            let subject = try file(fixture, "subject", fixture.provider.mintSession().accessToken + "\n")
+            let actor = try file(
+                fixture, "actor", fixture.provider.mintSession(client: "demo-confidential").accessToken)
             let arguments =
-                try ["exchange", "--json", "--subject-token-file", subject, "--actor-token-file", actor] + client(desk)
-            let result = try await desk.start(arguments).outcome().result()
-            #expect(desk.provider.isAlive(result["access_token"]?.string ?? ""))
-            #expect(desk.stored.isEmpty)
+                try ["exchange", "--json", "--subject-token-file", subject, "--actor-token-file", actor]
+                + client(fixture)
+            let result = try await fixture.start(arguments).outcome().result()
+            #expect(fixture.provider.isAlive(result["access_token"]?.string ?? ""))
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a refusal is the server's own error, without the token`() async throws {
-        try await withDesk { desk in
-            let subject = try file(desk, "subject", "never-was-a-token")
-            let arguments = try ["exchange", "--json", "--subject-token-file", subject] + client(desk)
-            let outcome = try await desk.start(arguments).outcome()
+        try await withDesk { fixture in
+            let subject = try file(fixture, "subject", "never-was-a-token")
+            let arguments = try ["exchange", "--json", "--subject-token-file", subject] + client(fixture)
+            let outcome = try await fixture.start(arguments).outcome()
             try outcome.failure(1, "invalid_request")
             #expect(!(outcome.output + outcome.errors).contains("never-was-a-token"))
-            try await desk.run("exchange", "--json").failure(1, "sign_in_required")
+            try await fixture.run("exchange", "--json").failure(1, "sign_in_required")
         }
     }
 
@@ -95,8 +98,8 @@ struct ExchangeTests {
         ],
     ])
     func `an exchange that cannot be is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(["exchange", "--json"] + arguments).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(["exchange", "--json"] + arguments).outcome().wrongUsage()
         }
     }
 }

@@ -19,10 +19,11 @@ final class KeyringSession: Sendable {
     private let run: String
     let address: String
 
-    static func start(_ kind: Kind, for desk: Desk) async throws -> KeyringSession {
-        let process = try start(kind, desk)
+    static func start(_ kind: Kind, for fixture: CommandFixture) async throws -> KeyringSession {
+        let process = try start(kind, fixture)
         let line = try await process.outputLine { $0.hasPrefix("bus ") }
-        return KeyringSession(process: process, run: desk.home + "/run", address: String(line.dropFirst("bus ".count)))
+        return KeyringSession(
+            process: process, run: fixture.home + "/run", address: String(line.dropFirst("bus ".count)))
     }
 
     private init(process: ChildProcess, run: String, address: String) {
@@ -36,8 +37,8 @@ final class KeyringSession: Sendable {
         _ = try await process.outcome()
     }
 
-    private static func start(_ kind: Kind, _ desk: Desk) throws -> ChildProcess {
-        let run = desk.home + "/run"
+    private static func start(_ kind: Kind, _ fixture: CommandFixture) throws -> ChildProcess {
+        let run = fixture.home + "/run"
         try FileManager.default.createDirectory(
             atPath: run, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         var arguments = ["dbus-run-session"]
@@ -47,18 +48,18 @@ final class KeyringSession: Sendable {
         case .locked(let isAnswered):
             // Instead of the program that asks the person: one that never shows up.
             if !isAnswered {
-                try prompter("/bin/sleep 900", desk)
+                try prompter("/bin/sleep 900", fixture)
             }
-        case .empty: arguments += ["--config-file", try configuration("", desk)]
+        case .empty: arguments += ["--config-file", try configuration("", fixture)]
         case .denied:
             let rule =
                 #"<standard_session_servicedirs/><policy context="mandatory"><deny send_destination="org.freedesktop.secrets"/></policy>"#
-            arguments += ["--config-file", try configuration(rule, desk)]
+            arguments += ["--config-file", try configuration(rule, fixture)]
             unlock = unlocking
         }
         // Not for ever, should the test be killed.
         let script = unlock + #"echo "bus $DBUS_SESSION_BUS_ADDRESS"; exec sleep 900"#
-        var environment = desk.environment
+        var environment = fixture.environment
         environment["XDG_RUNTIME_DIR"] = run
         return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)
     }
@@ -67,19 +68,19 @@ final class KeyringSession: Sendable {
     static let unlocking =
         #"printf '\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1; "#
 
-    private static func prompter(_ program: String, _ desk: Desk) throws {
-        let folder = desk.home + "/run/dbus-1/services"
+    private static func prompter(_ program: String, _ fixture: CommandFixture) throws {
+        let folder = fixture.home + "/run/dbus-1/services"
         let name = "org.gnome.keyring.SystemPrompter"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try Data("[D-BUS Service]\nName=\(name)\nExec=\(program)\n".utf8)
             .write(to: URL(fileURLWithPath: "\(folder)/\(name).service"))
     }
 
-    private static func configuration(_ rules: String, _ desk: Desk) throws -> String {
-        let path = desk.home + "/bus.conf"
+    private static func configuration(_ rules: String, _ fixture: CommandFixture) throws -> String {
+        let path = fixture.home + "/bus.conf"
         let text = """
             <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-            <busconfig><type>session</type><listen>unix:dir=\(desk.home)/run</listen>
+            <busconfig><type>session</type><listen>unix:dir=\(fixture.home)/run</listen>
             <policy context="default"><allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy>\(rules)</busconfig>
             """
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -87,7 +88,7 @@ final class KeyringSession: Sendable {
     }
 }
 
-extension Desk {
+extension CommandFixture {
     /// Gives a test a session, and ends it afterwards.
     func withKeyring(_ kind: KeyringSession.Kind, _ body: ([String: String?]) async throws -> Void) async throws {
         let session = try await KeyringSession.start(kind, for: self)

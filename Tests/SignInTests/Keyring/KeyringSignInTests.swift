@@ -10,72 +10,72 @@ struct KeyringSignInTests {
     private let keyring = ["--store", "keyring"]
 
     @Test func `a session in the keyring is found again, refreshed, listed and removed`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
-                #expect(desk.stored.allSatisfy { $0.hasSuffix(".keyring") } && desk.stored.count == 1)
-                let note = String(decoding: try desk.session(), as: UTF8.self)
-                #expect(note == "\(desk.issuer) demo\n")
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                #expect(fixture.stored.allSatisfy { $0.hasSuffix(".keyring") } && fixture.stored.count == 1)
+                let note = String(decoding: try fixture.session(), as: UTF8.self)
+                #expect(note == "\(fixture.issuer) demo\n")
 
-                let whole = ["--issuer", desk.issuer, "--client-id", "demo"]
+                let whole = ["--issuer", fixture.issuer, "--client-id", "demo"]
                 var tokens: Set<String> = []
                 for choice in [[], whole, keyring, keyring + whole] {
                     let arguments = ["token", "--json", "--force-refresh"] + choice
-                    let token = try await desk.start(arguments, bus).outcome().result()["access_token"]?.string
+                    let token = try await fixture.start(arguments, bus).outcome().result()["access_token"]?.string
                     tokens.insert(try #require(token))
                 }
                 #expect(tokens.count == 4)
-                let kept = try await desk.run("token", with: bus)
+                let kept = try await fixture.run("token", with: bus)
                 #expect(tokens.contains(kept.output.replacing("\n", with: "")), "\(kept)")
 
-                let status = try await desk.run("status", "--json", with: bus).result()["sessions"]?.array
-                #expect(status?.map { $0["store"]?.string } == ["keyring:sign-in/\(desk.issuer) demo"])
+                let status = try await fixture.run("status", "--json", with: bus).result()["sessions"]?.array
+                #expect(status?.map { $0["store"]?.string } == ["keyring:sign-in/\(fixture.issuer) demo"])
                 #expect(status?.first?["state"]?.string == "signed_in")
 
-                _ = try await desk.run("logout", "--json", "--revoke-only", with: bus).result()
-                #expect(desk.stored.isEmpty)
-                let after = try await desk.start(["status", "--json"] + keyring, bus).outcome().result()
+                _ = try await fixture.run("logout", "--json", "--revoke-only", with: bus).result()
+                #expect(fixture.stored.isEmpty)
+                let after = try await fixture.start(["status", "--json"] + keyring, bus).outcome().result()
                 #expect(after == ["sessions": []])
-                try await desk.start(["token", "--json"] + keyring, bus).outcome().failure(1, "sign_in_required")
+                try await fixture.start(["token", "--json"] + keyring, bus).outcome().failure(1, "sign_in_required")
             }
         }
     }
 
     @Test func `status lists sessions of both kinds, and the choice tells them apart`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.start(desk.loginArguments([]), bus).outcome().result()
-                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
-                let status = try await desk.run("status", "--json", with: bus).result()["sessions"]?.array
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments([]), bus).outcome().result()
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let status = try await fixture.run("status", "--json", with: bus).result()["sessions"]?.array
                 let kinds = status?.compactMap { $0["store"]?.string.map { $0.prefix { $0 != ":" } } }.sorted()
                 #expect(kinds == ["file", "keyring"])
-                let whole = ["--issuer", desk.issuer, "--client-id", "demo"]
+                let whole = ["--issuer", fixture.issuer, "--client-id", "demo"]
                 for choice in [[], whole] {
-                    let refused = try await desk.start(["token", "--json"] + choice, bus).outcome()
+                    let refused = try await fixture.start(["token", "--json"] + choice, bus).outcome()
                     let message = try refused.wrongUsage()
                     #expect(message.contains("--store keyring \(whole.joined(separator: " "))"), "\(message)")
                 }
-                _ = try await desk.start(["token", "--json"] + keyring, bus).outcome().result()
+                _ = try await fixture.start(["token", "--json"] + keyring, bus).outcome().result()
 
                 // Without the keyring the files are listed, and no word is lost about it, unless it was asked for.
-                let alone = try await desk.run("status", "--json")
+                let alone = try await fixture.run("status", "--json")
                 #expect(try alone.result()["sessions"]?.array?.count == 1 && alone.errors.isEmpty, "\(alone)")
-                try await desk.start(["status", "--json"] + keyring).outcome().failure(1, "store")
+                try await fixture.start(["status", "--json"] + keyring).outcome().failure(1, "store")
                 // It is not taken for the only one either.
-                try await desk.run("token", "--json").wrongUsage()
+                try await fixture.run("token", "--json").wrongUsage()
             }
         }
     }
 
     @Test func `without a session in the keyring libsecret is not loaded`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let trace = ["LD_DEBUG": "files"]
-            _ = try await desk.login().result()
+            _ = try await fixture.login().result()
             for command in [["token"], ["token", "--force-refresh"], ["status"]] {
-                let outcome = try await desk.start(command, trace).outcome()
+                let outcome = try await fixture.start(command, trace).outcome()
                 #expect(outcome.status == 0 && !outcome.errors.contains("libsecret"), "\(outcome.status)")
             }
-            let asked = try await desk.start(["status"] + keyring, trace).outcome()
+            let asked = try await fixture.start(["status"] + keyring, trace).outcome()
             #expect(asked.errors.contains("libsecret-1.so.0"))
         }
     }
@@ -83,73 +83,73 @@ struct KeyringSignInTests {
     @Test func `a library that is missing and a bus that is missing are errors, and no session is stored elsewhere`()
         async throws
     {
-        try await withDesk { desk in
-            try Data().write(to: URL(fileURLWithPath: desk.home + "/libsecret-1.so.0"))
-            for (changes, word) in [(["LD_LIBRARY_PATH": desk.home], "libsecret-1-0"), ([:], "session bus")] {
-                for command in [desk.loginArguments(keyring), ["token", "--json"] + keyring] {
-                    let outcome = try await desk.start(command, changes).outcome()
+        try await withDesk { fixture in
+            try Data().write(to: URL(fileURLWithPath: fixture.home + "/libsecret-1.so.0"))
+            for (changes, word) in [(["LD_LIBRARY_PATH": fixture.home], "libsecret-1-0"), ([:], "session bus")] {
+                for command in [fixture.loginArguments(keyring), ["token", "--json"] + keyring] {
+                    let outcome = try await fixture.start(command, changes).outcome()
                     #expect(try outcome.failure(1, "store").contains(word), "\(outcome)")
                 }
             }
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a locked keyring is an error, and unlocked again it has the session still`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
             }
-            try await desk.withKeyring(.locked(isAnswered: true)) { bus in
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 for command in [["token"], ["userinfo"], ["logout", "--local"]] {
-                    let outcome = try await desk.start(command + ["--json"], bus).outcome()
+                    let outcome = try await fixture.start(command + ["--json"], bus).outcome()
                     #expect(try outcome.failure(1, "store").contains("locked"), "\(outcome)")
                 }
                 // It is not passed over, as a keyring that is not there is.
-                let status = try await desk.run("status", "--json", with: bus)
+                let status = try await fixture.run("status", "--json", with: bus)
                 #expect(try status.failure(1, "store").contains("locked"), "\(status)")
             }
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.run("token", "--json", "--force-refresh", with: bus).result()
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.run("token", "--json", "--force-refresh", with: bus).result()
             }
         }
     }
 
     @Test func `twenty processes that need a token at once see one refresh`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                desk.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
-                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
-                let before = desk.provider.count(.token)
-                let processes = try (0..<20).map { _ in try desk.start(["token", "--json"], bus) }
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                fixture.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let before = fixture.provider.count(.token)
+                let processes = try (0..<20).map { _ in try fixture.start(["token", "--json"], bus) }
                 var tokens: Set<String> = []
                 for process in processes {
                     let token = try await process.outcome().result()["access_token"]?.string
                     tokens.insert(try #require(token))
                 }
                 #expect(tokens.count == 1)
-                #expect(desk.provider.count(.token) == before + 1)
+                #expect(fixture.provider.count(.token) == before + 1)
             }
         }
     }
 
     /// The provider has rotated the refresh token meanwhile.
     @Test func `a keyring that is killed during a refresh and started anew takes the new tokens`() async throws {
-        try await withDesk(.torture()) { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.start(desk.loginArguments(keyring), bus).outcome().result()
-                let hold = desk.provider.hold(.token, before: .answer)
-                let refresh = try desk.start(["token", "--json", "--force-refresh"], bus)
+        try await withDesk(.torture()) { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let hold = fixture.provider.hold(.token, before: .response)
+                let refresh = try fixture.start(["token", "--json", "--force-refresh"], bus)
                 try await hold.arrived()
-                let killed = try await desk.start(["sh", "-c", Self.killing], [], bus).outcome()
+                let killed = try await fixture.start(["sh", "-c", Self.killing], [], bus).outcome()
                 #expect(killed.status == 0, "\(killed)")
                 let unlocking = KeyringSession.unlocking.replacing("--unlock", with: "--replace --unlock") + "true"
-                let run = ["XDG_RUNTIME_DIR": desk.home + "/run"]
-                _ = try await desk.start(["sh", "-c", unlocking], [], bus.merging(run) { $1 }).outcome()
+                let run = ["XDG_RUNTIME_DIR": fixture.home + "/run"]
+                _ = try await fixture.start(["sh", "-c", unlocking], [], bus.merging(run) { $1 }).outcome()
                 hold.release()
                 let token = try await refresh.outcome().result()["access_token"]
-                #expect(try await desk.run("token", "--json", with: bus).result()["access_token"] == token)
-                _ = try await desk.run("token", "--json", "--force-refresh", with: bus).result()
+                #expect(try await fixture.run("token", "--json", with: bus).result()["access_token"] == token)
+                _ = try await fixture.run("token", "--json", "--force-refresh", with: bus).result()
             }
         }
     }

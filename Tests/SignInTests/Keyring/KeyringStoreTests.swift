@@ -6,29 +6,29 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct KeyringStoreTests {
     @Test func `the store keeps all promises`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                let found = try await desk.keyringProgram("conformance", with: bus)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                let found = try await fixture.keyringProgram("conformance", with: bus)
                 #expect(found["violations"] == [])
             }
         }
     }
 
-    @Test func `a session is kept, listed with a label for people, changed in its place, and removed`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
+    @Test func `a session is kept, listed with a label for people, changed in place, and removed`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
                 for options in [[], ["--expected"]] {
                     let load = try [BuiltProducts.path("keyring-program"), "load"] + options
-                    #expect(try await desk.start(load, [], bus).outcome().result()["session"] == .null)
+                    #expect(try await fixture.start(load, [], bus).outcome().result()["session"] == .null)
                 }
-                #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
+                #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
                 for name in ["first", "second"] {
-                    #expect(try await desk.keyringProgram("save", name, with: bus)["session"]?.string == name)
-                    let stored = try await desk.keyringProgram("stored", with: bus)["stored"]
+                    #expect(try await fixture.keyringProgram("save", name, with: bus)["session"]?.string == name)
+                    let stored = try await fixture.keyringProgram("stored", with: bus)["stored"]
                     #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
                 }
-                #expect(try await desk.keyringProgram("remove", with: bus)["session"] == .null)
-                #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
+                #expect(try await fixture.keyringProgram("remove", with: bus)["session"] == .null)
+                #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
             }
         }
     }
@@ -36,14 +36,16 @@ struct KeyringStoreTests {
     @Test func `the lock lies in the home folder whatever the environment says of state, and nothing else does`()
         async throws
     {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                for place in ["/one", "/two"] {
-                    let places = ["XDG_STATE_HOME": desk.home + place, "XDG_RUNTIME_DIR": desk.home + place]
-                    _ = try await desk.keyringProgram("save", with: bus.merging(places) { $1 })
-                    #expect(!FileManager.default.fileExists(atPath: desk.home + place))
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                for location in ["/one", "/two"] {
+                    let locations = [
+                        "XDG_STATE_HOME": fixture.home + location, "XDG_RUNTIME_DIR": fixture.home + location,
+                    ]
+                    _ = try await fixture.keyringProgram("save", with: bus.merging(locations) { $1 })
+                    #expect(!FileManager.default.fileExists(atPath: fixture.home + location))
                 }
-                let folder = desk.home + "/.local/state/swift-appauth"
+                let folder = fixture.home + "/.local/state/swift-appauth"
                 let files = try FileManager.default.contentsOfDirectory(atPath: folder)
                 #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix(".lock") }, "\(files)")
                 // Nobody has it any more, so it names nobody.
@@ -54,12 +56,12 @@ struct KeyringStoreTests {
     }
 
     @Test func `a keyring that is started anew is found again by a process that knew the old one`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.keyringProgram("save", with: bus)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.keyringProgram("save", with: bus)
                 let again = KeyringSession.unlocking.replacing("--unlock", with: "--replace --unlock") + "true"
-                let run = ["XDG_RUNTIME_DIR": desk.home + "/run"]
-                let found = try await desk.keyringProgram("restart", again, with: bus.merging(run) { $1 })
+                let run = ["XDG_RUNTIME_DIR": fixture.home + "/run"]
+                let found = try await fixture.keyringProgram("restart", again, with: bus.merging(run) { $1 })
                 #expect(found["session"]?.string == "client", "\(found)")
             }
         }
@@ -67,61 +69,62 @@ struct KeyringStoreTests {
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
     func `without a bus, a library or a service each call says what is missing, at once`(call: String) async throws {
-        try await withDesk { desk in
-            let nowhere = try await desk.keyringProgram(call, with: [:])
+        try await withDesk { fixture in
+            let nowhere = try await fixture.keyringProgram(call, with: [:])
             try expect(nowhere, "no_bus", isTemporary: false)
             if call != "stored" {
-                let library = try await desk.keyringProgram(call, "--library", "libnone.so.0", with: [:])
+                let library = try await fixture.keyringProgram(call, "--library", "libnone.so.0", with: [:])
                 try expect(library, "no_library", isTemporary: false)
                 #expect(library["message"]?.string?.contains("libsecret-1-0") == true, "\(library)")
             }
-            try await desk.withKeyring(.empty) { bus in
-                try expect(await desk.keyringProgram(call, with: bus), "no_service", isTemporary: false)
+            try await fixture.withKeyring(.empty) { bus in
+                try expect(await fixture.keyringProgram(call, with: bus), "no_service", isTemporary: false)
             }
         }
     }
 
     @Test(arguments: ["load", "save", "probe"])
     func `a bus that forbids it is told apart`(call: String) async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.denied) { bus in
-                try expect(await desk.keyringProgram(call, with: bus), "denied", isTemporary: false)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.denied) { bus in
+                try expect(await fixture.keyringProgram(call, with: bus), "denied", isTemporary: false)
             }
         }
     }
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
     func `a locked keyring is no empty one, with a session in it or without`(call: String) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             for isEmpty in [true, false] {
-                try await desk.withKeyring(.unlocked) { bus in
-                    _ = try await desk.keyringProgram("save", with: bus)
-                    if isEmpty { _ = try await desk.keyringProgram("remove", with: bus) }
+                try await fixture.withKeyring(.unlocked) { bus in
+                    _ = try await fixture.keyringProgram("save", with: bus)
+                    if isEmpty { _ = try await fixture.keyringProgram("remove", with: bus) }
                 }
-                try await desk.withKeyring(.locked(isAnswered: true)) { bus in
-                    try expect(await desk.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
+                try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                    try expect(
+                        await fixture.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
                     // There is no display to ask on.
-                    let asked = try await desk.keyringProgram(call, with: bus)
+                    let asked = try await fixture.keyringProgram(call, with: bus)
                     try expect(asked, call == "stored" ? "locked" : "dismissed", isTemporary: true)
                 }
             }
-            try await desk.withKeyring(.unlocked) { bus in
-                let found = try await desk.keyringProgram("load", with: bus)
+            try await fixture.withKeyring(.unlocked) { bus in
+                let found = try await fixture.keyringProgram("load", with: bus)
                 #expect(found["session"]?.string == "client")
             }
         }
     }
 
     @Test func `before the first keyring is made there is no session, and none can be kept`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.locked(isAnswered: true)) { bus in
-                #expect(try await desk.keyringProgram("load", with: bus)["session"] == .null)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                #expect(try await fixture.keyringProgram("load", with: bus)["session"] == .null)
                 for call in ["save", "probe"] {
-                    try expect(await desk.keyringProgram(call, with: bus), "locked", isTemporary: true)
+                    try expect(await fixture.keyringProgram(call, with: bus), "locked", isTemporary: true)
                 }
                 // Where a session was stored, that is no sign-out.
                 for call in ["load", "save", "remove"] {
-                    let found = try await desk.keyringProgram(call, "--expected", with: bus)
+                    let found = try await fixture.keyringProgram(call, "--expected", with: bus)
                     try expect(found, "unavailable", isTemporary: true)
                 }
             }
@@ -129,44 +132,44 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "probe"])
-    func `a person who does not answer holds nobody up for longer than allowed`(call: String) async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { _ = try await desk.keyringProgram("save", with: $0) }
-            try await desk.withKeyring(.locked(isAnswered: false)) { bus in
-                let late = try await desk.keyringProgram(call, "--timeout", "1", with: bus)
+    func `a person who does not response holds nobody up for longer than allowed`(call: String) async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
+            try await fixture.withKeyring(.locked(isAnswered: false)) { bus in
+                let late = try await fixture.keyringProgram(call, "--timeout", "1", with: bus)
                 try expect(late, "unanswered", isTemporary: true)
                 // Without this limit it would be half a minute.
                 #expect(try #require(late["seconds"]?.int) < 25, "\(late)")
                 // One who need not wait asks nothing, and the lock is free again.
                 try expect(
-                    await desk.keyringProgram(call, "--unattended", with: bus), "locked", isTemporary: true)
+                    await fixture.keyringProgram(call, "--unattended", with: bus), "locked", isTemporary: true)
                 try expect(
-                    await desk.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
+                    await fixture.keyringProgram(call, "--no-prompt", with: bus), "locked", isTemporary: true)
             }
         }
     }
 
     @Test func `a process asks one question at a time, however long it stays open`() async throws {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { _ = try await desk.keyringProgram("save", with: $0) }
-            try await desk.withKeyring(.locked(isAnswered: false)) { bus in
-                let found = try await desk.keyringProgram("crowd", "20", "--timeout", "2", with: bus)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
+            try await fixture.withKeyring(.locked(isAnswered: false)) { bus in
+                let found = try await fixture.keyringProgram("crowd", "20", "--timeout", "2", with: bus)
                 #expect(found["problems"] == ["unanswered"] && found["questions"] == 1, "\(found)")
             }
         }
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { _ = try await desk.keyringProgram("save", with: $0) }
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
             // With no display to ask on the answer comes at once.
-            try await desk.withKeyring(.locked(isAnswered: true)) { bus in
-                let found = try await desk.keyringProgram("crowd", "20", with: bus)
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let found = try await fixture.keyringProgram("crowd", "20", with: bus)
                 #expect(found["problems"] == ["dismissed"], "\(found)")
             }
         }
     }
 
     @Test func `a thread that cannot be had is the store's error, and may be had later`() async throws {
-        try await withDesk { desk in
-            let found = try await desk.keyringProgram("without-threads", desk.home + "/session.json", with: [:])
+        try await withDesk { fixture in
+            let found = try await fixture.keyringProgram("without-threads", fixture.home + "/session.json", with: [:])
             #expect(found["code"] == "store" && found["temporary"] == true, "\(found)")
             #expect(
                 found["message"]?.string?.contains("session.json cannot be used: a thread could not be started")
@@ -175,11 +178,11 @@ struct KeyringStoreTests {
     }
 
     @Test func `an entry that is removed between search and read is no locked one`() async throws {
-        try await withDesk { desk in
-            let library = try await Accidents.library("vanishing", for: desk, linking: "libsecret-1.so.0")
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.keyringProgram("save", with: bus)
-                let found = try await desk.keyringProgram("load", "--library", library, with: bus)
+        try await withDesk { fixture in
+            let library = try await FaultInjector.library("vanishing", for: fixture, linking: "libsecret-1.so.0")
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.keyringProgram("save", with: bus)
+                let found = try await fixture.keyringProgram("load", "--library", library, with: bus)
                 #expect(found["session"] == .null, "\(found)")
             }
         }
@@ -189,20 +192,20 @@ struct KeyringStoreTests {
     func `a damaged entry is set aside under another label, with its secret, and a session stays`(state: String)
         async throws
     {
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.keyringProgram("save", "first", with: bus)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.keyringProgram("save", "first", with: bus)
                 if state == "damaged" {
-                    _ = try await desk.keyringProgram("spoil", with: bus)
-                    let found = try await desk.keyringProgram("load", with: bus)
+                    _ = try await fixture.keyringProgram("spoil", with: bus)
+                    let found = try await fixture.keyringProgram("load", with: bus)
                     #expect(found["problem"]?.string == "damaged", "\(found)")
                     #expect(found["message"]?.string?.hasSuffix(": discard() sets it aside") == true, "\(found)")
                 }
-                let aside = try await desk.keyringProgram("discard", with: bus)["aside"]
-                let session = try await desk.keyringProgram("load", with: bus)["session"]
+                let aside = try await fixture.keyringProgram("discard", with: bus)["aside"]
+                let session = try await fixture.keyringProgram("load", with: bus)["session"]
                 let other = ["--application", "keyring-program (damaged)"]
                 func program(_ arguments: String...) async throws -> JSON {
-                    try await desk.start([BuiltProducts.path("keyring-program")], arguments + other, bus).outcome()
+                    try await fixture.start([BuiltProducts.path("keyring-program")], arguments + other, bus).outcome()
                         .result()
                 }
                 let all = try await program("stored")["stored"]?.array
@@ -213,12 +216,12 @@ struct KeyringStoreTests {
                     let account = try #require(all?.first?["account"]?.string)
                     #expect(account.hasPrefix("Zoë "))
                     #expect(try await program("load", "--account", account)["problem"]?.string == "damaged")
-                    _ = try await desk.keyringProgram("save", "second", with: bus)
+                    _ = try await fixture.keyringProgram("save", "second", with: bus)
                 } else {
                     #expect(aside == .null && session?.string == "first")
                     #expect(all?.isEmpty == true)
                 }
-                let stored = try await desk.keyringProgram("stored", with: bus)["stored"]
+                let stored = try await fixture.keyringProgram("stored", with: bus)["stored"]
                 #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
             }
         }
@@ -226,8 +229,9 @@ struct KeyringStoreTests {
 
     @Test func `new tokens are stored even if no file can be opened any more, and no refresh begins then`() async throws
     {
-        try await withDesk { desk in
-            let found = try await desk.keyringProgram("without-descriptors", desk.home + "/session.json", with: [:])
+        try await withDesk { fixture in
+            let found = try await fixture.keyringProgram(
+                "without-descriptors", fixture.home + "/session.json", with: [:])
             #expect(found["session"]?.string == "stored", "\(found)")
             #expect(found["refusal"]?.string?.contains("Too many open files") == true, "\(found)")
         }
@@ -237,21 +241,21 @@ struct KeyringStoreTests {
     func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
         async throws
     {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let lock =
                 "dbus-send --session --print-reply --dest=org.freedesktop.secrets /org/freedesktop/secrets"
                 + " org.freedesktop.Secret.Service.Lock"
                 + " array:objpath:/org/freedesktop/secrets/collection/login >/dev/null"
             let arguments = ["change", lock] + (change == "remove" ? ["remove"] : [])
             let program = try BuiltProducts.path("keyring-program")
-            try await desk.withKeyring(.unlocked) { bus in
-                _ = try await desk.keyringProgram("save", with: bus)
-                let found = try await desk.start([program], arguments, bus).outcome().result()
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.keyringProgram("save", with: bus)
+                let found = try await fixture.start([program], arguments, bus).outcome().result()
                 // Whoever asks gets "dismissed": there is no display to ask on.
                 try expect(found, "locked", isTemporary: true)
             }
-            try await desk.withKeyring(.unlocked) { bus in
-                let kept = try await desk.keyringProgram("load", with: bus)
+            try await fixture.withKeyring(.unlocked) { bus in
+                let kept = try await fixture.keyringProgram("load", with: bus)
                 #expect(kept["session"]?.string == "client")
             }
         }

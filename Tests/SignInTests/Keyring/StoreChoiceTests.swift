@@ -6,42 +6,42 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct StoreChoiceTests {
     @Test func `the keyring is taken where it can be used, and the trial leaves nothing behind`() async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/session"
-            try await desk.withKeyring(.unlocked) { bus in
-                let choice = try await desk.keyringProgram("choose", file, with: bus)
+        try await withDesk { fixture in
+            let file = fixture.home + "/session"
+            try await fixture.withKeyring(.unlocked) { bus in
+                let choice = try await fixture.keyringProgram("choose", file, with: bus)
                 #expect(choice["keyring"] == true && choice["problem"] == .null, "\(choice)")
                 #expect(choice["place"]?.string == "keyring:keyring-program/Zoë")
-                #expect(try await desk.keyringProgram("stored", with: bus)["stored"] == [])
+                #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
             }
         }
     }
 
     @Test func `the file is taken where it cannot, and the reason is told`() async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/session"
-            let choice = try await desk.keyringProgram("choose", file, with: [:])
+        try await withDesk { fixture in
+            let file = fixture.home + "/session"
+            let choice = try await fixture.keyringProgram("choose", file, with: [:])
             #expect(choice["keyring"] == false && choice["problem"]?.string == "no_bus", "\(choice)")
             #expect(choice["place"]?.string == "file:\(file)")
-            try await desk.withKeyring(.locked(isAnswered: true)) { bus in
-                let choice = try await desk.keyringProgram("choose", file, with: bus)
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let choice = try await fixture.keyringProgram("choose", file, with: bus)
                 #expect(choice["keyring"] == false && choice["problem"]?.string == "locked", "\(choice)")
             }
         }
     }
 
     @Test func `a session in the file stays there until it is moved`() async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/session"
-            _ = try await desk.login("--store", "file:\(file)").result()
-            try await desk.withKeyring(.unlocked) { bus in
-                let before = try await desk.keyringProgram("choose", file, with: bus)
+        try await withDesk { fixture in
+            let file = fixture.home + "/session"
+            _ = try await fixture.login("--store", "file:\(file)").result()
+            try await fixture.withKeyring(.unlocked) { bus in
+                let before = try await fixture.keyringProgram("choose", file, with: bus)
                 #expect(before["keyring"] == false && before["problem"] == .null, "\(before)")
-                #expect(try await desk.keyringProgram("move", file, with: bus)["moved"] == true)
-                #expect(try await desk.keyringProgram("choose", file, with: bus)["keyring"] == true)
-                #expect(try await desk.keyringProgram("load", with: bus)["session"]?.string == "demo")
+                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
+                #expect(try await fixture.keyringProgram("choose", file, with: bus)["keyring"] == true)
+                #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")
                 #expect(!FileManager.default.fileExists(atPath: file))
-                #expect(try await desk.keyringProgram("move", file, with: bus)["moved"] == false)
+                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == false)
             }
         }
     }
@@ -50,23 +50,23 @@ struct StoreChoiceTests {
     func `a process that is killed at any step of a move leaves one session, and the next move brings it over`(
         changes: Int
     ) async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/session"
-            _ = try await desk.login("--store", "file:\(file)").result()
-            try await desk.withKeyring(.unlocked) { bus in
+        try await withDesk { fixture in
+            let file = fixture.home + "/session"
+            _ = try await fixture.login("--store", "file:\(file)").result()
+            try await fixture.withKeyring(.unlocked) { bus in
                 let move = ["move", file, "--die-after", String(changes)]
-                let killed = try await desk.start([BuiltProducts.path("keyring-program")], move, bus).outcome()
+                let killed = try await fixture.start([BuiltProducts.path("keyring-program")], move, bus).outcome()
                 #expect(killed.status == 128 + SIGKILL, "\(killed)")
                 // Until it is on its way, the session is in the file, and can be refreshed there.
                 let token = ["token", "--json", "--force-refresh", "--store", "file:\(file)"]
-                let refreshed = try await desk.start(token, bus).outcome()
+                let refreshed = try await fixture.start(token, bus).outcome()
                 if changes < 2 {
                     _ = try refreshed.result()
                 } else {
                     #expect(try refreshed.failure(1, "store").contains("on its way"))
                 }
-                #expect(try await desk.keyringProgram("move", file, with: bus)["moved"] == true)
-                #expect(try await desk.keyringProgram("load", with: bus)["session"]?.string == "demo")
+                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
+                #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")
                 #expect(!FileManager.default.fileExists(atPath: file))
             }
         }

@@ -6,55 +6,55 @@ import Testing
 /// Who a client assertion is meant for (RFC 7523 §3): several providers take only their token endpoint.
 @Suite(.timeLimit(.minutes(5)))
 struct AssertionAudienceTests {
-    private func withKeyDesk(_ body: (Desk, _ arguments: [String]) async throws -> Void) async throws {
+    private func withKeyDesk(_ body: (CommandFixture, _ arguments: [String]) async throws -> Void) async throws {
         let key = try SigningKey.generate(.es256)
         var configuration = LocalProvider.Configuration.demo
         configuration.requiresTokenEndpointAudience = true
         configuration.clients.append(
             RegisteredClient(id: "keyed", keys: [key.publicKey], redirectURIs: [.anyLoopback]))
-        try await withDesk(configuration) { desk in
-            try Data(key.pem.utf8).write(to: URL(filePath: "\(desk.home)/key"))
+        try await withDesk(configuration) { fixture in
+            try Data(key.pem.utf8).write(to: URL(filePath: "\(fixture.home)/key"))
             try await body(
-                desk,
+                fixture,
                 [
-                    "login", "--json", "--issuer", desk.issuer, "--client-id", "keyed", "--client-key",
-                    "\(desk.home)/key",
+                    "login", "--json", "--issuer", fixture.issuer, "--client-id", "keyed", "--client-key",
+                    "\(fixture.home)/key",
                 ])
         }
     }
 
-    private func audiences(_ desk: Desk, _ endpoint: Endpoint) throws -> [String?] {
-        try desk.provider.log(endpoint).map {
+    private func audiences(_ fixture: CommandFixture, _ endpoint: Endpoint) throws -> [String?] {
+        try fixture.provider.log(endpoint).map {
             try JSON(parsing: JWS(compact: $0.form["client_assertion"] ?? "").payload)["aud"]?.string
         }
     }
 
     @Test func `a refused assertion for the issuer names the option for the token endpoint`() async throws {
-        try await withKeyDesk { desk, arguments in
-            let message = try await desk.start(arguments).outcome().failure(1, "invalid_client")
+        try await withKeyDesk { fixture, arguments in
+            let message = try await fixture.start(arguments).outcome().failure(1, "invalid_client")
             #expect(message.contains("--assertion-audience token-endpoint"), "\(message)")
-            #expect(try audiences(desk, .token) == [desk.issuer])
+            #expect(try audiences(fixture, .token) == [fixture.issuer])
         }
     }
 
     @Test func `the token endpoint is the audience at every endpoint, and the session remembers that`() async throws {
-        try await withKeyDesk { desk, arguments in
+        try await withKeyDesk { fixture, arguments in
             let option = ["--assertion-audience", "token-endpoint"]
-            _ = try await desk.start(arguments + option).outcome().result()
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
-            #expect(try await desk.run("logout", "--json").result()["revoked"] == ["refresh_token", "access_token"])
-            let url = desk.provider.url(.token)
-            #expect(try audiences(desk, .token) == [url, url])
-            #expect(try audiences(desk, .revocation) == [url, url])
+            _ = try await fixture.start(arguments + option).outcome().result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(try await fixture.run("logout", "--json").result()["revoked"] == ["refresh_token", "access_token"])
+            let url = fixture.provider.url(.token)
+            #expect(try audiences(fixture, .token) == [url, url])
+            #expect(try audiences(fixture, .revocation) == [url, url])
         }
     }
 
     @Test func `a URL is the audience as it is given`() async throws {
-        try await withKeyDesk { desk, arguments in
-            let url = desk.provider.url(.token)
-            _ = try await desk.start(arguments + ["--assertion-audience", url]).outcome().result()
-            #expect(try audiences(desk, .token) == [url])
-            let wrong = try await desk.start(arguments + ["--assertion-audience", "https://op.example"]).outcome()
+        try await withKeyDesk { fixture, arguments in
+            let url = fixture.provider.url(.token)
+            _ = try await fixture.start(arguments + ["--assertion-audience", url]).outcome().result()
+            #expect(try audiences(fixture, .token) == [url])
+            let wrong = try await fixture.start(arguments + ["--assertion-audience", "https://op.example"]).outcome()
             let message = try wrong.failure(1, "invalid_client")
             #expect(!message.contains("--assertion-audience"), "\(message)")
         }
@@ -67,8 +67,8 @@ struct AssertionAudienceTests {
         ["--client-auth", "none", "--assertion-audience", "token-endpoint"],
     ])
     func `an audience that is malformed or of no use is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(desk.loginArguments(arguments)).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(fixture.loginArguments(arguments)).outcome().wrongUsage()
         }
     }
 }

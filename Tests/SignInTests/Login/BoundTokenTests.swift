@@ -7,38 +7,38 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct BoundTokenTests {
     @Test func `with --par the browser carries a reference alone`() async throws {
-        try await withDesk { desk in
-            let result = try await desk.login("--par").result()
+        try await withDesk { fixture in
+            let result = try await fixture.login("--par").result()
             #expect(result["token_type"]?.string == "Bearer")
-            let sent = try #require(desk.provider.log(.authorization).first)
+            let sent = try #require(fixture.provider.log(.authorization).first)
             #expect(sent.query.names.sorted() == ["client_id", "request_uri"])
-            #expect(desk.provider.count(.pushedAuthorization) == 1)
+            #expect(fixture.provider.count(.pushedAuthorization) == 1)
         }
     }
 
     @Test func `a provider that requires it gets it without being asked for`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.requiresPushedRequests = true
-        try await withDesk(configuration) { desk in
-            _ = try await desk.login().result()
-            #expect(desk.provider.count(.pushedAuthorization) == 1)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login().result()
+            #expect(fixture.provider.count(.pushedAuthorization) == 1)
         }
     }
 
     @Test func `what a provider lacks is said before the browser opens`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(
+        try await withDesk { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["pushed_authorization_request_endpoint"] = nil }, at: .openIDConfiguration)
-            let message = try await desk.login("--par").failure(1, "invalid_metadata")
+            let message = try await fixture.login("--par").failure(1, "invalid_metadata")
             #expect(message.contains("pushed_authorization_request_endpoint"))
-            #expect(desk.browser.visits.isEmpty)
+            #expect(fixture.browser.visits.isEmpty)
         }
-        try await withDesk { desk in
-            desk.provider.fault(
+        try await withDesk { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["dpop_signing_alg_values_supported"] = ["RS512"] }, at: .openIDConfiguration)
-            let message = try await desk.login("--dpop").failure(1, "invalid_metadata")
+            let message = try await fixture.login("--dpop").failure(1, "invalid_metadata")
             #expect(message.contains("ES256"))
-            #expect(desk.browser.visits.isEmpty)
+            #expect(fixture.browser.visits.isEmpty)
         }
     }
 
@@ -46,29 +46,29 @@ struct BoundTokenTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].requiresDPoP = true
         configuration.dpopNonce = .required()
-        try await withDesk(configuration) { desk in
-            let result = try await desk.login("--dpop", "--userinfo").result()
+        try await withDesk(configuration) { fixture in
+            let result = try await fixture.login("--dpop", "--userinfo").result()
             #expect(result["token_type"]?.string == "DPoP")
             #expect(result["userinfo"]?["sub"]?.string == "248289761001")
-            let token = try await desk.run("token", "--force-refresh", "--json").result()
+            let token = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(token["token_type"]?.string == "DPoP")
-            let person = try await desk.run("userinfo", "--json").result()
+            let person = try await fixture.run("userinfo", "--json").result()
             #expect(person["sub"]?.string == "248289761001")
-            let echo = try await desk.run("request", "GET", desk.issuer + "/api/echo", "--json").result()
+            let echo = try await fixture.run("request", "GET", fixture.issuer + "/api/echo", "--json").result()
             #expect(echo["status"]?.int == 200)
-            let request = try #require(desk.provider.log(.api).last)
+            let request = try #require(fixture.provider.log(.api).last)
             #expect(request.headers[.authorization]?.hasPrefix("DPoP ") == true)
-            let out = try await desk.run("logout", "--revoke-only", "--json").result()
+            let out = try await fixture.run("logout", "--revoke-only", "--json").result()
             #expect(out["revoked"] == ["refresh_token", "access_token"])
         }
     }
 
     @Test func `with --dpop a session by a code for another device is bound too`() async throws {
-        try await withDesk(.device { $0.clients[0].requiresDPoP = true }) { desk in
-            let process = try desk.device("--dpop")
+        try await withDesk(.device { $0.clients[0].requiresDPoP = true }) { fixture in
+            let process = try fixture.device("--dpop")
             try await DeviceCode(process).decide("allow")
             #expect(try await process.outcome().result()["token_type"]?.string == "DPoP")
-            #expect(try await desk.run("userinfo", "--json").result()["sub"]?.string == "248289761001")
+            #expect(try await fixture.run("userinfo", "--json").result()["sub"]?.string == "248289761001")
         }
     }
 }

@@ -8,36 +8,36 @@ struct BrowserTests {
 
     /// wslview gives its argument to PowerShell between double quotes, where `$(…)` is run.
     @Test func `a hostile authorization endpoint reaches no program's arguments`() async throws {
-        try await withDesk { desk in
-            let endpoint = desk.provider.url(.authorization) + "?x=$(calc)'id'"
-            desk.provider.fault(
+        try await withDesk { fixture in
+            let endpoint = fixture.provider.url(.authorization) + "?x=$(calc)'id'"
+            fixture.provider.fault(
                 .editDocument { $0["authorization_endpoint"] = .string(endpoint) },
                 at: .openIDConfiguration)
-            let outcome = try await desk.login()
+            let outcome = try await fixture.login()
             _ = try outcome.result()
             // A browser of the person's own choice gets it as the provider has it.
             #expect(outcome.errorLines.contains { $0.contains("?x=$(calc)'id'&") }, "\(outcome.errors)")
-            #expect(desk.provider.log(.authorization).first?.query["x"] == "$(calc)'id'")
-            let arguments = try #require(desk.browser.visits.first)
+            #expect(fixture.provider.log(.authorization).first?.query["x"] == "$(calc)'id'")
+            let arguments = try #require(fixture.browser.visits.first)
             #expect(arguments.last?.wholeMatch(of: Self.oneTimeURL) != nil, "\(arguments)")
-            #expect(desk.browser.visits.count == 1)
+            #expect(fixture.browser.visits.count == 1)
         }
     }
 
     @Test func `the first browser of the list that can be started is, with the URL where it belongs`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let list = "no-such-browser:scripted-browser --new-window %s"
-            let outcome = try await desk.login(with: ["BROWSER": list])
+            let outcome = try await fixture.login(with: ["BROWSER": list])
             _ = try outcome.result()
-            let arguments = try #require(desk.browser.visits.first)
+            let arguments = try #require(fixture.browser.visits.first)
             #expect(arguments.count == 3 && arguments[1] == "--new-window", "\(arguments)")
             #expect(arguments[2].wholeMatch(of: Self.oneTimeURL) != nil, "\(arguments)")
         }
     }
 
     @Test func `where no browser can be started, it says so and goes on`() async throws {
-        try await withDesk { desk in
-            let process = try desk.start(desk.loginArguments([]), ["BROWSER": "no-such-browser"])
+        try await withDesk { fixture in
+            let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "no-such-browser"])
             let redirects = try await Redirects(process)
             let line = try await process.line { $0.contains("no-such-browser") }
             #expect(line.hasPrefix("No browser could be started"))
@@ -47,13 +47,13 @@ struct BrowserTests {
     }
 
     @Test func `a browser that never comes back ends in a timeout`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let clock = ContinuousClock()
             let start = clock.now
-            let outcome = try await desk.login("--timeout", "4", with: ["BROWSER": "true"])
+            let outcome = try await fixture.login("--timeout", "4", with: ["BROWSER": "true"])
             #expect(try outcome.failure(1, "timeout") == "the browser did not come back in time")
             #expect(start.duration(to: clock.now) >= .seconds(4))
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 }

@@ -16,33 +16,33 @@ struct ClockTests {
 
     @Test(arguments: [(3600, "ahead of"), (-3600, "expired"), (-200_000, "ago")])
     func `a clock that is off ends the sign-in, with the measured skew`(seconds: Int, words: String) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(Self.moved(by: seconds), at: .token)
-            let outcome = try await desk.login()
+        try await withDesk { fixture in
+            fixture.provider.fault(Self.moved(by: seconds), at: .token)
+            let outcome = try await fixture.login()
             let message = try outcome.failure(1, "clock_skew")
             #expect(message.contains(words), "\(message)")
             let measured = try #require(message.firstMatch(of: /(\d+) s/).flatMap { Int($0.1) })
             #expect((abs(seconds) - 60...abs(seconds) + 60).contains(measured), "\(message)")
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test(arguments: [30, -30])
     func `a clock that is off a little is no trouble`(seconds: Int) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(Self.moved(by: seconds), at: .token)
-            _ = try await desk.login().result()
+        try await withDesk { fixture in
+            fixture.provider.fault(Self.moved(by: seconds), at: .token)
+            _ = try await fixture.login().result()
         }
     }
 
     @Test func `a refresh under a wrong clock hands out nothing, and keeps the session`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
             // When the person signed in stays what it was (Core §12.2).
-            desk.provider.fault(Self.moved(by: 3600, ["iat", "exp"]), at: .token)
-            try await desk.run("token", "--force-refresh", "--json").failure(1, "clock_skew")
+            fixture.provider.fault(Self.moved(by: 3600, ["iat", "exp"]), at: .token)
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "clock_skew")
             // The refresh token was rotated, and the new one is the stored one.
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 }

@@ -9,13 +9,13 @@ struct DefaultScopeTests {
     private func asked(
         _ supported: JSON?, _ arguments: [String] = [], command: String = "login"
     ) async throws -> (scope: String?, errors: String) {
-        let result = Guarded<(String?, String)>((nil, ""))
-        try await withDesk { desk in
-            desk.provider.fault(
+        let result = LockedValue<(String?, String)>((nil, ""))
+        try await withDesk { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["scopes_supported"] = supported }, at: .openIDConfiguration, times: nil)
-            let outcome = try await desk.start(desk.loginArguments(arguments)).outcome()
+            let outcome = try await fixture.start(fixture.loginArguments(arguments)).outcome()
             #expect(outcome.status == 0, "\(outcome)")
-            let scope = desk.provider.log(.authorization).first?.query["scope"]
+            let scope = fixture.provider.log(.authorization).first?.query["scope"]
             result.withLock { $0 = (scope, outcome.errors) }
         }
         return result.withLock { $0 }

@@ -7,10 +7,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceOfferTests {
     @Test func `on a terminal d and Enter go on with a code, and give up the redirect`() async throws {
-        try await withDesk(.device) { desk in
+        try await withDesk(.device) { fixture in
             let terminal = try Pseudoterminal()
-            let arguments = desk.loginArguments(["--userinfo", "--scope", "openid email"])
-            let process = try desk.start(arguments, ["BROWSER": "no-such-browser"], input: terminal.input)
+            let arguments = fixture.loginArguments(["--userinfo", "--scope", "openid email"])
+            let process = try fixture.start(arguments, ["BROWSER": "no-such-browser"], input: terminal.input)
             let redirects = try await Redirects(process)
             _ = try await process.line {
                 $0 == "Or press d and Enter for a code that you enter in a browser on any other device."
@@ -24,36 +24,37 @@ struct DeviceOfferTests {
             let result = try await process.outcome().result()
             #expect(result["scope"]?.string == "openid email")
             #expect(result["userinfo"]?["email"]?.string == "alice@example.com")
-            #expect(desk.provider.count(.openIDConfiguration) == 1 && desk.stored.count == 1)
+            #expect(fixture.provider.count(.openIDConfiguration) == 1 && fixture.stored.count == 1)
         }
     }
 
     @Test func `after that the signals and the limit end the wait for the code`() async throws {
-        try await withDesk(.device) { desk in
+        try await withDesk(.device) { fixture in
             for (signal, arguments, code) in [(SIGINT, [], "interrupted"), (0, ["--timeout", "10"], "timeout")]
                 as [(CInt, [String], String)]
             {
                 let terminal = try Pseudoterminal()
-                let process = try desk.start(desk.loginArguments(["--no-browser"] + arguments), input: terminal.input)
+                let process = try fixture.start(
+                    fixture.loginArguments(["--no-browser"] + arguments), input: terminal.input)
                 _ = try await process.line { $0.hasPrefix("Or press d") }
                 try await terminal.wait(for: .bytes)
                 terminal.type("d\r")
                 _ = try await DeviceCode(process)
                 if signal != 0 { process.send(signal) }
                 try await process.outcome().failure(signal == SIGINT ? 130 : 1, code)
-                #expect(terminal.mode == .lines && desk.stored.isEmpty)
+                #expect(terminal.mode == .lines && fixture.stored.isEmpty)
             }
         }
     }
 
     @Test func `without a terminal the exact command is shown, and it does what it says`() async throws {
-        try await withDesk(.device) { desk in
-            let folder = desk.home + "/it's here"
+        try await withDesk(.device) { fixture in
+            let folder = fixture.home + "/it's here"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             try Data(try #require(RegisteredClient.demoConfidential.secret).utf8)
                 .write(to: URL(filePath: folder + "/secret"))
-            let process = try desk.start(
-                desk.loginArguments(
+            let process = try fixture.start(
+                fixture.loginArguments(
                     [
                         "--no-browser", "--client-secret-file", folder + "/secret", "--client-auth", "post", "--scope",
                         "openid email", "--store", "file:\(folder)/session",
@@ -63,11 +64,11 @@ struct DeviceOfferTests {
             process.send(SIGTERM)
             try await process.outcome().failure(1, "terminated")
             #expect(
-                line == "sign-in device --issuer \(desk.issuer) --client-id demo-confidential --client-secret-file "
-                    + "'\(desk.home)/it'\\''s here/secret' --client-auth post --scope 'openid email' --store "
-                    + "'file:\(desk.home)/it'\\''s here/session' --json")
+                line == "sign-in device --issuer \(fixture.issuer) --client-id demo-confidential --client-secret-file "
+                    + "'\(fixture.home)/it'\\''s here/secret' --client-auth post --scope 'openid email' --store "
+                    + "'file:\(fixture.home)/it'\\''s here/session' --json")
 
-            let device = try desk.start(["sh", "-c", line], [])
+            let device = try fixture.start(["sh", "-c", line], [])
             try await DeviceCode(device).decide("allow")
             #expect(try await device.outcome().result()["scope"]?.string == "openid email")
             #expect(FileManager.default.fileExists(atPath: folder + "/session"))
@@ -75,26 +76,26 @@ struct DeviceOfferTests {
     }
 
     @Test func `a secret that came through a pipe is not read again from there`() async throws {
-        try await withDesk(.device) { desk in
+        try await withDesk(.device) { fixture in
             let secret = try #require(RegisteredClient.demoConfidential.secret)
-            let pipe = try desk.pipe("pipe", bringing: Array(secret.utf8))
-            let process = try desk.start(
-                desk.loginArguments(["--no-browser", "--client-secret-file", pipe], client: "demo-confidential"))
+            let pipe = try fixture.pipe("pipe", bringing: Array(secret.utf8))
+            let process = try fixture.start(
+                fixture.loginArguments(["--no-browser", "--client-secret-file", pipe], client: "demo-confidential"))
             let line = try await process.line { $0.hasPrefix("  sign-in device") }.trimmed
             process.send(SIGTERM)
             try await process.outcome().failure(1, "terminated")
             #expect(
-                line == "sign-in device --issuer \(desk.issuer) --client-id demo-confidential "
+                line == "sign-in device --issuer \(fixture.issuer) --client-id demo-confidential "
                     + "--client-secret-file FILE --json")
         }
     }
 
-    @Test func `a provider without the flow has it offered by nobody, and d is no answer`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(
+    @Test func `a provider without the flow has it offered by nobody, and d is no response`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration)
             let terminal = try Pseudoterminal()
-            let process = try desk.start(desk.loginArguments(["--no-browser"]), input: terminal.input)
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"]), input: terminal.input)
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
             terminal.type("d\n")
@@ -107,8 +108,8 @@ struct DeviceOfferTests {
     }
 
     @Test func `nor is it where a browser was started`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.login()
+        try await withDesk { fixture in
+            let outcome = try await fixture.login()
             _ = try outcome.result()
             #expect(!outcome.errors.contains("device"))
         }

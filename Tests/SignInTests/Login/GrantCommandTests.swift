@@ -7,47 +7,54 @@ import Testing
 /// Sign-ins without a browser: `client-credentials` and `password`.
 @Suite(.timeLimit(.minutes(5)))
 struct GrantCommandTests {
-    private func file(_ desk: Desk, _ name: String, _ text: String) throws -> String {
-        try Data(text.utf8).write(to: URL(filePath: "\(desk.home)/\(name)"))
-        return "\(desk.home)/\(name)"
+    private func file(_ fixture: CommandFixture, _ name: String, _ text: String) throws -> String {
+        try Data(text.utf8).write(to: URL(filePath: "\(fixture.home)/\(name)"))
+        return "\(fixture.home)/\(name)"
     }
 
-    private func service(_ desk: Desk, secret: String = "service-secret-of-thirty-two-bytes") throws -> [String] {
-        ["client-credentials", "--client-id", "demo-service", "--client-secret-file", try file(desk, "secret", secret)]
+    private func service(_ fixture: CommandFixture, secret: String = "service-secret-of-thirty-two-bytes") throws
+        -> [String]
+    {
+        [
+            "client-credentials", "--client-id", "demo-service", "--client-secret-file",
+            try file(fixture, "secret", secret),
+        ]
     }
 
     @Test func `a client gets a token for itself, and nothing is stored`() async throws {
-        try await withDesk { desk in
-            let arguments = try service(desk) + ["--issuer", desk.issuer, "--scope", "api"]
-            let result = try await desk.start(arguments + ["--json"]).outcome().result()
+        try await withDesk { fixture in
+            let arguments = try service(fixture) + ["--issuer", fixture.issuer, "--scope", "api"]
+            let result = try await fixture.start(arguments + ["--json"]).outcome().result()
             #expect(
                 result.object?.members.map(\.name).sorted() == ["access_token", "expires_at", "scope", "token_type"])
             #expect(result["scope"]?.string == "api" && result["token_type"]?.string == "Bearer")
-            #expect(desk.stored.isEmpty)
-            let text = try await desk.start(arguments).outcome()
+            #expect(fixture.stored.isEmpty)
+            let text = try await fixture.start(arguments).outcome()
             #expect(text.status == 0 && text.errors.isEmpty && text.outputLines.count == 1)
         }
     }
 
     @Test func `a token endpoint alone is enough, and no other request is made`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments =
-                try service(desk) + [
-                    "--token-endpoint", desk.provider.url(.token), "--resource", desk.provider.url(.api),
+                try service(fixture) + [
+                    "--token-endpoint", fixture.provider.url(.token), "--resource", fixture.provider.url(.api),
                     "--client-auth", "post", "--json",
                 ]
-            _ = try await desk.start(arguments).outcome().result()
-            #expect(desk.ownRequests == [.token])
-            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+            _ = try await fixture.start(arguments).outcome().result()
+            #expect(fixture.ownRequests == [.token])
+            let body = String(decoding: try #require(fixture.provider.log(.token).first).body, as: UTF8.self)
             #expect(body.contains("resource=http%3A%2F%2F127.0.0.1") && body.contains("client_secret="))
         }
     }
 
     @Test func `a wrong secret is invalid_client, in one line without the secret`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments =
-                try service(desk, secret: "wrong-secret-of-thirty-two-bytes") + ["--issuer", desk.issuer, "--json"]
-            let outcome = try await desk.start(arguments).outcome()
+                try service(fixture, secret: "wrong-secret-of-thirty-two-bytes") + [
+                    "--issuer", fixture.issuer, "--json",
+                ]
+            let outcome = try await fixture.start(arguments).outcome()
             try outcome.failure(1, "invalid_client")
             #expect(!(outcome.output + outcome.errors).contains("wrong-secret-of-thirty-two-bytes"))
         }
@@ -55,23 +62,23 @@ struct GrantCommandTests {
 
     /// OpenSSL asks on the controlling terminal where nobody else gives it the passphrase.
     @Test func `a key that is encrypted is refused, and the terminal is never asked for a passphrase`() async throws {
-        try await withDesk { desk in
-            let path = desk.home + "/encrypted.pem"
+        try await withDesk { fixture in
+            let path = fixture.home + "/encrypted.pem"
             let openssl = try ChildProcess(
                 [
                     "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-256-cbc",
                     "-pass", "pass:open sesame", "-out", path,
-                ], environment: desk.environment)
+                ], environment: fixture.environment)
             _ = try await openssl.outcome()
             let terminal = try Pseudoterminal()
             let arguments = [
-                "login", "--issuer", desk.issuer, "--client-id", "signer", "--client-auth", "private_key_jwt",
+                "login", "--issuer", fixture.issuer, "--client-id", "signer", "--client-auth", "private_key_jwt",
                 "--client-key", path, "--json", "--timeout", "20",
             ]
-            let outcome = try await desk.start(arguments, input: terminal.input).outcome()
+            let outcome = try await fixture.start(arguments, input: terminal.input).outcome()
             try outcome.failure(1, "invalid_configuration")
             #expect(outcome.errors.contains(path) && outcome.errors.contains("encrypted"))
-            #expect(terminal.shown() == "" && desk.ownRequests.isEmpty)
+            #expect(terminal.shown() == "" && fixture.ownRequests.isEmpty)
         }
     }
 
@@ -83,23 +90,23 @@ struct GrantCommandTests {
                 id: "signer", keys: [key.publicKey], redirectURIs: [.anyLoopback],
                 grantTypes: ["client_credentials", "authorization_code", "refresh_token"])
         ]
-        try await withDesk(configuration) { desk in
-            let path = try file(desk, "key", key.pem)
-            let arguments = ["--issuer", desk.issuer, "--client-id", "signer", "--client-key", path, "--json"]
-            _ = try await desk.start(["client-credentials"] + arguments).outcome().result()
-            _ = try await desk.start(["login", "--client-auth", "private_key_jwt"] + arguments).outcome().result()
-            let session = String(decoding: try desk.session(), as: UTF8.self)
+        try await withDesk(configuration) { fixture in
+            let path = try file(fixture, "key", key.pem)
+            let arguments = ["--issuer", fixture.issuer, "--client-id", "signer", "--client-key", path, "--json"]
+            _ = try await fixture.start(["client-credentials"] + arguments).outcome().result()
+            _ = try await fixture.start(["login", "--client-auth", "private_key_jwt"] + arguments).outcome().result()
+            let session = String(decoding: try fixture.session(), as: UTF8.self)
             #expect(session.contains("private_key_jwt") && !session.contains("PRIVATE KEY"))
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
-            let forms = desk.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            let forms = fixture.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
             #expect(forms.count == 3 && forms.allSatisfy { $0.contains("client_assertion=") })
             // Without the key nothing is sent, and the session stays.
             try FileManager.default.removeItem(atPath: path)
-            let without = try await desk.run("token", "--force-refresh", "--json")
+            let without = try await fixture.run("token", "--force-refresh", "--json")
             #expect(try without.failure(1, "invalid_configuration").contains("\(path): No such file or directory"))
-            #expect(desk.provider.count(.token) == 3)
-            _ = try file(desk, "key", key.pem)
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            #expect(fixture.provider.count(.token) == 3)
+            _ = try file(fixture, "key", key.pem)
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
@@ -108,39 +115,39 @@ struct GrantCommandTests {
     func `a secret may come through a pipe, and a key, which is needed again and again, may not`(
         lineEnd: String
     ) async throws {
-        try await withDesk { desk in
-            let secret = try desk.pipe("pipe", bringing: Array("service-secret-of-thirty-two-bytes\(lineEnd)".utf8))
-            let arguments = ["client-credentials", "--issuer", desk.issuer, "--client-id", "demo-service", "--json"]
-            _ = try await desk.start(arguments + ["--client-secret-file", secret]).outcome().result()
-            #expect(mkfifo(desk.home + "/key", 0o600) == 0)
-            let outcome = try await desk.start(arguments + ["--client-key", desk.home + "/key"]).outcome()
+        try await withDesk { fixture in
+            let secret = try fixture.pipe("pipe", bringing: Array("service-secret-of-thirty-two-bytes\(lineEnd)".utf8))
+            let arguments = ["client-credentials", "--issuer", fixture.issuer, "--client-id", "demo-service", "--json"]
+            _ = try await fixture.start(arguments + ["--client-secret-file", secret]).outcome().result()
+            #expect(mkfifo(fixture.home + "/key", 0o600) == 0)
+            let outcome = try await fixture.start(arguments + ["--client-key", fixture.home + "/key"]).outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("expected a regular file"))
-            #expect(desk.provider.count(.token) == 1)
+            #expect(fixture.provider.count(.token) == 1)
         }
     }
 
     @Test func `a pipe that nobody writes to is waited for no longer than asked`() async throws {
-        try await withDesk { desk in
-            #expect(mkfifo(desk.home + "/pipe", 0o600) == 0)
+        try await withDesk { fixture in
+            #expect(mkfifo(fixture.home + "/pipe", 0o600) == 0)
             let arguments = [
-                "client-credentials", "--issuer", desk.issuer, "--client-id", "demo-service", "--json",
-                "--client-secret-file", desk.home + "/pipe", "--timeout", "1",
+                "client-credentials", "--issuer", fixture.issuer, "--client-id", "demo-service", "--json",
+                "--client-secret-file", fixture.home + "/pipe", "--timeout", "1",
             ]
-            try await desk.start(arguments).outcome().failure(1, "timeout")
+            try await fixture.start(arguments).outcome().failure(1, "timeout")
             // Here is somebody who could.
-            let silent = open(desk.home + "/pipe", O_RDWR)
+            let silent = open(fixture.home + "/pipe", O_RDWR)
             defer { close(silent) }
-            try await desk.start(arguments).outcome().failure(1, "timeout")
-            #expect(desk.provider.count(.token) == 0)
+            try await fixture.start(arguments).outcome().failure(1, "timeout")
+            #expect(fixture.provider.count(.token) == 0)
         }
     }
 
     @Test func `client_secret_jwt does not send the secret`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments =
-                try service(desk) + ["--issuer", desk.issuer, "--client-auth", "client_secret_jwt", "--json"]
-            _ = try await desk.start(arguments).outcome().result()
-            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+                try service(fixture) + ["--issuer", fixture.issuer, "--client-auth", "client_secret_jwt", "--json"]
+            _ = try await fixture.start(arguments).outcome().result()
+            let body = String(decoding: try #require(fixture.provider.log(.token).first).body, as: UTF8.self)
             #expect(body.contains("client_assertion=") && !body.contains("service-secret-of-thirty-two-bytes"))
         }
     }
@@ -150,16 +157,17 @@ struct GrantCommandTests {
         for index in configuration.clients.indices where configuration.clients[index].secret != nil {
             configuration.clients[index].authentication = [.basic, .post]
         }
-        try await withDesk(configuration) { desk in
-            _ = try await desk.start(service(desk) + ["--issuer", desk.issuer, "--json"]).outcome().result()
-            _ = try await desk.start(person(desk)).outcome().result()
-            let subject = try file(desk, "subject", desk.provider.mintSession().accessToken)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.start(service(fixture) + ["--issuer", fixture.issuer, "--json"]).outcome().result()
+            _ = try await fixture.start(person(fixture)).outcome().result()
+            let subject = try file(fixture, "subject", fixture.provider.mintSession().accessToken)
             let exchange = try [
-                "exchange", "--json", "--subject-token-file", subject, "--issuer", desk.issuer, "--client-id",
-                "demo-confidential", "--client-secret-file", file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"),
+                "exchange", "--json", "--subject-token-file", subject, "--issuer", fixture.issuer, "--client-id",
+                "demo-confidential", "--client-secret-file",
+                file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"),
             ]
-            _ = try await desk.start(exchange).outcome().result()
-            #expect(desk.provider.log(.token).allSatisfy { $0.headers[.authorization]?.hasPrefix("Basic ") == true })
+            _ = try await fixture.start(exchange).outcome().result()
+            #expect(fixture.provider.log(.token).allSatisfy { $0.headers[.authorization]?.hasPrefix("Basic ") == true })
         }
     }
 
@@ -168,52 +176,52 @@ struct GrantCommandTests {
         ["--issuer", "https://op.example", "--client-auth", "none"],
     ])
     func `client credentials that cannot be are wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(service(desk) + arguments + ["--json"]).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(service(fixture) + arguments + ["--json"]).outcome().wrongUsage()
             let without = ["client-credentials", "--issuer", "https://op.example", "--client-id", "a", "--json"]
-            try await desk.start(without).outcome().wrongUsage()
+            try await fixture.start(without).outcome().wrongUsage()
         }
     }
 
-    private func person(_ desk: Desk, password: String = "looking-glass") throws -> [String] {
+    private func person(_ fixture: CommandFixture, password: String = "looking-glass") throws -> [String] {
         [
-            "password", "--issuer", desk.issuer, "--client-id", "demo-confidential", "--client-secret-file",
-            try file(desk, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", "alice", "--password-file",
-            try file(desk, "password", password), "--json",
+            "password", "--issuer", fixture.issuer, "--client-id", "demo-confidential", "--client-secret-file",
+            try file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", "alice", "--password-file",
+            try file(fixture, "password", password), "--json",
         ]
     }
 
     @Test func `name and password sign in, with a warning, and the session is stored without them`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.start(person(desk)).outcome()
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(person(fixture)).outcome()
             #expect(outcome.status == 0 && outcome.errors.contains("RFC 9700 §2.4"))
             let result = try outcome.json()
             #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
             #expect(result["has_refresh_token"] == true)
-            #expect(!String(decoding: try desk.session(), as: UTF8.self).contains("looking-glass"))
-            let token = try await desk.run("token", "--force-refresh", "--json").result()
+            #expect(!String(decoding: try fixture.session(), as: UTF8.self).contains("looking-glass"))
+            let token = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(token["token_type"]?.string == "Bearer")
         }
     }
 
     @Test func `a wrong password is invalid_grant, and an earlier session stays`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.start(person(desk)).outcome().result()
-            let before = try desk.session()
-            let outcome = try await desk.start(person(desk, password: "open-sesame")).outcome()
+        try await withDesk { fixture in
+            _ = try await fixture.start(person(fixture)).outcome().result()
+            let before = try fixture.session()
+            let outcome = try await fixture.start(person(fixture, password: "open-sesame")).outcome()
             try outcome.failure(1, "invalid_grant")
             #expect(!(outcome.output + outcome.errors).contains("open-sesame"))
-            #expect(try desk.session() == before)
+            #expect(try fixture.session() == before)
         }
     }
 
     @Test func `a password file that is not there is an error, and nothing is asked`() async throws {
-        try await withDesk { desk in
-            var arguments = try person(desk)
-            arguments[arguments.count - 2] = desk.home + "/none"
-            let outcome = try await desk.start(arguments).outcome()
+        try await withDesk { fixture in
+            var arguments = try person(fixture)
+            arguments[arguments.count - 2] = fixture.home + "/none"
+            let outcome = try await fixture.start(arguments).outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("/none: No such file"))
-            #expect(desk.ownRequests.isEmpty)
+            #expect(fixture.ownRequests.isEmpty)
         }
     }
 }

@@ -7,60 +7,60 @@ import Testing
 struct LadderTests {
     /// Signs in with these programs as openers; the scripted browser stands behind those that work.
     private func login(
-        _ desk: Desk, _ openers: [String: String], _ changes: [String: String?] = ["DISPLAY": ":99"]
+        _ fixture: CommandFixture, _ openers: [String: String], _ changes: [String: String?] = ["DISPLAY": ":99"]
     ) async throws -> Outcome {
-        try await start(desk, openers, changes).outcome()
+        try await start(fixture, openers, changes).outcome()
     }
 
     private func start(
-        _ desk: Desk, _ openers: [String: String], _ changes: [String: String?]
+        _ fixture: CommandFixture, _ openers: [String: String], _ changes: [String: String?]
     ) throws -> ChildProcess {
-        let folder = desk.home + "/openers-\(UUID().uuidString)"
+        let folder = fixture.home + "/openers-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         for (name, program) in openers {
             try FileManager.default.createSymbolicLink(atPath: "\(folder)/\(name)", withDestinationPath: program)
         }
         let environment: [String: String?] = ["BROWSER": nil, "PATH": folder]
-        return try desk.start(desk.loginArguments([]), environment.merging(changes) { $1 })
+        return try fixture.start(fixture.loginArguments([]), environment.merging(changes) { $1 })
     }
 
     private static let fails = "/bin/false"
 
     @Test func `xdg-open is the first on a desktop`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let browser = try BuiltProducts.path("scripted-browser")
             let openers = ["xdg-open": browser, "gio": browser, "wslview": browser]
-            let outcome = try await login(desk, openers)
+            let outcome = try await login(fixture, openers)
             _ = try outcome.result()
-            #expect(desk.browser.visits.map { $0.first } == ["xdg-open"])
+            #expect(fixture.browser.visits.map { $0.first } == ["xdg-open"])
             #expect(!outcome.errors.contains("paste") && !outcome.errors.contains("No browser"))
         }
     }
 
     @Test func `gio is next where xdg-open fails at once, or is missing`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let browser = try BuiltProducts.path("scripted-browser")
-            _ = try await login(desk, ["xdg-open": Self.fails, "gio": browser]).result()
-            _ = try await login(desk, ["gio": browser, "wslview": browser]).result()
-            #expect(desk.browser.visits.map { Array($0.prefix(2)) } == [["gio", "open"], ["gio", "open"]])
+            _ = try await login(fixture, ["xdg-open": Self.fails, "gio": browser]).result()
+            _ = try await login(fixture, ["gio": browser, "wslview": browser]).result()
+            #expect(fixture.browser.visits.map { Array($0.prefix(2)) } == [["gio", "open"], ["gio", "open"]])
         }
     }
 
     @Test func `wslview is the first under WSL, with and without a display`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let browser = try BuiltProducts.path("scripted-browser")
             let openers = ["xdg-open": browser, "wslview": browser]
-            _ = try await login(desk, openers, ["WSL_DISTRO_NAME": "Debian"]).result()
-            _ = try await login(desk, openers, ["WSL_DISTRO_NAME": "Debian", "DISPLAY": ":0"]).result()
-            #expect(desk.browser.visits.map { $0.first } == ["wslview", "wslview"])
+            _ = try await login(fixture, openers, ["WSL_DISTRO_NAME": "Debian"]).result()
+            _ = try await login(fixture, openers, ["WSL_DISTRO_NAME": "Debian", "DISPLAY": ":0"]).result()
+            #expect(fixture.browser.visits.map { $0.first } == ["wslview", "wslview"])
         }
     }
 
     @Test func `in a Snap xdg-open asks the portal, without a display`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let openers = ["xdg-open": try BuiltProducts.path("scripted-browser")]
-            _ = try await login(desk, openers, ["SNAP": "/snap/app/1"]).result()
-            #expect(desk.browser.visits.map { $0.first } == ["xdg-open"])
+            _ = try await login(fixture, openers, ["SNAP": "/snap/app/1"]).result()
+            #expect(fixture.browser.visits.map { $0.first } == ["xdg-open"])
         }
     }
 
@@ -75,8 +75,8 @@ struct LadderTests {
     func `what was tried and what is in the way is told, and the sign-in goes on`(
         _ changes: [String: String], _ what: String
     ) async throws {
-        try await withDesk { desk in
-            let process = try start(desk, ["xdg-open": Self.fails, "w3m": "/bin/true"], changes.mapValues { $0 })
+        try await withDesk { fixture in
+            let process = try start(fixture, ["xdg-open": Self.fails, "w3m": "/bin/true"], changes.mapValues { $0 })
             let redirects = try await Redirects(process)
             let line = try await process.line { $0.hasPrefix("No browser could be started: ") }
             #expect(line.contains(what) && line.hasSuffix(". Open the URL above in one."), "\(line)")
@@ -86,20 +86,20 @@ struct LadderTests {
     }
 
     @Test func `over SSH with a display a browser is started, and what it may not reach is said`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let openers = ["xdg-open": try BuiltProducts.path("scripted-browser")]
-            let outcome = try await login(desk, openers, ["DISPLAY": "localhost:10.0", "SSH_TTY": "/dev/pts/0"])
+            let outcome = try await login(fixture, openers, ["DISPLAY": "localhost:10.0", "SSH_TTY": "/dev/pts/0"])
             _ = try outcome.result()
             #expect(outcome.errorLines.contains { $0.hasPrefix("This is an SSH session: ") }, "\(outcome.errors)")
             #expect(outcome.errorLines.contains { $0.hasSuffix("write it to standard input.") })
-            #expect(desk.browser.visits.count == 1)
+            #expect(fixture.browser.visits.count == 1)
         }
     }
 
     @Test func `a BROWSER that is named is started wherever it is`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login(with: ["SUDO_UID": "\(geteuid() + 1)", "DISPLAY": nil]).result()
-            #expect(desk.browser.visits.count == 1)
+        try await withDesk { fixture in
+            _ = try await fixture.login(with: ["SUDO_UID": "\(geteuid() + 1)", "DISPLAY": nil]).result()
+            #expect(fixture.browser.visits.count == 1)
         }
     }
 }

@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct LoginRefusalTests {
     private func refusal(
-        _ desk: Desk, issuer: String, _ code: String, _ more: [String] = [],
+        _ fixture: CommandFixture, issuer: String, _ code: String, _ more: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> String {
         let arguments = ["login", "--json", "--issuer", issuer, "--client-id", "demo"] + more
-        let outcome = try await desk.start(arguments).outcome()
+        let outcome = try await fixture.start(arguments).outcome()
         #expect(outcome.errorLines.count == 1, "\(outcome)", sourceLocation: sourceLocation)
-        #expect(desk.browser.visits.isEmpty && desk.stored.isEmpty, sourceLocation: sourceLocation)
+        #expect(fixture.browser.visits.isEmpty && fixture.stored.isEmpty, sourceLocation: sourceLocation)
         return try outcome.failure(1, code, sourceLocation: sourceLocation)
     }
 
@@ -23,15 +23,15 @@ struct LoginRefusalTests {
         "https://user@op.example", "https://op.example#x", "https://op.exa mple",
     ])
     func `an issuer that cannot be trusted is refused`(issuer: String) async throws {
-        try await withDesk { desk in
-            let message = try await refusal(desk, issuer: issuer, "invalid_configuration")
+        try await withDesk { fixture in
+            let message = try await refusal(fixture, issuer: issuer, "invalid_configuration")
             #expect(message.contains("op.exa") || message.contains("192.0.2.1"), "\(message)")
         }
     }
 
     @Test func `a host that does not exist is named`() async throws {
-        try await withDesk { desk in
-            let message = try await refusal(desk, issuer: "https://op.invalid", "transport")
+        try await withDesk { fixture in
+            let message = try await refusal(fixture, issuer: "https://op.invalid", "transport")
             #expect(message.contains("could not resolve host 'op.invalid'"), "\(message)")
         }
     }
@@ -40,24 +40,24 @@ struct LoginRefusalTests {
         let listener = try LoopbackRedirectListener()
         listener.close()
         let issuer = String(listener.redirectURI.dropLast("/callback".count))
-        try await withDesk { desk in
-            let message = try await refusal(desk, issuer: issuer, "transport")
+        try await withDesk { fixture in
+            let message = try await refusal(fixture, issuer: issuer, "transport")
             #expect(message.contains("connection to \(issuer.dropFirst("http://".count)) refused"), "\(message)")
         }
     }
 
     @Test func `an address without metadata is refused`() async throws {
-        try await withDesk { desk in
-            let message = try await refusal(desk, issuer: desk.issuer + "/tenant", "invalid_response")
+        try await withDesk { fixture in
+            let message = try await refusal(fixture, issuer: fixture.issuer + "/tenant", "invalid_response")
             #expect(message.contains("/tenant/.well-known/openid-configuration, found 404"), "\(message)")
         }
     }
 
     @Test func `metadata of another issuer is refused, and both are named`() async throws {
-        try await withDesk { desk in
-            let alias = desk.issuer.replacing("127.0.0.1", with: "localhost")
-            let message = try await refusal(desk, issuer: alias, "issuer_mismatch")
-            #expect(message.contains("'\(alias)'") && message.contains("'\(desk.issuer)'"), "\(message)")
+        try await withDesk { fixture in
+            let alias = fixture.issuer.replacing("127.0.0.1", with: "localhost")
+            let message = try await refusal(fixture, issuer: alias, "issuer_mismatch")
+            #expect(message.contains("'\(alias)'") && message.contains("'\(fixture.issuer)'"), "\(message)")
         }
     }
 
@@ -65,45 +65,45 @@ struct LoginRefusalTests {
         ("authorization_endpoint", []), ("token_endpoint", []), ("jwks_uri", []), ("userinfo_endpoint", ["--userinfo"]),
     ])
     func `what the flow will need is checked before the browser opens`(name: String, more: [String]) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0[name] = nil }, at: .openIDConfiguration)
-            let message = try await refusal(desk, issuer: desk.issuer, "invalid_metadata", more)
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0[name] = nil }, at: .openIDConfiguration)
+            let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_metadata", more)
             #expect(message.contains(name), "\(message)")
         }
     }
 
     @Test func `what the flow will not need may be missing`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["jwks_uri"], document["userinfo_endpoint"]) = (nil, nil)
             }
-            desk.provider.fault(edit, at: .openIDConfiguration)
-            _ = try await desk.login("--scope", "profile").result()
+            fixture.provider.fault(edit, at: .openIDConfiguration)
+            _ = try await fixture.login("--scope", "profile").result()
         }
     }
 
     @Test func `a redirect is never followed`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.redirect(to: desk.issuer + "/elsewhere"), at: .openIDConfiguration)
-            let message = try await refusal(desk, issuer: desk.issuer, "invalid_response")
+        try await withDesk { fixture in
+            fixture.provider.fault(.redirect(to: fixture.issuer + "/elsewhere"), at: .openIDConfiguration)
+            let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_response")
             #expect(message.contains("found 307"), "\(message)")
-            #expect(desk.provider.count(.none) == 0)
+            #expect(fixture.provider.count(.none) == 0)
         }
     }
 
     @Test func `a secret that cannot be read is refused, and its file is named`() async throws {
-        try await withDesk { desk in
-            for file in [desk.home + "/missing", "/dev/null"] {
+        try await withDesk { fixture in
+            for file in [fixture.home + "/missing", "/dev/null"] {
                 let more = ["--client-secret-file", file]
-                let message = try await refusal(desk, issuer: desk.issuer, "invalid_configuration", more)
+                let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_configuration", more)
                 #expect(message.contains(file), "\(message)")
             }
         }
     }
 
     @Test func `without a home there is nowhere to store a session`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.login(with: ["HOME": nil, "XDG_STATE_HOME": nil])
+        try await withDesk { fixture in
+            let outcome = try await fixture.login(with: ["HOME": nil, "XDG_STATE_HOME": nil])
             #expect(try outcome.failure(1, "store").contains("HOME"))
         }
     }

@@ -11,13 +11,13 @@ struct LoginTests {
     ]
 
     @Test func `a sign-in takes three requests and prints what the contract says`() async throws {
-        try await withDesk { desk in
-            let result = try await desk.login().result()
+        try await withDesk { fixture in
+            let result = try await fixture.login().result()
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
-            #expect(result["issuer"]?.string == desk.issuer)
+            #expect(result["issuer"]?.string == fixture.issuer)
             #expect(result["client_id"]?.string == "demo")
             #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
-            #expect(result["id_token_claims"]?["iss"]?.string == desk.issuer)
+            #expect(result["id_token_claims"]?["iss"]?.string == fixture.issuer)
             #expect(result["scope"]?.string == "openid profile offline_access")
             #expect(result["token_type"]?.string == "Bearer")
             #expect(result["has_refresh_token"] == true)
@@ -26,72 +26,73 @@ struct LoginTests {
             let date = try Date(expiry, strategy: .iso8601)
             #expect(abs(date.timeIntervalSinceNow - 3600) < 120)
 
-            #expect(desk.ownRequests == [.openIDConfiguration, .token, .keys])
-            #expect(try await desk.browser.page().contains("sign-in"))
+            #expect(fixture.ownRequests == [.openIDConfiguration, .token, .keys])
+            #expect(try await fixture.browser.page().contains("sign-in"))
         }
     }
 
     @Test func `without json the result is text, and the URL stands on standard error`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.run("login", "--issuer", desk.issuer, "--client-id", "demo")
+        try await withDesk { fixture in
+            let outcome = try await fixture.run("login", "--issuer", fixture.issuer, "--client-id", "demo")
             #expect(outcome.status == 0)
-            #expect(outcome.outputLines.first == "Signed in at \(desk.issuer) as Alice Liddell (248289761001).")
+            #expect(outcome.outputLines.first == "Signed in at \(fixture.issuer) as Alice Liddell (248289761001).")
             #expect(!outcome.output.contains("{"))
             let shown = try #require(outcome.errorLines.first { $0.hasPrefix("  http") })
-            #expect(shown.trimmed.hasPrefix(desk.provider.url(.authorization) + "?"))
-            #expect(desk.browser.visits.count == 1)
+            #expect(shown.trimmed.hasPrefix(fixture.provider.url(.authorization) + "?"))
+            #expect(fixture.browser.visits.count == 1)
         }
     }
 
     @Test func `without openid there are no claims and no request for keys`() async throws {
-        try await withDesk { desk in
-            let result = try await desk.login("--scope", "profile").result()
+        try await withDesk { fixture in
+            let result = try await fixture.login("--scope", "profile").result()
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
             #expect(result["id_token_claims"] == .null)
             #expect(result["scope"]?.string == "profile")
             #expect(result["has_refresh_token"] == false)
-            #expect(desk.ownRequests == [.openIDConfiguration, .token])
-            #expect(desk.provider.log(.authorization).first?.query.names.contains("nonce") == false)
+            #expect(fixture.ownRequests == [.openIDConfiguration, .token])
+            #expect(fixture.provider.log(.authorization).first?.query.names.contains("nonce") == false)
         }
     }
 
-    @Test func `the scope is what was granted, or what was asked where the answer has none`() async throws {
-        try await withDesk { desk in
-            let granted = try await desk.login("--scope", "openid email unknown").result()
+    @Test func `the scope is what was granted, or what was asked where the response has none`() async throws {
+        try await withDesk { fixture in
+            let granted = try await fixture.login("--scope", "openid email unknown").result()
             #expect(granted["scope"]?.string == "openid email")
-            desk.provider.fault(.editDocument { $0["scope"] = nil }, at: .token)
-            let asked = try await desk.login("--scope", "openid email unknown").result()
+            fixture.provider.fault(.editDocument { $0["scope"] = nil }, at: .token)
+            let asked = try await fixture.login("--scope", "openid email unknown").result()
             #expect(asked["scope"]?.string == "openid email unknown")
         }
     }
 
     @Test func `an access token whose end is not known has none`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
-            let login = try await desk.login()
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+            let login = try await fixture.login()
             #expect(try login.result()["access_token_expires_at"] == .null)
         }
     }
 
     @Test func `the claims of the userinfo endpoint come where they are asked for`() async throws {
-        try await withDesk { desk in
-            let result = try await desk.login("--userinfo", "--scope", "openid email").result()
+        try await withDesk { fixture in
+            let result = try await fixture.login("--userinfo", "--scope", "openid email").result()
             #expect(result.object?.members.map(\.name).sorted() == (Self.members + ["userinfo"]).sorted())
             #expect(result["userinfo"]?["email"]?.string == "alice@example.com")
-            #expect(desk.ownRequests == [.openIDConfiguration, .token, .keys, .userInfo])
+            #expect(fixture.ownRequests == [.openIDConfiguration, .token, .keys, .userInfo])
         }
     }
 
     @Test(arguments: [nil, "basic", "post"])
     func `a client proves itself by the secret in its file`(method: String?) async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/secret"
+        try await withDesk { fixture in
+            let file = fixture.home + "/secret"
             try "s3cret: 100% äß+/= and thirty-two\n".write(toFile: file, atomically: true, encoding: .utf8)
             let choice = method.map { ["--client-auth", $0] } ?? []
             let arguments = ["--client-secret-file", file] + choice
-            let outcome = try await desk.start(desk.loginArguments(arguments, client: "demo-confidential")).outcome()
+            let outcome = try await fixture.start(fixture.loginArguments(arguments, client: "demo-confidential"))
+                .outcome()
             #expect(try outcome.result()["client_id"]?.string == "demo-confidential")
-            let request = try #require(desk.provider.log(.token).first)
+            let request = try #require(fixture.provider.log(.token).first)
             #expect((request.headers[.authorization] != nil) == (method != "post"))
             #expect((request.form["client_secret"] != nil) == (method == "post"))
         }
@@ -100,14 +101,14 @@ struct LoginTests {
     @Test func `what is asked reaches the provider, also values that begin with a dash`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.resources = ["https://api.example/a", "https://api.example/b"]
-        try await withDesk(configuration) { desk in
-            let outcome = try await desk.login(
+        try await withDesk(configuration) { fixture in
+            let outcome = try await fixture.login(
                 "--prompt", "login consent", "--login-hint", "--alice", "--max-age", "600", "--acr-values",
                 "urn:local-provider:password -b",
                 "--ui-locales", "de en", "--resource", "https://api.example/a", "--resource", "https://api.example/b",
                 "--param", "utm_campaign=a=b&c", "--param", "-x=-y")
             _ = try outcome.result()
-            let query = try #require(desk.provider.log(.authorization).first?.query)
+            let query = try #require(fixture.provider.log(.authorization).first?.query)
             #expect(query["prompt"] == "login consent")
             #expect(query["login_hint"] == "--alice")
             #expect(query["max_age"] == "600")
@@ -120,45 +121,45 @@ struct LoginTests {
     }
 
     @Test func `a client without credentials names itself and no more, also where that is said`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login("--client-auth", "none").result()
-            let request = try #require(desk.provider.log(.token).first)
+        try await withDesk { fixture in
+            _ = try await fixture.login("--client-auth", "none").result()
+            let request = try #require(fixture.provider.log(.token).first)
             #expect(request.headers[.authorization] == nil && request.form["client_id"] == "demo")
             #expect(
                 request.form.names.sorted() == ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"])
             // What is said counts, whatever the client is.
-            let outcome = try await desk.login("--client-auth", "none", client: "demo-confidential")
+            let outcome = try await fixture.login("--client-auth", "none", client: "demo-confidential")
             try outcome.failure(1, "invalid_client")
         }
     }
 
     @Test func `offline access asks for consent unless the person calling says otherwise`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            #expect(desk.provider.log(.authorization).last?.query["prompt"] == "consent")
-            _ = try await desk.login("--param", "prompt=select_account").result()
-            #expect(desk.provider.log(.authorization).last?.query.values("prompt") == ["select_account"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            #expect(fixture.provider.log(.authorization).last?.query["prompt"] == "consent")
+            _ = try await fixture.login("--param", "prompt=select_account").result()
+            #expect(fixture.provider.log(.authorization).last?.query.values("prompt") == ["select_account"])
         }
     }
 
     @Test func `no proxy stands between this machine and itself`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let nobody = "http://127.0.0.1:1"
             let proxies = ["http_proxy": nobody, "HTTP_PROXY": nobody, "https_proxy": nobody, "ALL_PROXY": nobody]
-            _ = try await desk.login(with: proxies).result()
+            _ = try await fixture.login(with: proxies).result()
         }
     }
 
     @Test func `the browser may end before it is done, and standard input be empty`() async throws {
-        try await withDesk { desk in
-            let process = try desk.start(desk.loginArguments([]), ["BROWSER": "true"])
+        try await withDesk { fixture in
+            let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "true"])
             try await Redirects(process).signIn()
             _ = try await process.outcome().result()
         }
     }
 }
 
-extension Desk {
+extension CommandFixture {
     /// The requests that were not a browser's.
     var ownRequests: [Endpoint] {
         provider.log.map(\.endpoint).filter { ![.authorization, .interaction, .endSession].contains($0) }

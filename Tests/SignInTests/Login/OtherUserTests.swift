@@ -7,52 +7,52 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can be another user for a moment"))
 struct OtherUserTests {
     /// A browser that the other user is faster than. What they are answered is written down.
-    private func browser(_ desk: Desk) throws -> String {
+    private func browser(_ fixture: CommandFixture) throws -> String {
         let script = """
             setpriv --reuid=65534 --regid=65534 --clear-groups bash -c '
                 trap "" PIPE
                 host=${0#http://}; host=${host%%/*}
                 exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
                 printf "GET /${0#http://*/} HTTP/1.1\\r\\nHost: $host\\r\\n\\r\\n" >&3
-                cat <&3' "$1" > '\(desk.home)/stolen'
+                cat <&3' "$1" > '\(fixture.home)/stolen'
             exec scripted-browser "$1"
             """
-        let path = desk.home + "/browser.sh"
+        let path = fixture.home + "/browser.sh"
         try script.write(toFile: path, atomically: true, encoding: .utf8)
         return "sh \(path) %s"
     }
 
-    private func stolen(_ desk: Desk) throws -> String {
-        try String(contentsOfFile: desk.home + "/stolen", encoding: .utf8)
+    private func stolen(_ fixture: CommandFixture) throws -> String {
+        try String(contentsOfFile: fixture.home + "/stolen", encoding: .utf8)
     }
 
     @Test func `they get nothing, and the person signs in and out`() async throws {
-        try await withDesk { desk in
-            let browser = try browser(desk)
-            let login = try await desk.login(with: ["BROWSER": browser])
+        try await withDesk { fixture in
+            let browser = try browser(fixture)
+            let login = try await fixture.login(with: ["BROWSER": browser])
             _ = try login.result()
-            #expect(try stolen(desk) == "")
+            #expect(try stolen(fixture) == "")
             #expect(!login.errors.contains("not kept away"))
-            let logout = try await desk.run("logout", "--json", with: ["BROWSER": browser])
+            let logout = try await fixture.run("logout", "--json", with: ["BROWSER": browser])
             #expect(try logout.result()["session_ended"] == true)
-            #expect(try stolen(desk) == "")
-            #expect(desk.provider.count(.endSession) > 0)
+            #expect(try stolen(fixture) == "")
+            #expect(fixture.provider.count(.endSession) > 0)
         }
     }
 
     @Test func `where nothing tells who the person is, that is said, and they use the URL up`() async throws {
-        try await withDesk { desk in
-            let changes = ["BROWSER": try browser(desk), "XAUTHORITY": nil]
-            let process = try desk.start(desk.loginArguments(["--timeout", "60"]), changes)
+        try await withDesk { fixture in
+            let changes = ["BROWSER": try browser(fixture), "XAUTHORITY": nil]
+            let process = try fixture.start(fixture.loginArguments(["--timeout", "60"]), changes)
             let line = try await process.line { $0.contains("not kept away") }
             #expect(line.hasSuffix("nothing tells which user the browser belongs to."))
-            #expect(try await desk.browser.page().contains("This link was already used"))
-            #expect(try stolen(desk).contains(desk.provider.url(.authorization)))
+            #expect(try await fixture.browser.page().contains("This link was already used"))
+            #expect(try stolen(fixture).contains(fixture.provider.url(.authorization)))
             // The URL that is shown is good for any number of times.
             try await Redirects(process).signIn()
             _ = try await process.outcome().result()
 
-            let logout = try await desk.start(["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil])
+            let logout = try await fixture.start(["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil])
                 .outcome()
             #expect(logout.errors.contains("not kept away"))
         }

@@ -8,17 +8,17 @@ import Testing
 struct PasteTests {
     private func withWaiting(
         _ arguments: [String] = ["--no-browser"], _ changes: [String: String?] = [:],
-        _ body: (Desk, ChildProcess, Redirects, Typing) async throws -> Void
+        _ body: (CommandFixture, ChildProcess, Redirects, Typing) async throws -> Void
     ) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let typing = try Typing()
-            let process = try desk.start(desk.loginArguments(arguments), changes, input: typing.input)
-            try await body(desk, process, Redirects(process), typing)
+            let process = try fixture.start(fixture.loginArguments(arguments), changes, input: typing.input)
+            try await body(fixture, process, Redirects(process), typing)
         }
     }
 
     @Test func `where no browser is started it says that the address can be pasted, and takes it`() async throws {
-        try await withWaiting { desk, process, redirects, typing in
+        try await withWaiting { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\n")
             let outcome = try await process.outcome()
             #expect(try outcome.result()["id_token_claims"]?["sub"]?.string == "248289761001")
@@ -26,14 +26,14 @@ struct PasteTests {
                 outcome.errorLines.contains(
                     "If it ends at a page that cannot be shown, copy the whole address of that page, and write it to "
                         + "standard input."))
-            #expect(desk.provider.count(.token) == 1 && desk.stored.count == 1)
+            #expect(fixture.provider.count(.token) == 1 && fixture.stored.count == 1)
             #expect(await redirects.isClosed())
         }
     }
 
     @Test func `without a display and over SSH it says so, and takes it`() async throws {
         try await withWaiting([], ["BROWSER": nil, "SSH_CONNECTION": "192.0.2.1 22 192.0.2.2 22"]) {
-            desk, process, redirects, typing in
+            fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\r\n")
             let outcome = try await process.outcome()
             _ = try outcome.result()
@@ -44,7 +44,7 @@ struct PasteTests {
     }
 
     @Test func `it is taken while a browser is open too, without a word about it`() async throws {
-        try await withWaiting([], ["BROWSER": "true"]) { desk, process, redirects, typing in
+        try await withWaiting([], ["BROWSER": "true"]) { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere())
             // The end of the input ends the line too.
             typing.end()
@@ -55,7 +55,7 @@ struct PasteTests {
     }
 
     @Test func `wrong ones are told, nothing of them is shown, and the right one is still taken`() async throws {
-        try await withWaiting(["--no-browser", "--verbose"]) { desk, process, redirects, typing in
+        try await withWaiting(["--no-browser", "--verbose"]) { fixture, process, redirects, typing in
             let address = try await redirects.signInElsewhere()
             let code = try #require(URLComponents(string: address)?.queryItems?.first { $0.name == "code" }?.value)
             for (text, what) in [
@@ -71,20 +71,20 @@ struct PasteTests {
             typing.write(address + "\n")
             let outcome = try await process.outcome()
             #expect(outcome.status == 0 && !outcome.errors.contains(code) && !outcome.output.contains(code))
-            #expect(desk.provider.log(.token).map { $0.form["code"] } == [code])
+            #expect(fixture.provider.log(.token).map { $0.form["code"] } == [code])
         }
     }
 
-    @Test func `an answer that is refused ends the wait, as by the browser`() async throws {
-        try await withWaiting { desk, process, redirects, typing in
+    @Test func `a response that is refused ends the wait, as by the browser`() async throws {
+        try await withWaiting { fixture, process, redirects, typing in
             typing.write("\(redirects.redirectURI)?state=\(redirects.state)&code=c&iss=https://evil.example\n")
             try await process.outcome().failure(1, "invalid_redirect")
-            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+            #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
         }
     }
 
     @Test func `the browser may come back after the input has ended`() async throws {
-        try await withWaiting { desk, process, redirects, typing in
+        try await withWaiting { fixture, process, redirects, typing in
             typing.write("x\n")
             typing.end()
             _ = try await process.line { $0.hasPrefix("That is not it") }
@@ -93,9 +93,9 @@ struct PasteTests {
         }
     }
 
-    @Test func `with a form post nothing is offered, since no address has the answer`() async throws {
+    @Test func `with a form post nothing is offered, since no address has the response`() async throws {
         try await withWaiting(["--no-browser", "--param", "response_mode=form_post"]) {
-            desk, process, redirects, typing in
+            fixture, process, redirects, typing in
             try await redirects.signIn()
             let outcome = try await process.outcome()
             _ = try outcome.result()
@@ -105,7 +105,7 @@ struct PasteTests {
 
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
     func `input that goes on keeps nobody`(signal: CInt, status: CInt, code: String) async throws {
-        try await withWaiting { desk, process, redirects, typing in
+        try await withWaiting { fixture, process, redirects, typing in
             // Another code would say that the command's own limit had ended it.
             process.send(signal)
             try await process.outcome().failure(status, code)
@@ -113,10 +113,10 @@ struct PasteTests {
     }
 
     @Test func `standard input may be closed`() async throws {
-        try await withDesk { desk in
-            let words = try ([BuiltProducts.path("sign-in")] + desk.loginArguments(["--no-browser"]))
+        try await withDesk { fixture in
+            let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")
-            let process = try desk.start(["sh", "-c", "exec \(words) <&-"], [])
+            let process = try fixture.start(["sh", "-c", "exec \(words) <&-"], [])
             let redirects = try await Redirects(process)
             try await redirects.signIn()
             let outcome = try await process.outcome()

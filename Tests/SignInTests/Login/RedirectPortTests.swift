@@ -5,34 +5,34 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectPortTests {
     @Test func `a second start while the first waits fails at once, and the first goes on`() async throws {
-        try await withDesk { desk in
-            let first = try desk.start(desk.loginArguments(["--no-browser"]))
+        try await withDesk { fixture in
+            let first = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let waiting = try await Redirects(first)
-            let second = try await desk.login("--redirect-port", waiting.port)
+            let second = try await fixture.login("--redirect-port", waiting.port)
             let message = try second.failure(1, "listener")
             #expect(message.contains(waiting.port) && second.errorLines.count == 1, "\(second)")
-            #expect(desk.browser.visits.isEmpty)
+            #expect(fixture.browser.visits.isEmpty)
             try await waiting.signIn()
             _ = try await first.outcome().result()
         }
     }
 
     @Test func `the first port that is free is taken`() async throws {
-        try await withDesk { desk in
-            let first = try desk.start(desk.loginArguments(["--no-browser"]))
+        try await withDesk { fixture in
+            let first = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let waiting = try await Redirects(first)
             let free = try LoopbackRedirectListener()
             free.close()
             let port = free.redirectURI.firstMatch(of: /:(\d+)/).map { String($0.1) } ?? ""
             let ports = ["--redirect-port", waiting.port, "--redirect-port", port, "--redirect-port", "0"]
-            let second = try desk.start(desk.loginArguments(["--no-browser"] + ports))
+            let second = try fixture.start(fixture.loginArguments(["--no-browser"] + ports))
             let other = try await Redirects(second)
             #expect(other.port == port)
             try await other.signIn()
             _ = try await second.outcome().result()
             // What the second has left is free again at once.
-            let third = try desk.start(
-                desk.loginArguments(["--no-browser"] + ports))
+            let third = try fixture.start(
+                fixture.loginArguments(["--no-browser"] + ports))
             let last = try await Redirects(third)
             #expect(last.port == port)
             third.send(9)
@@ -42,8 +42,8 @@ struct RedirectPortTests {
     }
 
     @Test func `two starts on free ports do not disturb each other`() async throws {
-        try await withDesk { desk in
-            let processes = try (0..<2).map { _ in try desk.start(desk.loginArguments(["--no-browser"])) }
+        try await withDesk { fixture in
+            let processes = try (0..<2).map { _ in try fixture.start(fixture.loginArguments(["--no-browser"])) }
             for process in processes { try await Redirects(process).signIn() }
             for process in processes { _ = try await process.outcome().result() }
         }

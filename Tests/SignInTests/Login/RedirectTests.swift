@@ -8,17 +8,17 @@ import Testing
 struct RedirectTests {
     private func withWaiting(
         _ configuration: LocalProvider.Configuration = .demo,
-        _ body: (Desk, ChildProcess, Redirects) async throws -> Void
+        _ body: (CommandFixture, ChildProcess, Redirects) async throws -> Void
     ) async throws {
-        try await withDesk(configuration) { desk in
-            let process = try desk.start(desk.loginArguments(["--no-browser"]))
-            try await body(desk, process, Redirects(process))
-            #expect(desk.browser.visits.isEmpty)
+        try await withDesk(configuration) { fixture in
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"]))
+            try await body(fixture, process, Redirects(process))
+            #expect(fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `without a browser the URL is shown, and whoever opens it signs in`() async throws {
-        try await withWaiting { desk, process, redirects in
+        try await withWaiting { fixture, process, redirects in
             let page = try await redirects.signIn()
             let outcome = try await process.outcome()
             _ = try outcome.result()
@@ -30,13 +30,13 @@ struct RedirectTests {
     }
 
     @Test func `a wrong state is answered and ignored, and the right one still wins`() async throws {
-        try await withWaiting { desk, process, redirects in
+        try await withWaiting { fixture, process, redirects in
             for query in ["state=x&code=stolen", "code=stolen", "state=x&error=access_denied", "state=", ""] {
                 #expect(try await redirects.status(query) == 400)
             }
             try await redirects.signIn()
             _ = try await process.outcome().result()
-            #expect(desk.provider.log(.token).map { $0.form["code"] == "stolen" } == [false])
+            #expect(fixture.provider.log(.token).map { $0.form["code"] == "stolen" } == [false])
         }
     }
 
@@ -52,27 +52,27 @@ struct RedirectTests {
         ("error=own_code&code=c&iss=ISSUER", "own_code", "own_code"),
     ])
     func `with the right state anything wrong ends the wait`(query: String, code: String, what: String) async throws {
-        try await withWaiting { desk, process, redirects in
+        try await withWaiting { fixture, process, redirects in
             let page = try await redirects.comeBack(
-                "state=\(redirects.state)&" + query.replacing("ISSUER", with: desk.issuer))
+                "state=\(redirects.state)&" + query.replacing("ISSUER", with: fixture.issuer))
             let message = try await process.outcome().failure(1, code)
             #expect(message.contains(what), "\(message)")
-            #expect(!page.contains("<form") && desk.provider.count(.token) == 0 && desk.stored.isEmpty)
+            #expect(!page.contains("<form") && fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
         }
     }
 
-    @Test func `an answer comes by form post where that is asked for, and the code stands in no address`() async throws
+    @Test func `a response comes by form post where that is asked for, and the code stands in no address`() async throws
     {
-        try await withDesk { desk in
-            _ = try await desk.login("--param", "response_mode=form_post").result()
-            #expect(desk.provider.log(.authorization).first?.query["response_mode"] == "form_post")
-            #expect(desk.provider.count(.token) == 1)
+        try await withDesk { fixture in
+            _ = try await fixture.login("--param", "response_mode=form_post").result()
+            #expect(fixture.provider.log(.authorization).first?.query["response_mode"] == "form_post")
+            #expect(fixture.provider.count(.token) == 1)
         }
     }
 
     @Test func `an error by form post ends the wait`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.login(
+        try await withDesk { fixture in
+            let outcome = try await fixture.login(
                 "--param", "response_mode=form_post", with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
             #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
         }
@@ -80,17 +80,17 @@ struct RedirectTests {
 
     @Test func `a response mode that no app on this machine can read is refused before the browser opens`() async throws
     {
-        try await withDesk { desk in
-            let outcome = try await desk.login("--param", "response_mode=fragment")
+        try await withDesk { fixture in
+            let outcome = try await fixture.login("--param", "response_mode=fragment")
             #expect(try outcome.failure(1, "invalid_configuration").contains("'response_mode'"))
-            #expect(desk.browser.visits.isEmpty)
+            #expect(fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `both addresses may be listened on`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login("--redirect-host", "both").result()
-            let uri = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+        try await withDesk { fixture in
+            _ = try await fixture.login("--redirect-host", "both").result()
+            let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
             #expect(uri.hasPrefix("http://127.0.0.1:"))
         }
     }
@@ -98,30 +98,30 @@ struct RedirectTests {
     @Test func `a provider that promises no iss need not send one`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIssuerParameter = false
-        try await withDesk(configuration) { desk in _ = try await desk.login().result() }
+        try await withDesk(configuration) { fixture in _ = try await fixture.login().result() }
     }
 
     @Test func `a repeated state is no way around`() async throws {
-        try await withWaiting { desk, process, redirects in
-            try await redirects.comeBack("state=\(redirects.state)&state=x&code=c&iss=\(desk.issuer)")
+        try await withWaiting { fixture, process, redirects in
+            try await redirects.comeBack("state=\(redirects.state)&state=x&code=c&iss=\(fixture.issuer)")
             #expect(try await process.outcome().failure(1, "invalid_redirect").contains("'state' twice"))
         }
     }
 
     @Test func `a person who says no ends the sign-in`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
+        try await withDesk { fixture in
+            let outcome = try await fixture.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
             #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
-            #expect(desk.provider.count(.token) == 0 && desk.stored.isEmpty)
-            #expect(try await desk.browser.page().contains("the person said no"))
+            #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
+            #expect(try await fixture.browser.page().contains("the person said no"))
         }
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
     func `the redirect comes to the host and the path that were asked for`(host: String) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login("--redirect-host", host, "--redirect-path", "/a/b").result()
-            let uri = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+        try await withDesk { fixture in
+            _ = try await fixture.login("--redirect-host", host, "--redirect-path", "/a/b").result()
+            let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
             #expect(uri.hasPrefix("http://\(host):") && uri.hasSuffix("/a/b"), "\(uri)")
         }
     }

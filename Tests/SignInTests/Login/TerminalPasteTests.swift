@@ -8,20 +8,20 @@ import Testing
 struct TerminalPasteTests {
     private func withWaiting(
         _ arguments: [String] = ["--no-browser"],
-        _ body: (Desk, ChildProcess, Redirects, Pseudoterminal) async throws -> Void
+        _ body: (CommandFixture, ChildProcess, Redirects, Pseudoterminal) async throws -> Void
     ) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let terminal = try Pseudoterminal()
-            let process = try desk.start(desk.loginArguments(arguments), input: terminal.input)
+            let process = try fixture.start(fixture.loginArguments(arguments), input: terminal.input)
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
-            try await body(desk, process, redirects, terminal)
+            try await body(fixture, process, redirects, terminal)
             #expect(terminal.mode == .lines)
         }
     }
 
     @Test func `an address of 6000 bytes is taken whole, and not shown`() async throws {
-        try await withWaiting { desk, process, redirects, terminal in
+        try await withWaiting { fixture, process, redirects, terminal in
             var address = try await redirects.signInElsewhere() + "&filler="
             address += String(repeating: "x", count: 6000 - address.utf8.count)
             terminal.type(address + "\r")
@@ -36,7 +36,7 @@ struct TerminalPasteTests {
     }
 
     @Test func `what is typed can be changed, and a paste may come in brackets`() async throws {
-        try await withWaiting { desk, process, redirects, terminal in
+        try await withWaiting { fixture, process, redirects, terminal in
             let address = try await redirects.signInElsewhere()
             terminal.type("rubbish\u{15}\u{1B}[200~\(address)yy\u{7F}\u{8}\u{1B}[201~\u{1B}[A\u{4}\r")
             _ = try await process.outcome().result()
@@ -49,41 +49,42 @@ struct TerminalPasteTests {
             (SIGQUIT, 1, "terminated"),
         ] as [(CInt, CInt, String)])
     func `a signal leaves the terminal as it was`(signal: CInt, status: CInt, code: String) async throws {
-        try await withWaiting { desk, process, redirects, terminal in
+        try await withWaiting { fixture, process, redirects, terminal in
             process.send(signal)
             try await process.outcome().failure(status, code)
         }
     }
 
     @Test func `the keys of the terminal still interrupt`() async throws {
-        try await withWaiting { desk, process, redirects, terminal in
+        try await withWaiting { fixture, process, redirects, terminal in
             terminal.type("half an addr\u{3}")
             try await process.outcome().failure(130, "interrupted")
         }
     }
 
-    @Test func `so does a browser that comes back, a limit, and an answer that is refused`() async throws {
-        try await withWaiting { desk, process, redirects, terminal in
+    @Test func `so does a browser that comes back, a limit, and a response that is refused`() async throws {
+        try await withWaiting { fixture, process, redirects, terminal in
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }
-        try await withWaiting(["--no-browser", "--timeout", "10"]) { desk, process, redirects, terminal in
+        try await withWaiting(["--no-browser", "--timeout", "10"]) { fixture, process, redirects, terminal in
             try await process.outcome().failure(1, "timeout")
         }
-        try await withWaiting { desk, process, redirects, terminal in
-            terminal.type("\(redirects.redirectURI)?state=\(redirects.state)&error=access_denied&iss=\(desk.issuer)\n")
+        try await withWaiting { fixture, process, redirects, terminal in
+            terminal.type(
+                "\(redirects.redirectURI)?state=\(redirects.state)&error=access_denied&iss=\(fixture.issuer)\n")
             try await process.outcome().failure(1, "access_denied")
         }
     }
 
     @Test func `while it is stopped the terminal is as it was, and then it goes on`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             // A shell with job control, as a person has it: it gets the terminal back, and gives it again.
             let terminal = try Pseudoterminal()
-            let words = try ([BuiltProducts.path("sign-in")] + desk.loginArguments(["--no-browser"]))
+            let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")
             let script = "\(words); echo stopped >&2; read go; fg >/dev/null"
-            let process = try desk.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
+            let process = try fixture.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
             terminal.type("\u{1A}")
@@ -98,13 +99,13 @@ struct TerminalPasteTests {
     }
 
     @Test func `a job in the background is not stopped, and reads nothing of what is typed`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let terminal = try Pseudoterminal()
-            let words = try ([BuiltProducts.path("sign-in")] + desk.loginArguments(["--no-browser"]))
+            let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")
             // The shell reads the line; the job is waited for.
             let script = "\(words) & read line; echo \"read $line\" >&2; wait"
-            let process = try desk.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
+            let process = try fixture.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
             let redirects = try await Redirects(process)
             _ = try await process.line { $0.contains("bring this job to the foreground") }
             #expect(terminal.mode == .lines)
@@ -116,12 +117,12 @@ struct TerminalPasteTests {
     }
 
     @Test func `a job that is brought to the foreground takes what is pasted`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let terminal = try Pseudoterminal()
-            let words = try ([BuiltProducts.path("sign-in")] + desk.loginArguments(["--no-browser"]))
+            let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")
             let script = "\(words) & read go; fg >/dev/null"
-            let process = try desk.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
+            let process = try fixture.start(["dash", "-c", "set -m; " + script], [], input: terminal.input)
             let redirects = try await Redirects(process)
             _ = try await process.line { $0.contains("bring this job to the foreground") }
             terminal.type("\n")

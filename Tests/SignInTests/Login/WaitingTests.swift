@@ -8,9 +8,9 @@ import Testing
 struct WaitingTests {
     @Test(arguments: [[], ["--par"]])
     func `after a while a sign-in says what to compare`(more: [String]) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments = ["--no-browser", "--timeout", "10", "--scope", "openid email"] + more
-            let process = try desk.start(desk.loginArguments(arguments))
+            let process = try fixture.start(fixture.loginArguments(arguments))
             _ = try await process.line { $0.hasPrefix("Still waiting for the browser. If it shows an error") }
             _ = try await process.line { $0 == "  client id: demo" }
             let uri = try await process.line { $0.hasPrefix("  redirect URI: http://127.0.0.1:") }
@@ -22,15 +22,15 @@ struct WaitingTests {
     }
 
     @Test func `a sign-in that goes on says nothing of the kind`() async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.login()
+        try await withDesk { fixture in
+            let outcome = try await fixture.login()
             #expect(!outcome.errors.contains("Still waiting"), "\(outcome)")
         }
     }
 
     @Test func `a redirect without the state is told once`() async throws {
-        try await withDesk { desk in
-            let process = try desk.start(desk.loginArguments(["--no-browser", "--verbose"]))
+        try await withDesk { fixture in
+            let process = try fixture.start(fixture.loginArguments(["--no-browser", "--verbose"]))
             let redirects = try await Redirects(process)
             for query in ["code=stolen", "state=x&code=stolen", ""] {
                 #expect(try await redirects.status(query) == 400)

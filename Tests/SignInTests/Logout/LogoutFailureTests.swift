@@ -9,91 +9,91 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutFailureTests {
     @Test func `a revocation that is refused is reported`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.unavailable(retryAfter: 1), at: .revocation)
-            let outcome = try await desk.run("logout", "--json")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.unavailable(retryAfter: 1), at: .revocation)
+            let outcome = try await fixture.run("logout", "--json")
             #expect(try outcome.result() == ["revoked": ["access_token"], "session_ended": true])
             #expect(outcome.errors.contains("the refresh_token was not revoked"))
             #expect(outcome.errors.contains("the refresh token stays valid until it expires"), "\(outcome)")
             #expect(!outcome.errors.contains("the access token stays valid"), "\(outcome)")
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a provider that is gone cannot keep the session`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            await desk.provider.stop()
-            let outcome = try await desk.run("logout", "--json", "--timeout", "5")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            await fixture.provider.stop()
+            let outcome = try await fixture.run("logout", "--json", "--timeout", "5")
             #expect(try outcome.result() == ["revoked": [], "session_ended": false])
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `what was not revoked is told before the browser is waited for`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            await desk.provider.stop()
-            let process = try desk.start(["logout", "--json"], ["BROWSER": "true"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            await fixture.provider.stop()
+            let process = try fixture.start(["logout", "--json"], ["BROWSER": "true"])
             _ = try await process.line { $0.contains("the refresh_token was not revoked") }
             process.send(SIGINT)
             #expect(try await process.outcome().status == 130)
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a provider that does not send the browser back is waited for no longer than asked`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.htmlPage, at: .endSession)
-            let outcome = try await desk.run("logout", "--json", "--timeout", "15")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.htmlPage, at: .endSession)
+            let outcome = try await fixture.run("logout", "--json", "--timeout", "15")
             #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
             #expect(outcome.errors.contains("did not confirm"))
-            let uri = try #require(desk.provider.log(.endSession).first?.query["post_logout_redirect_uri"])
+            let uri = try #require(fixture.provider.log(.endSession).first?.query["post_logout_redirect_uri"])
             #expect(outcome.errorLines.contains { $0.hasPrefix("You are signed out here") }, "\(outcome)")
             #expect(outcome.errorLines.contains("  \(uri)"), "\(outcome)")
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `what was revoked before the time was over is reported as revoked`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
             // The second revocation never comes to an end.
-            desk.provider.fault(.delay(.zero), at: .revocation)
-            desk.provider.fault(.delay(.seconds(60)), at: .revocation)
-            let outcome = try await desk.run("logout", "--json", "--revoke-only", "--timeout", "10")
+            fixture.provider.fault(.delay(.zero), at: .revocation)
+            fixture.provider.fault(.delay(.seconds(60)), at: .revocation)
+            let outcome = try await fixture.run("logout", "--json", "--revoke-only", "--timeout", "10")
             #expect(try outcome.result() == ["revoked": ["refresh_token"], "session_ended": false])
             #expect(outcome.errors.contains("the access_token was not revoked"))
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a provider without these endpoints is signed out of here`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["revocation_endpoint"], document["end_session_endpoint"]) = (nil, nil)
             }
-            desk.provider.fault(edit, at: .openIDConfiguration)
-            desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
-            _ = try await desk.login().result()
-            let expiry = try #require(desk.record().accessToken?.expiresAt?.ISO8601Format())
-            let report = try await desk.run("logout", "--json")
+            fixture.provider.fault(edit, at: .openIDConfiguration)
+            fixture.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+            _ = try await fixture.login().result()
+            let expiry = try #require(fixture.record().accessToken?.expiresAt?.ISO8601Format())
+            let report = try await fixture.run("logout", "--json")
             #expect(try report.result() == ["revoked": [], "session_ended": false])
             #expect(report.errors.contains("the access token stays valid until \(expiry)"), "\(report)")
             #expect(report.errors.contains("the refresh token stays valid until it expires"), "\(report)")
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a revocation endpoint can be named`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: .openIDConfiguration)
-            desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
-            _ = try await desk.login().result()
-            let url = desk.provider.url(.revocation)
-            let report = try await desk.run("logout", "--json", "--revocation-endpoint", url)
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: .openIDConfiguration)
+            fixture.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+            _ = try await fixture.login().result()
+            let url = fixture.provider.url(.revocation)
+            let report = try await fixture.run("logout", "--json", "--revocation-endpoint", url)
             #expect(try report.result()["revoked"] == ["refresh_token", "access_token"])
             #expect(!report.errors.contains("stays valid"), "\(report)")
         }
@@ -102,24 +102,24 @@ struct LogoutFailureTests {
     @Test func `a revocation endpoint that only the second document names is used`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.namesRevocationInOAuthMetadataOnly = true
-        try await withDesk(configuration) { desk in
-            _ = try await desk.login().result()
-            #expect(desk.provider.count(.oauthMetadata) == 0)
-            let json = try await desk.run("logout", "--json").result()
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login().result()
+            #expect(fixture.provider.count(.oauthMetadata) == 0)
+            let json = try await fixture.run("logout", "--json").result()
             #expect(json == ["revoked": ["refresh_token", "access_token"], "session_ended": true])
         }
     }
 
     @Test func `a file that cannot be removed is the one failure`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            #expect(chmod(desk.sessions, 0o500) == 0)
-            defer { chmod(desk.sessions, 0o700) }
-            let outcome = try await desk.startWithoutPrivileges(["logout", "--revoke-only", "--json"]).outcome()
-            #expect(try outcome.failure(1, "store").contains(desk.sessions))
-            #expect(desk.provider.count(.revocation) == 2)
-            #expect(try desk.session() == before)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            #expect(chmod(fixture.sessions, 0o500) == 0)
+            defer { chmod(fixture.sessions, 0o700) }
+            let outcome = try await fixture.startWithoutPrivileges(["logout", "--revoke-only", "--json"]).outcome()
+            #expect(try outcome.failure(1, "store").contains(fixture.sessions))
+            #expect(fixture.provider.count(.revocation) == 2)
+            #expect(try fixture.session() == before)
         }
     }
 }

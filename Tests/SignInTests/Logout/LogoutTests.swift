@@ -9,39 +9,39 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutTests {
     @Test func `the tokens are revoked in order, the browser ends the session, and the file is gone`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let listener = try LoopbackRedirectListener()
             listener.close()
             let port = listener.redirectURI.firstMatch(of: /:(\d+)/).map { String($0.1) } ?? ""
-            _ = try await desk.login("--redirect-port", port).result()
-            let record = try desk.record()
-            let json = try await desk.run("logout", "--json").result()
+            _ = try await fixture.login("--redirect-port", port).result()
+            let record = try fixture.record()
+            let json = try await fixture.run("logout", "--json").result()
             #expect(json == ["revoked": ["refresh_token", "access_token"], "session_ended": true])
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
 
-            let revocations = desk.provider.log(.revocation)
+            let revocations = fixture.provider.log(.revocation)
             #expect(revocations.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
             #expect(revocations.first?.form["token"] == record.refreshToken?.reveal())
             #expect(revocations.last?.form["token"] == record.accessToken?.value.reveal())
 
-            let end = try #require(desk.provider.log(.endSession).first)
+            let end = try #require(fixture.provider.log(.endSession).first)
             let idToken = try #require(record.idToken?.rawValue.reveal())
             #expect(end.query.names.sorted() == ["client_id", "id_token_hint", "post_logout_redirect_uri", "state"])
             #expect(end.query["id_token_hint"] == idToken)
             #expect(end.query["client_id"] == "demo")
-            let place = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
-            #expect(end.query["post_logout_redirect_uri"] == place)
+            let location = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
+            #expect(end.query["post_logout_redirect_uri"] == location)
 
-            #expect(try await desk.browser.page(2).contains("You are signed out"))
-            #expect(await Redirects.isClosed(place))
+            #expect(try await fixture.browser.page(2).contains("You are signed out"))
+            #expect(await Redirects.isClosed(location))
         }
     }
 
     @Test func `the browser gets a URL of our own, good for once, that holds no ID token`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let outcome = try await desk.run("logout")
-            let visit = try await desk.browser.visit(2)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let outcome = try await fixture.run("logout")
+            let visit = try await fixture.browser.visit(2)
             let url = try #require(visit.last)
             #expect(url.hasPrefix("http://127.0.0.1:") && url.contains("/open/") && !url.contains("?"), "\(visit)")
             #expect(!outcome.errors.contains("http") && outcome.output == "Signed out.\n")
@@ -49,55 +49,55 @@ struct LogoutTests {
     }
 
     @Test func `without a browser the URL is shown without the ID token`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let idToken = try #require(desk.record().idToken?.rawValue.reveal())
-            let process = try desk.start(["logout", "--json", "--no-browser"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let idToken = try #require(fixture.record().idToken?.rawValue.reveal())
+            let process = try fixture.start(["logout", "--json", "--no-browser"])
             let redirects = try await Redirects(process)
-            #expect(redirects.url.hasPrefix(desk.provider.url(.endSession) + "?"))
+            #expect(redirects.url.hasPrefix(fixture.provider.url(.endSession) + "?"))
             #expect(!redirects.url.contains("id_token_hint") && !redirects.url.contains(idToken))
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
             try await redirects.signIn()
             #expect(try await process.outcome().result()["session_ended"] == true)
         }
     }
 
     @Test func `only the tokens, if that is asked`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let json = try await desk.run("logout", "--revoke-only", "--json").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let json = try await fixture.run("logout", "--revoke-only", "--json").result()
             #expect(json == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
-            #expect(desk.provider.count(.endSession) == 0 && desk.stored.isEmpty)
-            #expect(desk.browser.visits.count == 1)
+            #expect(fixture.provider.count(.endSession) == 0 && fixture.stored.isEmpty)
+            #expect(fixture.browser.visits.count == 1)
         }
     }
 
     @Test func `only here, if that is asked`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let requests = desk.provider.log.count
-            let json = try await desk.run("logout", "--local", "--json").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let requests = fixture.provider.log.count
+            let json = try await fixture.run("logout", "--local", "--json").result()
             #expect(json == ["revoked": [], "session_ended": false])
-            #expect(desk.provider.log.count == requests && desk.stored.isEmpty)
+            #expect(fixture.provider.log.count == requests && fixture.stored.isEmpty)
         }
     }
 
     @Test func `with nothing stored there is nothing to do`() async throws {
-        try await withDesk { desk in
-            let report = try await desk.run("logout", "--json")
+        try await withDesk { fixture in
+            let report = try await fixture.run("logout", "--json")
             #expect(try report.result() == ["revoked": [], "session_ended": false])
-            #expect(desk.provider.log.isEmpty && desk.browser.visits.isEmpty)
+            #expect(fixture.provider.log.isEmpty && fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `a session that has ended is signed out too`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
-            try await desk.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
-            let json = try await desk.run("logout", "--json").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            let json = try await fixture.run("logout", "--json").result()
             #expect(json == ["revoked": [], "session_ended": true])
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 }

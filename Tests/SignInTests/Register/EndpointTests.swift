@@ -14,28 +14,28 @@ struct EndpointTests {
         var configuration = LocalProvider.Configuration.demo
         (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
         configuration.namesRevocationInOAuthMetadataOnly = true
-        try await withDesk(configuration) { desk in
-            desk.provider.fault(
+        try await withDesk(configuration) { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["registration_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
-            _ = try await desk.start(Self.registration + [desk.issuer]).outcome().result()
-            _ = try await desk.login().result()
-            #expect(try await desk.run("logout", "--json").result()["revoked"] == ["refresh_token", "access_token"])
+            _ = try await fixture.start(Self.registration + [fixture.issuer]).outcome().result()
+            _ = try await fixture.login().result()
+            #expect(try await fixture.run("logout", "--json").result()["revoked"] == ["refresh_token", "access_token"])
         }
     }
 
     @Test func `a registration endpoint can be named`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(
+        try await withDesk { fixture in
+            fixture.provider.fault(
                 .editDocument { $0["registration_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
-            desk.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
-            let message = try await desk.start(Self.registration + [desk.issuer]).outcome()
+            fixture.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+            let message = try await fixture.start(Self.registration + [fixture.issuer]).outcome()
                 .failure(1, "invalid_metadata")
             #expect(message.contains("--registration-endpoint"), "\(message)")
-            let option = ["--registration-endpoint", desk.provider.url(.clientRegistration)]
-            _ = try await desk.start(Self.registration + [desk.issuer] + option).outcome().result()
+            let option = ["--registration-endpoint", fixture.provider.url(.clientRegistration)]
+            _ = try await fixture.start(Self.registration + [fixture.issuer] + option).outcome().result()
             #expect(
-                try await desk.start(
-                    Self.registration + [desk.issuer, "--registration-endpoint", "http://op.example/"]
+                try await fixture.start(
+                    Self.registration + [fixture.issuer, "--registration-endpoint", "http://op.example/"]
                 )
                 .outcome().failure(1, "invalid_metadata").contains("registration_endpoint"))
         }

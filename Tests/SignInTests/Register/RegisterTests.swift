@@ -9,66 +9,67 @@ import Testing
 struct RegisterTests {
     private static let redirect = "http://127.0.0.1/callback"
 
-    private func register(_ desk: Desk, _ arguments: [String] = []) async throws -> Outcome {
-        try await desk.start(
-            ["register", "--json", "--issuer", desk.issuer, "--redirect-uri", Self.redirect] + arguments
+    private func register(_ fixture: CommandFixture, _ arguments: [String] = []) async throws -> Outcome {
+        try await fixture.start(
+            ["register", "--json", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect] + arguments
         ).outcome()
     }
 
-    private func login(_ desk: Desk, _ arguments: [String] = []) async throws -> Outcome {
-        try await desk.start(["login", "--json", "--issuer", desk.issuer] + arguments).outcome()
+    private func login(_ fixture: CommandFixture, _ arguments: [String] = []) async throws -> Outcome {
+        try await fixture.start(["login", "--json", "--issuer", fixture.issuer] + arguments).outcome()
     }
 
     @Test func `a public client is registered, and signs in without being named`() async throws {
-        try await withDesk { desk in
-            let registration = try await register(desk, ["--client-name", "My App"]).result()
+        try await withDesk { fixture in
+            let registration = try await register(fixture, ["--client-name", "My App"]).result()
             let id = try #require(registration["client_id"]?.string)
             #expect(registration["redirect_uris"]?.strings == [Self.redirect])
             #expect(registration["client_name"] == "My App" && registration["token_endpoint_auth_method"] == "none")
             #expect(registration["registration_client_uri"] != nil && registration["client_secret"] == nil)
             // A registration is no session.
-            #expect(try await desk.run("status", "--json").result()["sessions"] == [])
-            let signedIn = try await login(desk).result()
+            #expect(try await fixture.run("status", "--json").result()["sessions"] == [])
+            let signedIn = try await login(fixture).result()
             #expect(signedIn["client_id"]?.string == id)
-            let name = try #require(desk.stored.first { $0.hasSuffix(".json") })
-            let session = try String(contentsOfFile: "\(desk.sessions)/\(name)", encoding: .utf8)
+            let name = try #require(fixture.stored.first { $0.hasSuffix(".json") })
+            let session = try String(contentsOfFile: "\(fixture.sessions)/\(name)", encoding: .utf8)
             #expect(session.contains(try #require(registration["registration_access_token"]?.string)))
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
     /// The provider has made the client by the time its response is read: nothing in the response may lose it.
     @Test func `a response with a malformed time registers the client all the same`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["client_id_issued_at"], document["client_secret_expires_at"]) = ("1700000000", "soon")
             }
-            desk.provider.fault(edit, at: .clientRegistration)
-            let registration = try await register(desk, ["--client-auth", "basic"]).result()
+            fixture.provider.fault(edit, at: .clientRegistration)
+            let registration = try await register(fixture, ["--client-auth", "basic"]).result()
             #expect(registration["client_id_issued_at"] == 1_700_000_000)
-            #expect(try await login(desk).result()["client_id"] == registration["client_id"])
+            #expect(try await login(fixture).result()["client_id"] == registration["client_id"])
         }
     }
 
     @Test func `a client that cannot authenticate as registered is kept, and the sign-in says why`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["token_endpoint_auth_method"] = "guess" }, at: .clientRegistration)
-            let outcome = try await register(desk)
+        try await withDesk { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["token_endpoint_auth_method"] = "guess" }, at: .clientRegistration)
+            let outcome = try await register(fixture)
             let id = try #require(try outcome.result()["client_id"]?.string)
             #expect(outcome.errors.contains("'guess'"), "\(outcome)")
-            let message = try await login(desk, ["--client-id", id]).failure(1, "invalid_response")
-            #expect(message.contains("'guess'") && desk.browser.visits.isEmpty)
+            let message = try await login(fixture, ["--client-id", id]).failure(1, "invalid_response")
+            #expect(message.contains("'guess'") && fixture.browser.visits.isEmpty)
         }
     }
 
     @Test(arguments: ["basic", "post", "client_secret_jwt"])
     func `a client with a secret needs no secret file afterwards`(method: String) async throws {
-        try await withDesk { desk in
-            let registration = try await register(desk, ["--client-auth", method]).result()
+        try await withDesk { fixture in
+            let registration = try await register(fixture, ["--client-auth", method]).result()
             let (id, secret) = (registration["client_id"]?.string, registration["client_secret"]?.string)
-            let outcome = try await login(desk, ["--client-id", try #require(id)])
+            let outcome = try await login(fixture, ["--client-id", try #require(id)])
             #expect(try outcome.result()["has_refresh_token"] == true)
-            let token = try await desk.run("token", "--force-refresh", "--verbose")
+            let token = try await fixture.run("token", "--force-refresh", "--verbose")
             #expect(token.status == 0)
             let texts = outcome.output + outcome.errors + token.errors
             #expect(!texts.contains(try #require(secret)))
@@ -76,41 +77,41 @@ struct RegisterTests {
     }
 
     @Test func `a client with a key is registered with its public half`() async throws {
-        try await withDesk { desk in
-            let path = "\(desk.home)/key"
+        try await withDesk { fixture in
+            let path = "\(fixture.home)/key"
             try Data(SigningKey.generate(.es256).pem.utf8).write(to: URL(filePath: path))
-            let registration = try await register(desk, ["--client-auth", "private_key_jwt", "--client-key", path])
+            let registration = try await register(fixture, ["--client-auth", "private_key_jwt", "--client-key", path])
                 .result()
             #expect(
                 registration["jwks"]?["keys"]?.array?.count == 1 && registration["jwks"]?["keys"]?.array?[0]["d"] == nil
             )
-            _ = try await login(desk).result()
-            let body = String(decoding: try #require(desk.provider.log(.token).first).body, as: UTF8.self)
+            _ = try await login(fixture).result()
+            let body = String(decoding: try #require(fixture.provider.log(.token).first).body, as: UTF8.self)
             #expect(body.contains("client_assertion="))
         }
     }
 
     @Test func `of several clients one is chosen`() async throws {
-        try await withDesk { desk in
-            let ids = [try await register(desk).result(), try await register(desk).result()]
+        try await withDesk { fixture in
+            let ids = [try await register(fixture).result(), try await register(fixture).result()]
                 .compactMap { $0["client_id"]?.string }
-            let usage = try await login(desk).wrongUsage()
+            let usage = try await login(fixture).wrongUsage()
             #expect(ids.allSatisfy(usage.contains))
-            #expect(try await login(desk, ["--client-id", ids[1]]).result()["client_id"]?.string == ids[1])
+            #expect(try await login(fixture, ["--client-id", ids[1]]).result()["client_id"]?.string == ids[1])
         }
     }
 
     @Test func `an initial access token is read from its file, and a refusal is the server's own`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration = DynamicRegistration(initialAccessToken: "let-me-in-please")
-        try await withDesk(configuration) { desk in
-            #expect(try await register(desk).failure(1, "invalid_token").contains("initial access token"))
-            let path = "\(desk.home)/token"
+        try await withDesk(configuration) { fixture in
+            #expect(try await register(fixture).failure(1, "invalid_token").contains("initial access token"))
+            let path = "\(fixture.home)/token"
             try Data("let-me-in-please\n".utf8).write(to: URL(filePath: path))
-            _ = try await register(desk, ["--initial-access-token-file", path]).result()
-            try await desk.start(
+            _ = try await register(fixture, ["--initial-access-token-file", path]).result()
+            try await fixture.start(
                 [
-                    "register", "--json", "--issuer", desk.issuer, "--redirect-uri", "http://app.example/",
+                    "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://app.example/",
                     "--initial-access-token-file", path,
                 ]
             ).outcome().failure(1, "invalid_redirect_uri")
@@ -118,41 +119,42 @@ struct RegisterTests {
     }
 
     @Test func `what is printed for people holds no secret`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments = [
-                "register", "--issuer", desk.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",
+                "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",
             ]
-            let outcome = try await desk.start(arguments).outcome()
+            let outcome = try await fixture.start(arguments).outcome()
             let id = try #require(outcome.output.firstMatch(of: #/ as (\S+)\.\n/#)).1
             #expect(outcome.status == 0)
-            #expect(outcome.output.contains("sign-in login --issuer \(desk.issuer) --client-id \(id)\n"), "\(outcome)")
+            #expect(
+                outcome.output.contains("sign-in login --issuer \(fixture.issuer) --client-id \(id)\n"), "\(outcome)")
             #expect(!outcome.output.contains("registration_access_token") && !outcome.output.contains("client_secret:"))
         }
     }
 
     @Test func `the scope is part of the registration, and of the command to sign in with`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let arguments = [
-                "register", "--issuer", desk.issuer, "--redirect-uri", Self.redirect, "--scope", "openid email",
+                "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect, "--scope", "openid email",
             ]
-            let outcome = try await desk.start(arguments).outcome()
+            let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.output.hasSuffix(" --scope 'openid email'\n"), "\(outcome)")
-            let sent = try JSON(parsing: #require(desk.provider.log(.clientRegistration).first).body)
+            let sent = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
             #expect(sent["scope"] == "openid email")
-            _ = try await register(desk).result()
-            let plain = try JSON(parsing: #require(desk.provider.log(.clientRegistration).last).body)
+            _ = try await register(fixture).result()
+            let plain = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).last).body)
             #expect(plain["scope"] == nil)
         }
     }
 
     /// A provider that compares ports would refuse any other.
     @Test func `of several redirect URIs the one with a port is used`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let listener = try LoopbackRedirectListener(path: "/fixed")
             listener.close()
-            _ = try await register(desk, ["--redirect-uri", listener.redirectURI]).result()
-            _ = try await login(desk).result()
-            let used = try #require(desk.provider.log(.authorization).first?.query["redirect_uri"])
+            _ = try await register(fixture, ["--redirect-uri", listener.redirectURI]).result()
+            _ = try await login(fixture).result()
+            let used = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
             #expect(used == listener.redirectURI)
         }
     }
@@ -162,9 +164,10 @@ struct RegisterTests {
         ["--redirect-uri", "http://127.0.0.1/", "--client-key", "/tmp/x"], ["--redirect-uri"],
     ])
     func `a registration that cannot be is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(["register", "--json", "--issuer", desk.issuer] + arguments).outcome().wrongUsage()
-            #expect(desk.provider.log.isEmpty)
+        try await withDesk { fixture in
+            try await fixture.start(["register", "--json", "--issuer", fixture.issuer] + arguments).outcome()
+                .wrongUsage()
+            #expect(fixture.provider.log.isEmpty)
         }
     }
 }

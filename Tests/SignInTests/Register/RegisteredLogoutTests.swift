@@ -7,35 +7,35 @@ import Testing
 /// Where the browser comes back to after a sign-out: only where the provider sends it (RP-Initiated Logout §2).
 @Suite(.timeLimit(.minutes(5)))
 struct RegisteredLogoutTests {
-    private func registerAndSignIn(_ desk: Desk) async throws {
-        let arguments = ["--json", "--issuer", desk.issuer]
-        _ = try await desk.start(["register", "--redirect-uri", "http://127.0.0.1/callback"] + arguments).outcome()
+    private func registerAndSignIn(_ fixture: CommandFixture) async throws {
+        let arguments = ["--json", "--issuer", fixture.issuer]
+        _ = try await fixture.start(["register", "--redirect-uri", "http://127.0.0.1/callback"] + arguments).outcome()
             .result()
-        _ = try await desk.start(["login"] + arguments).outcome().result()
+        _ = try await fixture.start(["login"] + arguments).outcome().result()
     }
 
     @Test func `a client that registers itself registers where it comes back to after a sign-out`() async throws {
-        try await withDesk { desk in
-            try await registerAndSignIn(desk)
-            let sent = try JSON(parsing: #require(desk.provider.log(.clientRegistration).first).body)
+        try await withDesk { fixture in
+            try await registerAndSignIn(fixture)
+            let sent = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
             #expect(sent["post_logout_redirect_uris"] == ["http://127.0.0.1/callback"])
-            #expect(try await desk.run("logout", "--json").result()["session_ended"] == true)
+            #expect(try await fixture.run("logout", "--json").result()["session_ended"] == true)
         }
     }
 
     @Test func `a client without a registered post-logout redirect URI sends none, and does not wait`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let edit = Fault.editDocument { $0["post_logout_redirect_uris"] = nil }
-            desk.provider.fault(edit, at: .clientRegistration)
-            try await registerAndSignIn(desk)
-            let outcome = try await desk.run("logout", "--json", "--timeout", "60")
+            fixture.provider.fault(edit, at: .clientRegistration)
+            try await registerAndSignIn(fixture)
+            let outcome = try await fixture.run("logout", "--json", "--timeout", "60")
             #expect(try outcome.result() == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
             #expect(outcome.errors.contains("no post-logout redirect URI is registered"), "\(outcome)")
-            let end = try #require(desk.provider.log(.endSession).first)
+            let end = try #require(fixture.provider.log(.endSession).first)
             #expect(end.query.names.sorted() == ["client_id", "id_token_hint"])
-            #expect(try await desk.browser.page(2).contains("signed out"))
+            #expect(try await fixture.browser.page(2).contains("signed out"))
             // The registration stays.
-            #expect(desk.stored == ["clients"])
+            #expect(fixture.stored == ["clients"])
         }
     }
 
@@ -45,9 +45,9 @@ struct RegisteredLogoutTests {
         let listener = try LoopbackRedirectListener(host: .localhost, path: "/bye")
         listener.close()
         configuration.clients[0].postLogoutRedirectURIs = [.exact(listener.redirectURI)]
-        try await withDesk(configuration) { desk in
-            _ = try await desk.login().result()
-            let json = try await desk.run("logout", "--json", "--post-logout-redirect-uri", listener.redirectURI)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login().result()
+            let json = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", listener.redirectURI)
                 .result()
             #expect(json["session_ended"] == true)
         }
@@ -56,18 +56,18 @@ struct RegisteredLogoutTests {
     @Test func `the user can leave the post-logout redirect URI out`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].postLogoutRedirectURIs = []
-        try await withDesk(configuration) { desk in
-            _ = try await desk.login().result()
-            let outcome = try await desk.run("logout", "--json", "--post-logout-redirect-uri", "none")
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login().result()
+            let outcome = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", "none")
             #expect(try outcome.result()["session_ended"] == false)
-            #expect(try await desk.browser.page(2).contains("signed out"))
+            #expect(try await fixture.browser.page(2).contains("signed out"))
         }
     }
 
     @Test(arguments: ["https://app.example/bye", "http://192.0.2.1/bye", "bye", ""])
     func `a post-logout redirect URI that is not on loopback is wrong usage`(uri: String) async throws {
-        try await withDesk { desk in
-            try await desk.start(["logout", "--json", "--post-logout-redirect-uri", uri]).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(["logout", "--json", "--post-logout-redirect-uri", uri]).outcome().wrongUsage()
         }
     }
 }

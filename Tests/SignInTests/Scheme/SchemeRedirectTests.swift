@@ -9,44 +9,44 @@ struct SchemeRedirectTests {
     /// Without a desktop environment xdg-open starts the helper itself; in GNOME gio does, as GTK's programs do. (Before
     /// its version 1.2 xdg-open by itself takes a scheme with a digit for the name of a file.)
     @Test(arguments: [
-        (SchemeDesk.uri, nil), (SchemeDesk.uri, "GNOME"), (SchemeDesk.uriWithDomain, "GNOME"),
+        (SchemeFixture.uri, nil), (SchemeFixture.uri, "GNOME"), (SchemeFixture.uriWithDomain, "GNOME"),
     ])
     func `the browser's desktop brings the redirect to the sign-in that waits`(
         uri: String, desktop: String?
     ) async throws {
-        try await SchemeDesk.with { scheme in
+        try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(uri, with: ["XDG_CURRENT_DESKTOP": desktop]).outcome()
             let result = try outcome.result()
             #expect(result["client_id"]?.string == "7pass" && result["has_refresh_token"] == true)
-            let provider = scheme.desk.provider
+            let provider = scheme.fixture.provider
             #expect(provider.log(.authorization).first?.query["redirect_uri"] == uri)
             #expect(provider.log(.token).map { $0.form["redirect_uri"] } == [uri])
-            let arguments = try #require(scheme.desk.browser.visits.first)
+            let arguments = try #require(scheme.fixture.browser.visits.first)
             #expect(arguments.last?.wholeMatch(of: BrowserTests.oneTimeURL) != nil, "\(arguments)")
             #expect(scheme.leftovers.isEmpty, "\(scheme.leftovers)")
         }
     }
 
     @Test func `xdg-mime names sign-in while it waits, and nobody afterwards`() async throws {
-        try await SchemeDesk.with { scheme in
-            let process = try scheme.login(SchemeDesk.uri, "--no-browser")
+        try await SchemeFixture.with { scheme in
+            let process = try scheme.login(SchemeFixture.uri, "--no-browser")
             let redirects = try await Redirects(process)
             let query = ["xdg-mime", "query", "default", "x-scheme-handler/oauthtest"]
             #expect(
                 try await scheme.run(query[0], query[1], query[2], query[3]).outputLines
-                    == [SchemeDesk.entry])
+                    == [SchemeFixture.entry])
 
             // Wrong ones change nothing; xdg-open says by its status that the helper was not taken.
             for wrong in ["?state=x&code=stolen", "?code=stolen", "/x?state=\(redirects.state)&code=c", ""] {
-                #expect(try await scheme.run("xdg-open", SchemeDesk.uri + wrong).status != 0)
+                #expect(try await scheme.run("xdg-open", SchemeFixture.uri + wrong).status != 0)
             }
-            let issuer = scheme.desk.issuer
+            let issuer = scheme.fixture.issuer
             let no = "?error=access_denied&state=\(redirects.state)&iss=\(issuer)"
-            #expect(try await scheme.run("xdg-open", SchemeDesk.uri + no).status == 0)
+            #expect(try await scheme.run("xdg-open", SchemeFixture.uri + no).status == 0)
             try await process.outcome().failure(1, "access_denied")
             #expect(try await scheme.run(query[0], query[1], query[2], query[3]).output.isEmpty)
             #expect(scheme.leftovers.isEmpty, "\(scheme.leftovers)")
-            #expect(scheme.desk.provider.count(.token) == 0)
+            #expect(scheme.fixture.provider.count(.token) == 0)
         }
     }
 
@@ -55,26 +55,27 @@ struct SchemeRedirectTests {
         ("code=c&code=d&iss=ISSUER", "'code' twice"), ("code=c&iss=ISSUER&state=x", "'state' twice"),
     ])
     func `with the right state anything wrong ends the wait`(query: String, what: String) async throws {
-        try await SchemeDesk.with { scheme in
-            let process = try scheme.login(SchemeDesk.uri, "--no-browser")
+        try await SchemeFixture.with { scheme in
+            let process = try scheme.login(SchemeFixture.uri, "--no-browser")
             let redirects = try await Redirects(process)
             let url =
-                "\(SchemeDesk.uri)?state=\(redirects.state)&" + query.replacing("ISSUER", with: scheme.desk.issuer)
-            #expect(try await scheme.run(BuiltProducts.path("sign-in"), "hand-over-redirect", url).status == 0)
+                "\(SchemeFixture.uri)?state=\(redirects.state)&"
+                + query.replacing("ISSUER", with: scheme.fixture.issuer)
+            #expect(try await scheme.run(BuiltProducts.path("sign-in"), "deliver-redirect", url).status == 0)
             #expect(try await process.outcome().failure(1, "invalid_redirect").contains(what))
-            #expect(scheme.desk.provider.count(.token) == 0)
+            #expect(scheme.fixture.provider.count(.token) == 0)
         }
     }
 
     @Test func `of two sign-ins each gets its own redirect`() async throws {
-        try await SchemeDesk.with { scheme in
+        try await SchemeFixture.with { scheme in
             let processes = try (0..<2).map {
-                try scheme.login(SchemeDesk.uri, "--no-browser", "--store", "file:\(scheme.desk.home)/s\($0)")
+                try scheme.login(SchemeFixture.uri, "--no-browser", "--store", "file:\(scheme.fixture.home)/s\($0)")
             }
             let redirects = [try await Redirects(processes[0]), try await Redirects(processes[1])]
             for index in [1, 0] {
                 let url =
-                    "\(SchemeDesk.uri)?error=error_\(index)&state=\(redirects[index].state)&iss=\(scheme.desk.issuer)"
+                    "\(SchemeFixture.uri)?error=error_\(index)&state=\(redirects[index].state)&iss=\(scheme.fixture.issuer)"
                 #expect(try await scheme.run("xdg-open", url).status == 0)
                 try await processes[index].outcome().failure(1, "error_\(index)")
             }
@@ -85,8 +86,8 @@ struct SchemeRedirectTests {
     @Test(
         arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
     func `a signal leaves no socket and no desktop entry`(signal: CInt, status: CInt, code: String) async throws {
-        try await SchemeDesk.with { scheme in
-            let process = try scheme.login(SchemeDesk.uri, "--no-browser")
+        try await SchemeFixture.with { scheme in
+            let process = try scheme.login(SchemeFixture.uri, "--no-browser")
             _ = try await Redirects(process)
             #expect(scheme.leftovers.count == 3, "\(scheme.leftovers)")
             process.send(signal)
@@ -96,8 +97,8 @@ struct SchemeRedirectTests {
     }
 
     @Test func `what a killed sign-in leaves is taken over by the next one`() async throws {
-        try await SchemeDesk.with { scheme in
-            let killed = try scheme.login(SchemeDesk.uri, "--no-browser")
+        try await SchemeFixture.with { scheme in
+            let killed = try scheme.login(SchemeFixture.uri, "--no-browser")
             _ = try await Redirects(killed)
             killed.send(SIGKILL)
             #expect(try await killed.outcome().status == 128 + SIGKILL)
@@ -108,13 +109,13 @@ struct SchemeRedirectTests {
     }
 
     @Test func `what a killed sign-in leaves goes with the first redirect that nobody waits for`() async throws {
-        try await SchemeDesk.with { scheme in
-            let killed = try scheme.login(SchemeDesk.uri, "--no-browser")
+        try await SchemeFixture.with { scheme in
+            let killed = try scheme.login(SchemeFixture.uri, "--no-browser")
             _ = try await Redirects(killed)
             killed.send(SIGKILL)
             _ = try await killed.outcome()
             let outcome = try await scheme.run(
-                BuiltProducts.path("sign-in"), "hand-over-redirect", "--json", SchemeDesk.uri + "?state=s&code=hidden")
+                BuiltProducts.path("sign-in"), "deliver-redirect", "--json", SchemeFixture.uri + "?state=s&code=hidden")
             #expect(try !outcome.failure(1, "listener").contains("hidden"))
             #expect(scheme.leftovers.isEmpty, "\(scheme.leftovers)")
         }
@@ -123,34 +124,34 @@ struct SchemeRedirectTests {
     // MARK: what is missing
 
     @Test func `without xdg-mime the error names its package, before the browser opens`() async throws {
-        try await SchemeDesk.with { scheme in
+        try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(with: ["PATH": "/nowhere"]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("xdg-utils"))
-            #expect(scheme.leftovers.isEmpty && scheme.desk.browser.visits.isEmpty)
+            #expect(scheme.leftovers.isEmpty && scheme.fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `without a runtime folder the error says what is expected`() async throws {
-        try await SchemeDesk.with { scheme in
+        try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(with: ["XDG_RUNTIME_DIR": nil]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("$XDG_RUNTIME_DIR"))
-            #expect(scheme.leftovers.isEmpty && scheme.desk.browser.visits.isEmpty)
+            #expect(scheme.leftovers.isEmpty && scheme.fixture.browser.visits.isEmpty)
         }
     }
 
     @Test func `a form cannot be posted to a scheme, and that is said before anything is installed`() async throws {
-        try await SchemeDesk.with { scheme in
-            let outcome = try await scheme.login(SchemeDesk.uri, "--param", "response_mode=form_post").outcome()
+        try await SchemeFixture.with { scheme in
+            let outcome = try await scheme.login(SchemeFixture.uri, "--param", "response_mode=form_post").outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("form_post"))
-            #expect(scheme.leftovers.isEmpty && scheme.desk.browser.visits.isEmpty)
+            #expect(scheme.leftovers.isEmpty && scheme.fixture.browser.visits.isEmpty)
         }
     }
 
     @Test(arguments: ["https://app.example/callback", "mailto:/x", "com.example.app:callback", "app:"])
     func `a URI that no app may have for itself is refused`(uri: String) async throws {
-        try await SchemeDesk.with { scheme in
+        try await SchemeFixture.with { scheme in
             try await scheme.login(uri).outcome().failure(1, "invalid_configuration")
-            #expect(scheme.desk.provider.log.isEmpty || scheme.desk.browser.visits.isEmpty)
+            #expect(scheme.fixture.provider.log.isEmpty || scheme.fixture.browser.visits.isEmpty)
         }
     }
 
@@ -159,8 +160,8 @@ struct SchemeRedirectTests {
         ["a.b:/c", "--redirect-path", "/callback"],
     ])
     func `what is no URI, or contradicts another option, is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.start(desk.loginArguments(["--redirect-uri"] + arguments)).outcome()
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(fixture.loginArguments(["--redirect-uri"] + arguments)).outcome()
             #expect(try outcome.wrongUsage().contains("--redirect-uri"))
         }
     }

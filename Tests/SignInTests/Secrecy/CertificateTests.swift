@@ -6,8 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct CertificateTests {
     @Test func `a certificate of an unknown authority is refused in one line`() async throws {
-        try await withTLSServer { desk, server in
-            let outcome = try await desk.run("discover", server.issuer, "--json")
+        try await withTLSServer { fixture, server in
+            let outcome = try await fixture.run("discover", server.issuer, "--json")
             let message = try outcome.failure(1, "transport")
             #expect(message.contains("certificate of localhost not trusted"), "\(message)")
             #expect(outcome.errorLines.count == 1)
@@ -16,45 +16,46 @@ struct CertificateTests {
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
     func `a variable names the file of roots`(variable: String) async throws {
-        try await withTLSServer { desk, server in
-            let outcome = try await desk.run("discover", server.issuer, "--json", with: [variable: server.certificate])
+        try await withTLSServer { fixture, server in
+            let outcome = try await fixture.run(
+                "discover", server.issuer, "--json", with: [variable: server.certificate])
             #expect(try outcome.result()["issuer"]?.string == server.issuer)
         }
     }
 
     @Test func `a variable names the folder of roots`() async throws {
-        try await withTLSServer { desk, server in
+        try await withTLSServer { fixture, server in
             let asked = ["openssl", "x509", "-noout", "-hash", "-in", server.certificate]
-            let hash = try #require(try await desk.start(asked, []).outcome().outputLines.first)
-            let folder = desk.home + "/roots"
+            let hash = try #require(try await fixture.start(asked, []).outcome().outputLines.first)
+            let folder = fixture.home + "/roots"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: server.certificate, toPath: "\(folder)/\(hash).0")
-            let outcome = try await desk.run("discover", server.issuer, "--json", with: ["SSL_CERT_DIR": folder])
+            let outcome = try await fixture.run("discover", server.issuer, "--json", with: ["SSL_CERT_DIR": folder])
             #expect(try outcome.result()["issuer"]?.string == server.issuer)
         }
     }
 
     @Test func `one variable goes before the other`() async throws {
-        try await withTLSServer { desk, server in
+        try await withTLSServer { fixture, server in
             let other = "/etc/ssl/certs/ca-certificates.crt"
             let variables = ["CURL_CA_BUNDLE": other, "SSL_CERT_FILE": server.certificate]
-            try await desk.run("discover", server.issuer, "--json", with: variables).failure(1, "transport")
+            try await fixture.run("discover", server.issuer, "--json", with: variables).failure(1, "transport")
         }
     }
 
     @Test func `an option adds roots to whatever holds`() async throws {
-        try await withTLSServer { desk, server in
+        try await withTLSServer { fixture, server in
             let arguments = ["discover", server.issuer, "--json", "--ca-file", server.certificate]
-            _ = try await desk.start(arguments).outcome().result()
+            _ = try await fixture.start(arguments).outcome().result()
             let variables = ["SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt"]
-            _ = try await desk.start(arguments, variables).outcome().result()
+            _ = try await fixture.start(arguments, variables).outcome().result()
         }
     }
 
     @Test func `a file without certificates is refused, and named`() async throws {
-        try await withTLSServer { desk, server in
+        try await withTLSServer { fixture, server in
             for (arguments, variables) in [(["--ca-file", "/etc/hostname"], [:]), ([], ["SSL_CERT_FILE": "/none"])] {
-                let outcome = try await desk.start(["discover", server.issuer, "--json"] + arguments, variables)
+                let outcome = try await fixture.start(["discover", server.issuer, "--json"] + arguments, variables)
                     .outcome()
                 let message = try outcome.failure(1, "invalid_configuration")
                 #expect(message.contains(arguments.last ?? "/none"), "\(message)")
@@ -68,12 +69,12 @@ struct CertificateTests {
     }
 
     /// `openssl s_server`, which answers with files, one of which is the metadata of its own address.
-    private func withTLSServer(_ body: (Desk, TLSServer) async throws -> Void) async throws {
-        try await withDesk { desk in
-            let folder = desk.home + "/tls"
+    private func withTLSServer(_ body: (CommandFixture, TLSServer) async throws -> Void) async throws {
+        try await withDesk { fixture in
+            let folder = fixture.home + "/tls"
             let wellKnown = folder + "/.well-known"
             try FileManager.default.createDirectory(atPath: wellKnown, withIntermediateDirectories: true)
-            let made = try await desk.start(
+            let made = try await fixture.start(
                 ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
                 [
                     "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem", "-days", "2", "-subj",
@@ -83,16 +84,16 @@ struct CertificateTests {
             ).outcome()
             try #require(made.status == 0, "\(made)")
             let serve = #"cd "$0" && exec openssl s_server -accept 127.0.0.1:0 -cert cert.pem -key key.pem -HTTP"#
-            let server = try desk.start(["sh", "-c", serve, folder], [])
+            let server = try fixture.start(["sh", "-c", serve, folder], [])
             defer { server.send(SIGTERM) }
             let line = try await server.outputLine { $0.hasPrefix("ACCEPT ") }
             let port = line.components(separatedBy: ":").last ?? ""
             let issuer = "https://localhost:\(port)"
             let metadata =
                 #"{"issuer":"\#(issuer)","authorization_endpoint":"\#(issuer)/a","token_endpoint":"\#(issuer)/t"}"#
-            let answer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n\(metadata)"
-            try answer.write(toFile: wellKnown + "/openid-configuration", atomically: true, encoding: .utf8)
-            try await body(desk, TLSServer(issuer: issuer, certificate: folder + "/cert.pem"))
+            let response = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n\(metadata)"
+            try response.write(toFile: wellKnown + "/openid-configuration", atomically: true, encoding: .utf8)
+            try await body(fixture, TLSServer(issuer: issuer, certificate: folder + "/cert.pem"))
         }
     }
 }

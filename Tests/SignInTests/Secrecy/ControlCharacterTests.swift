@@ -20,14 +20,14 @@ struct ControlCharacterTests {
 
     @Test(arguments: [[], ["--json"]])
     func `claims are cleaned`(form: [String]) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editIDToken { $0.claims["name"] = .string(Self.evil) }, at: .token)
-            desk.provider.fault(.editDocument { $0["nickname"] = .string(Self.evil) }, at: .userInfo, times: nil)
-            let login = ["login", "--issuer", desk.issuer, "--client-id", "demo", "--userinfo"] + form
-            let outcome = try await desk.start(login).outcome()
+        try await withDesk { fixture in
+            fixture.provider.fault(.editIDToken { $0.claims["name"] = .string(Self.evil) }, at: .token)
+            fixture.provider.fault(.editDocument { $0["nickname"] = .string(Self.evil) }, at: .userInfo, times: nil)
+            let login = ["login", "--issuer", fixture.issuer, "--client-id", "demo", "--userinfo"] + form
+            let outcome = try await fixture.start(login).outcome()
             #expect(outcome.status == 0 && outcome.output.contains("owned"))
             expectClean(outcome)
-            let userinfo = try await desk.start(["userinfo"] + form).outcome()
+            let userinfo = try await fixture.start(["userinfo"] + form).outcome()
             #expect(userinfo.status == 0 && userinfo.output.contains("owned"))
             expectClean(userinfo)
             if !form.isEmpty { #expect(try userinfo.json()["nickname"]?.string == Self.evil) }
@@ -36,14 +36,14 @@ struct ControlCharacterTests {
 
     @Test(arguments: [[], ["--json"]])
     func `metadata is cleaned, also the names in it`(form: [String]) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0[Self.evil] = .string(Self.evil) }, at: .openIDConfiguration)
-            let outcome = try await desk.start(["discover", desk.issuer] + form).outcome()
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0[Self.evil] = .string(Self.evil) }, at: .openIDConfiguration)
+            let outcome = try await fixture.start(["discover", fixture.issuer] + form).outcome()
             #expect(outcome.status == 0 && outcome.output.contains("owned"))
             expectClean(outcome)
 
-            desk.provider.fault(.editDocument { $0["issuer"] = .string(Self.evil) }, at: .openIDConfiguration)
-            let refused = try await desk.start(["discover", desk.issuer] + form).outcome()
+            fixture.provider.fault(.editDocument { $0["issuer"] = .string(Self.evil) }, at: .openIDConfiguration)
+            let refused = try await fixture.start(["discover", fixture.issuer] + form).outcome()
             #expect(refused.status == 1 && refused.errors.contains("owned") && refused.errorLines.count == 1)
             expectClean(refused)
         }
@@ -51,12 +51,12 @@ struct ControlCharacterTests {
 
     @Test(arguments: [[], ["--json"]])
     func `what a provider says about an error is cleaned, and cut to a line`(form: [String]) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             let words = Self.evil + String(repeating: "long ", count: 1000)
             let json: JSON = ["error": .string("no\u{1B}[31m\n"), "error_description": .string(words)]
-            desk.provider.fault(.status(.badRequest, json: json), at: .token)
-            let login = ["login", "--issuer", desk.issuer, "--client-id", "demo"] + form
-            let outcome = try await desk.start(login).outcome()
+            fixture.provider.fault(.status(.badRequest, json: json), at: .token)
+            let login = ["login", "--issuer", fixture.issuer, "--client-id", "demo"] + form
+            let outcome = try await fixture.start(login).outcome()
             #expect(outcome.status == 1 && outcome.errors.contains("owned") && outcome.errors.utf8.count < 2000)
             #expect(outcome.errorLines.count { $0.hasPrefix("sign-in: ") } == 1)
             expectClean(outcome)
@@ -64,11 +64,11 @@ struct ControlCharacterTests {
     }
 
     @Test func `what comes by the redirect is cleaned`() async throws {
-        try await withDesk { desk in
-            let process = try desk.start(desk.loginArguments(["--no-browser"]))
+        try await withDesk { fixture in
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let redirects = try await Redirects(process)
             try await redirects.comeBack(
-                "state=\(redirects.state)&iss=\(desk.issuer)&error=access_denied%1B%5B31m&error_description=a%1B%5B2J%0Ab"
+                "state=\(redirects.state)&iss=\(fixture.issuer)&error=access_denied%1B%5B31m&error_description=a%1B%5B2J%0Ab"
             )
             let outcome = try await process.outcome()
             let message = try outcome.failure(1, "access_denied [31m")
@@ -77,16 +77,16 @@ struct ControlCharacterTests {
         }
     }
 
-    @Test func `an API's answer is cleaned on a terminal, and left as it is elsewhere`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
+    @Test func `an API's response is cleaned on a terminal, and left as it is elsewhere`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
             let body = Reply(.ok, type: "text/plain", Self.evil)
-            desk.provider.fault(.answer(body), at: .api, times: nil)
-            let arguments = ["request", "GET", desk.provider.url(.api)]
-            #expect(try await desk.start(arguments).outcome().output == Self.evil)
+            fixture.provider.fault(.respond(body), at: .api, times: nil)
+            let arguments = ["request", "GET", fixture.provider.url(.api)]
+            #expect(try await fixture.start(arguments).outcome().output == Self.evil)
 
             let command = (["'\(try BuiltProducts.path("sign-in"))'"] + arguments).joined(separator: " ")
-            let terminal = try await desk.start(["script", "-qec", command, "/dev/null"], []).outcome()
+            let terminal = try await fixture.start(["script", "-qec", command, "/dev/null"], []).outcome()
             #expect(terminal.output.contains("owned"))
             let text = terminal.output.replacing("\r\n", with: "\n")
             expectClean(Outcome(status: 0, output: Array(text.utf8), errors: []))

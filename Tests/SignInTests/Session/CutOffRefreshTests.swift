@@ -11,16 +11,16 @@ struct CutOffRefreshTests {
 
     @Test(arguments: Cut.allCases)
     func `a refresh that is cut off while the keys are fetched loses nothing`(cut: Cut) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.record()
-            try desk.provider.rotateSigningKeys()
-            try desk.provider.withdrawOldSigningKeys()
-            let hold = desk.provider.hold(.keys, before: .request)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.record()
+            try fixture.provider.rotateSigningKeys()
+            try fixture.provider.withdrawOldSigningKeys()
+            let hold = fixture.provider.hold(.keys, before: .request)
             let limit = cut == .timeout ? ["--timeout", "8"] : []
-            let process = try desk.start(["token", "--force-refresh", "--json"] + limit)
+            let process = try fixture.start(["token", "--force-refresh", "--json"] + limit)
             try await hold.arrived()
-            let stored = try desk.record()
+            let stored = try fixture.record()
             #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
             switch cut {
             case .kill: process.send(SIGKILL)
@@ -31,34 +31,34 @@ struct CutOffRefreshTests {
             // The keys do not come before the process has ended.
             _ = try await process.outcome()
             hold.release()
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
     @Test func `an interrupt lets a refresh that was sent end, however long it takes, and says so`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.record()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.record()
             // Longer than anybody would wait who does not know what for.
-            desk.provider.fault(.delay(.seconds(3)), at: .token)
-            let hold = desk.provider.hold(.token, before: .request)
-            let process = try desk.start(["token", "--force-refresh", "--verbose"])
+            fixture.provider.fault(.delay(.seconds(3)), at: .token)
+            let hold = fixture.provider.hold(.token, before: .request)
+            let process = try fixture.start(["token", "--force-refresh", "--verbose"])
             try await hold.arrived()
             process.send(SIGINT)
             _ = try await process.line { $0.contains("finishing the refresh, press Ctrl-C again to give up") }
             hold.release()
             let outcome = try await process.outcome()
             #expect(outcome.status == 130, "\(outcome)")
-            #expect(try desk.record().refreshToken != before.refreshToken)
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            #expect(try fixture.record().refreshToken != before.refreshToken)
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
     @Test func `a second interrupt gives up`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let hold = desk.provider.hold(.token, before: .request)
-            let process = try desk.start(["token", "--force-refresh", "--verbose"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let hold = fixture.provider.hold(.token, before: .request)
+            let process = try fixture.start(["token", "--force-refresh", "--verbose"])
             try await hold.arrived()
             process.send(SIGINT)
             _ = try await process.line { $0.contains("finishing the refresh") }

@@ -8,31 +8,31 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RefreshFailureTests {
     @Test func `a refused refresh token ends the session, and is never sent again`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let refreshToken = try #require(desk.record().refreshToken?.reveal())
-            desk.provider.revokeGrant(of: refreshToken)
-            let outcome = try await desk.run("token", "--force-refresh", "--json")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let refreshToken = try #require(fixture.record().refreshToken?.reveal())
+            fixture.provider.revokeGrant(of: refreshToken)
+            let outcome = try await fixture.run("token", "--force-refresh", "--json")
             #expect(try outcome.failure(1, "sign_in_required").contains("invalid_grant"))
             #expect(outcome.errorLines.count == 1)
-            #expect(desk.provider.count(.token) == 2)
+            #expect(fixture.provider.count(.token) == 2)
 
             for command in [["token"], ["token", "--force-refresh"], ["userinfo"]] {
-                let again = try await desk.start(command + ["--json"]).outcome()
+                let again = try await fixture.start(command + ["--json"]).outcome()
                 #expect(try again.failure(1, "sign_in_required").contains("invalid_grant"))
             }
-            #expect(desk.provider.count(.token) == 2 && desk.provider.count(.userInfo) == 0)
-            #expect(try !desk.session().contains(Data(refreshToken.utf8)))
+            #expect(fixture.provider.count(.token) == 2 && fixture.provider.count(.userInfo) == 0)
+            #expect(try !fixture.session().contains(Data(refreshToken.utf8)))
 
-            let listed = try await desk.run("status", "--json").result()
+            let listed = try await fixture.run("status", "--json").result()
             let entry = try #require(listed["sessions"]?.array?.first)
             #expect(entry["state"]?.string == "ended")
             #expect(entry["reason"]?.string?.contains("invalid_grant") == true)
             #expect(entry["has_refresh_token"] == false && entry["access_token_expires_at"] == .null)
 
             // A new sign-in takes its place.
-            _ = try await desk.login().result()
-            _ = try await desk.run("token", "--json").result()
+            _ = try await fixture.login().result()
+            _ = try await fixture.run("token", "--json").result()
         }
     }
 
@@ -56,51 +56,51 @@ struct RefreshFailureTests {
         Trouble(testDescription: "a redirect", code: "invalid_response", fault: .redirect(to: "/elsewhere")),
     ])
     func `trouble at the server keeps the session`(trouble: Trouble) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.record()
-            desk.provider.fault(trouble.fault, at: .token)
-            let outcome = try await desk.run("token", "--force-refresh", "--json")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.record()
+            fixture.provider.fault(trouble.fault, at: .token)
+            let outcome = try await fixture.run("token", "--force-refresh", "--json")
             try outcome.failure(1, trouble.code)
             #expect(outcome.errorLines.count == 1)
-            let after = try desk.record()
-            #expect(after.end == nil && after.trouble?.count == 1)
+            let after = try fixture.record()
+            #expect(after.end == nil && after.backoff?.count == 1)
             #expect(after.refreshToken == before.refreshToken && after.accessToken == before.accessToken)
-            #expect(desk.provider.count(.token) == 2)
+            #expect(fixture.provider.count(.token) == 2)
             // A user who insists does not wait.
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
     @Test func `a provider that is gone keeps the session`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.record()
-            await desk.provider.stop()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.record()
+            await fixture.provider.stop()
             #expect(
-                try await desk.run("token", "--force-refresh", "--json").failure(1, "transport").contains("refused"))
-            let after = try desk.record()
-            #expect(after.end == nil && after.presented == nil && after.refreshToken == before.refreshToken)
+                try await fixture.run("token", "--force-refresh", "--json").failure(1, "transport").contains("refused"))
+            let after = try fixture.record()
+            #expect(after.end == nil && after.pendingRefresh == nil && after.refreshToken == before.refreshToken)
             // What is good needs no provider.
-            _ = try await desk.run("token", "--json").result()
+            _ = try await fixture.run("token", "--json").result()
         }
     }
 
     @Test func `without a refresh token there is nothing to refresh with`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
-            _ = try await desk.login("--scope", "openid").result()
-            try await desk.run("token", "--json").failure(1, "no_refresh_token")
-            #expect(desk.provider.count(.token) == 1)
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
+            _ = try await fixture.login("--scope", "openid").result()
+            try await fixture.run("token", "--json").failure(1, "no_refresh_token")
+            #expect(fixture.provider.count(.token) == 1)
         }
     }
 
     @Test func `a refresh with another person's ID token ends the session`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
-            try await desk.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
-            let entry = try await desk.run("status", "--json").result()["sessions"]?.array?.first
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            let entry = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
             #expect(entry?["state"]?.string == "ended")
             #expect(entry?["sub"]?.string == "248289761001")
         }

@@ -12,21 +12,21 @@ struct SleepingMachineTests {
             try await Namespace.isPossible(Namespace.later(by: 7200))
         })
     func `a token whose time has passed in sleep is refreshed, though the wall clock has not moved`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let first = try #require(try desk.record().accessToken).value.reveal()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let first = try #require(try fixture.record().accessToken).value.reveal()
             // Good for an hour, so that it is still good after half of one.
-            #expect(try await token(desk, after: 1800) == first)
-            #expect(desk.provider.count(.token) == 1)
-            let second = try await token(desk, after: 7200)
-            #expect(second != first && desk.provider.isAlive(second))
-            #expect(desk.provider.count(.token) == 2)
+            #expect(try await token(fixture, after: 1800) == first)
+            #expect(fixture.provider.count(.token) == 1)
+            let second = try await token(fixture, after: 7200)
+            #expect(second != first && fixture.provider.isAlive(second))
+            #expect(fixture.provider.count(.token) == 2)
         }
     }
 
-    private func token(_ desk: Desk, after seconds: Int) async throws -> String {
+    private func token(_ fixture: CommandFixture, after seconds: Int) async throws -> String {
         let prefix = Namespace.later(by: seconds) + [try BuiltProducts.path("sign-in")]
-        let outcome = try await desk.start(prefix, ["token", "--json"]).outcome()
+        let outcome = try await fixture.start(prefix, ["token", "--json"]).outcome()
         return try #require(try outcome.result()["access_token"]?.string)
     }
 }

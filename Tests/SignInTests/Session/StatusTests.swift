@@ -7,73 +7,73 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct StatusTests {
     @Test func `what is stored is listed, without a token and without a request`() async throws {
-        try await withDesk { desk in
-            let login = try await desk.login().result()
-            let requests = desk.provider.log.count
-            let outcome = try await desk.run("status", "--json")
+        try await withDesk { fixture in
+            let login = try await fixture.login().result()
+            let requests = fixture.provider.log.count
+            let outcome = try await fixture.run("status", "--json")
             let entry = try #require(try outcome.result()["sessions"]?.array?.first)
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
                     "access_token_expires_at", "client_id", "has_refresh_token", "issuer", "reason", "refresh_error",
                     "refresh_paused_until", "state", "store", "sub",
                 ])
-            #expect(entry["issuer"]?.string == desk.issuer)
+            #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
             #expect(entry["sub"]?.string == "248289761001")
-            #expect(entry["store"]?.string == "file:\(desk.sessions)/\(try #require(desk.stored.first))")
+            #expect(entry["store"]?.string == "file:\(fixture.sessions)/\(try #require(fixture.stored.first))")
             #expect(entry["access_token_expires_at"] == login["access_token_expires_at"])
             #expect(entry["has_refresh_token"] == true)
             #expect(entry["state"]?.string == "signed_in")
             #expect(entry["reason"] == .null)
 
-            let text = try await desk.run("status")
-            #expect(text.outputLines.count == 1 && text.output.contains(desk.issuer))
-            let record = try desk.record()
+            let text = try await fixture.run("status")
+            #expect(text.outputLines.count == 1 && text.output.contains(fixture.issuer))
+            let record = try fixture.record()
             for secret in [record.accessToken?.value, record.refreshToken, record.idToken?.rawValue] {
                 let secret = try #require(secret?.reveal())
                 #expect(!outcome.output.contains(secret) && !text.output.contains(secret))
             }
-            #expect(desk.provider.log.count == requests)
+            #expect(fixture.provider.log.count == requests)
         }
     }
 
     @Test func `what a provider asks to wait is listed, waited for, and not in the way of a user who insists`()
         async throws
     {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.unavailable(retryAfter: 86_400), at: .token)
-            try await desk.run("token", "--force-refresh", "--json").failure(1, "invalid_response")
-            let entry = try #require(try await desk.run("status", "--json").result()["sessions"]?.array?.first)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.unavailable(retryAfter: 86_400), at: .token)
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_response")
+            let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
             let until = try #require(entry["refresh_paused_until"]?.string)
             let wait = try Date(until, strategy: .iso8601).timeIntervalSinceNow
             #expect((200...300).contains(wait))
             #expect(entry["refresh_error"]?.string?.contains("503") == true && entry["state"] == "signed_in")
-            #expect(try await desk.run("status").output.contains("the next is tried in"))
-            let held = try await desk.run("token", "--min-validity", "7200", "--json")
+            #expect(try await fixture.run("status").output.contains("the next is tried in"))
+            let held = try await fixture.run("token", "--min-validity", "7200", "--json")
             #expect(try held.failure(1, "invalid_response").contains("the next is tried in"))
-            #expect(desk.provider.count(.token) == 2)
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
-            let listed = try await desk.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(fixture.provider.count(.token) == 2)
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            let listed = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
             #expect(listed?["refresh_paused_until"] == .null && listed?["refresh_error"] == .null)
         }
     }
 
     @Test func `nothing stored is an empty list, and makes no folder`() async throws {
-        try await withDesk { desk in
-            let listed = try await desk.run("status", "--json")
+        try await withDesk { fixture in
+            let listed = try await fixture.run("status", "--json")
             #expect(try listed.result() == ["sessions": []])
-            let text = try await desk.run("status")
+            let text = try await fixture.run("status")
             #expect(text.output == "No session is stored.\n")
-            #expect(!FileManager.default.fileExists(atPath: desk.stateHome))
+            #expect(!FileManager.default.fileExists(atPath: fixture.stateHome))
         }
     }
 
     @Test func `a damaged session does not hide the others`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            try Data("{".utf8).write(to: URL(fileURLWithPath: desk.sessions + "/zzz.json"))
-            let outcome = try await desk.run("status", "--json")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/zzz.json"))
+            let outcome = try await fixture.run("status", "--json")
             #expect(try outcome.result()["sessions"]?.array?.count == 1)
             #expect(outcome.errorLines.count == 1 && outcome.errors.contains("zzz.json"))
         }

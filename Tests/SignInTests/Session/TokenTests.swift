@@ -7,118 +7,118 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct TokenTests {
     @Test func `a token that is good is printed without any request`() async throws {
-        try await withDesk { desk in
-            let login = try await desk.login().result()
-            let (requests, session) = (desk.provider.log.count, try desk.session())
-            let json = try await desk.run("token", "--json").result()
+        try await withDesk { fixture in
+            let login = try await fixture.login().result()
+            let (requests, session) = (fixture.provider.log.count, try fixture.session())
+            let json = try await fixture.run("token", "--json").result()
             #expect(
                 json.object?.members.map(\.name).sorted() == ["access_token", "expires_at", "scope", "token_type"])
             #expect(json["token_type"]?.string == "Bearer")
             #expect(json["scope"]?.string == "openid profile offline_access")
             #expect(json["expires_at"] == login["access_token_expires_at"])
             let token = try #require(json["access_token"]?.string)
-            #expect(desk.provider.isAlive(token))
-            let text = try await desk.run("token")
+            #expect(fixture.provider.isAlive(token))
+            let text = try await fixture.run("token")
             #expect(text.output == token + "\n" && text.errors.isEmpty && text.status == 0)
-            #expect(desk.provider.log.count == requests)
-            #expect(try desk.session() == session)
+            #expect(fixture.provider.log.count == requests)
+            #expect(try fixture.session() == session)
         }
     }
 
     @Test(arguments: [["--force-refresh"], ["--min-validity", "7200"]])
     func `a token is refreshed where that is asked for, with one request`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let old = try await desk.run("token").output
-            let requests = desk.provider.log.count
-            let json = try await desk.start(["token", "--json"] + arguments).outcome().result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let old = try await fixture.run("token").output
+            let requests = fixture.provider.log.count
+            let json = try await fixture.start(["token", "--json"] + arguments).outcome().result()
             let token = try #require(json["access_token"]?.string)
-            #expect(token + "\n" != old && desk.provider.isAlive(token))
-            #expect(desk.provider.log.dropFirst(requests).map(\.endpoint) == [.token])
+            #expect(token + "\n" != old && fixture.provider.isAlive(token))
+            #expect(fixture.provider.log.dropFirst(requests).map(\.endpoint) == [.token])
             // The new token is the stored one now.
-            let printed = try await desk.run("token")
+            let printed = try await fixture.run("token")
             #expect(printed.output == token + "\n")
         }
     }
 
     @Test func `a token that is good for long enough is not refreshed`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let old = try await desk.run("token").output
-            let printed = try await desk.run("token", "--min-validity", "3000")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let old = try await fixture.run("token").output
+            let printed = try await fixture.run("token", "--min-validity", "3000")
             #expect(printed.output == old)
-            #expect(desk.provider.count(.token) == 1)
+            #expect(fixture.provider.count(.token) == 1)
         }
     }
 
     @Test func `a token that has expired is refreshed`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
-            _ = try await desk.login().result()
-            let json = try await desk.run("token", "--json").result()
-            #expect(desk.provider.isAlive(try #require(json["access_token"]?.string)))
-            #expect(desk.provider.count(.token) == 2)
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
+            _ = try await fixture.login().result()
+            let json = try await fixture.run("token", "--json").result()
+            #expect(fixture.provider.isAlive(try #require(json["access_token"]?.string)))
+            #expect(fixture.provider.count(.token) == 2)
         }
     }
 
     @Test func `who waits for the refresh of another process waits no longer than its timeout, and sends nothing`()
         async throws
     {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            try desk.expire()
-            let hold = desk.provider.hold(.token)
-            let first = try desk.start(["token", "--json"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try fixture.expire()
+            let hold = fixture.provider.hold(.token)
+            let first = try fixture.start(["token", "--json"])
             try await hold.arrived()
-            let second = try await desk.run("token", "--json", "--timeout", "6")
+            let second = try await fixture.run("token", "--json", "--timeout", "6")
             #expect(try second.failure(1, "store").contains("process \(first.id) (sign-in) is refreshing it"))
             hold.release()
             _ = try await first.outcome().result()
-            #expect(desk.provider.count(.token) == 2)
+            #expect(fixture.provider.count(.token) == 2)
         }
     }
 
     @Test func `a token without an end has none`() async throws {
-        try await withDesk { desk in
-            desk.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
-            _ = try await desk.login().result()
-            let printed = try await desk.run("token", "--json")
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+            _ = try await fixture.login().result()
+            let printed = try await fixture.run("token", "--json")
             #expect(try printed.result()["expires_at"] == .null)
-            #expect(desk.provider.count(.token) == 1)
+            #expect(fixture.provider.count(.token) == 1)
         }
     }
 
     @Test func `a refresh that does not repeat them keeps scope, refresh token and claims`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
             let edit = Fault.editDocument { document in
                 (document["scope"], document["refresh_token"], document["id_token"]) = (nil, nil, nil)
             }
-            desk.provider.fault(edit, at: .token)
-            let json = try await desk.run("token", "--force-refresh", "--json").result()
+            fixture.provider.fault(edit, at: .token)
+            let json = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(json["scope"]?.string == "openid profile offline_access")
-            let status = try await desk.run("status", "--json").result()
+            let status = try await fixture.run("status", "--json").result()
             #expect(status["sessions"]?.array?.first?["has_refresh_token"] == true)
             #expect(status["sessions"]?.array?.first?["sub"]?.string == "248289761001")
         }
     }
 
     @Test func `a client with a secret is not asked for it again`() async throws {
-        try await withDesk { desk in
-            let file = desk.home + "/secret"
+        try await withDesk { fixture in
+            let file = fixture.home + "/secret"
             try "s3cret: 100% äß+/= and thirty-two".write(toFile: file, atomically: true, encoding: .utf8)
-            _ = try await desk.login("--client-secret-file", file, client: "demo-confidential").result()
+            _ = try await fixture.login("--client-secret-file", file, client: "demo-confidential").result()
             try FileManager.default.removeItem(atPath: file)
-            _ = try await desk.run("token", "--force-refresh", "--json").result()
-            let report = try await desk.run("logout", "--revoke-only", "--json").result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            let report = try await fixture.run("logout", "--revoke-only", "--json").result()
             #expect(report["revoked"] == ["refresh_token", "access_token"])
         }
     }
 
     @Test func `with nothing stored a sign-in is required`() async throws {
-        try await withDesk { desk in
-            for command in [["token"], ["userinfo"], ["request", "GET", desk.provider.url(.api)]] {
-                let outcome = try await desk.start(command + ["--json"]).outcome()
+        try await withDesk { fixture in
+            for command in [["token"], ["userinfo"], ["request", "GET", fixture.provider.url(.api)]] {
+                let outcome = try await fixture.start(command + ["--json"]).outcome()
                 #expect(try outcome.failure(1, "sign_in_required").contains("sign-in login"))
                 #expect(outcome.errorLines.count == 1)
             }

@@ -6,33 +6,33 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct UserInfoTests {
     @Test func `the claims are printed, as an object or line by line`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login("--scope", "openid email").result()
-            let json = try await desk.run("userinfo", "--json").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login("--scope", "openid email").result()
+            let json = try await fixture.run("userinfo", "--json").result()
             #expect(json["sub"]?.string == "248289761001")
             #expect(json["email"]?.string == "alice@example.com")
             #expect(json["email_verified"] == true)
-            let text = try await desk.run("userinfo")
+            let text = try await fixture.run("userinfo")
             #expect(text.outputLines.contains("email: alice@example.com"))
             #expect(text.outputLines.contains("email_verified: true"))
-            #expect(desk.provider.count(.userInfo) == 2)
+            #expect(fixture.provider.count(.userInfo) == 2)
         }
     }
 
     @Test func `another person's claims are refused`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.editDocument { $0["sub"] = "another" }, at: .userInfo)
-            try await desk.run("userinfo", "--json").failure(1, "invalid_response")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.editDocument { $0["sub"] = "another" }, at: .userInfo)
+            try await fixture.run("userinfo", "--json").failure(1, "invalid_response")
         }
     }
 
     @Test func `a token that the provider no longer takes is refreshed once`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            desk.provider.fault(.invalidToken, at: .userInfo)
-            _ = try await desk.run("userinfo", "--json").result()
-            #expect(desk.provider.count(.userInfo) == 2 && desk.provider.count(.token) == 2)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.invalidToken, at: .userInfo)
+            _ = try await fixture.run("userinfo", "--json").result()
+            #expect(fixture.provider.count(.userInfo) == 2 && fixture.provider.count(.token) == 2)
         }
     }
 }

@@ -8,15 +8,15 @@ import Testing
 struct BusyStoreTests {
     /// Runs a program that has a lock of the stored session.
     private func withHolder(
-        of byte: Int, _ desk: Desk, _ body: (ChildProcess, String) async throws -> Void
+        of byte: Int, _ fixture: CommandFixture, _ body: (ChildProcess, String) async throws -> Void
     ) async throws {
-        let path = "\(desk.sessions)/\(try #require(desk.stored.first)).lock"
+        let path = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
         let script = """
             $| = 1; open(F, "+>>", $ARGV[0]) or die;
             fcntl(F, F_SETLK, pack("ssx4qqlx4", F_WRLCK, 0, $ARGV[1], 1, 0)) or die;
             print "locked\\n"; sleep 900;
             """
-        let holder = try desk.start(["perl", "-MFcntl", "-e", script, path, String(byte)], [])
+        let holder = try fixture.start(["perl", "-MFcntl", "-e", script, path, String(byte)], [])
         _ = try await holder.outputLine { $0 == "locked" }
         try await body(holder, "process \(holder.id) (perl)")
         holder.send(SIGKILL)
@@ -27,52 +27,52 @@ struct BusyStoreTests {
     func `a refresh that another process blocks fails with the name of that process before its time is over`(
         byte: Int
     ) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            try await withHolder(of: byte, desk) { _, name in
-                let token = try await desk.run("token", "--json", "--force-refresh", "--timeout", "6")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            try await withHolder(of: byte, fixture) { _, name in
+                let token = try await fixture.run("token", "--json", "--force-refresh", "--timeout", "6")
                 #expect(try token.failure(1, "store").contains(name), "\(token)")
             }
-            #expect(desk.provider.count(.token) == 1)
-            #expect(try desk.session() == before)
-            _ = try await desk.run("token", "--json", "--force-refresh").result()
+            #expect(fixture.provider.count(.token) == 1)
+            #expect(try fixture.session() == before)
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
     }
 
     @Test(arguments: [["--local"], ["--revoke-only"]])
     func `a sign-out that another process blocks says which, and works afterwards`(options: [String]) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            try await withHolder(of: 0, desk) { _, name in
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try await withHolder(of: 0, fixture) { _, name in
                 let arguments = ["logout", "--json", "--timeout", "6"] + options
-                let logout = try await desk.start(arguments).outcome()
+                let logout = try await fixture.start(arguments).outcome()
                 #expect(try logout.failure(1, "store").contains(name), "\(logout)")
             }
-            #expect(desk.stored.count == 1)
-            _ = try await desk.run("logout", "--json", "--local").result()
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.count == 1)
+            _ = try await fixture.run("logout", "--json", "--local").result()
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test func `a sign-in that another process blocks says which`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            try await withHolder(of: 0, desk) { _, name in
-                let login = try await desk.login()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            try await withHolder(of: 0, fixture) { _, name in
+                let login = try await fixture.login()
                 #expect(try login.failure(1, "store").contains(name), "\(login)")
             }
-            #expect(try desk.session() == before)
+            #expect(try fixture.session() == before)
         }
     }
 
     /// The wait for the lock would end later: the signal ends it.
     @Test func `a sign-out that waits for a lock ends when it is told to`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            try await withHolder(of: 0, desk) { _, _ in
-                let logout = try desk.start(["logout", "--json", "--local", "--timeout", "200"])
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try await withHolder(of: 0, fixture) { _, _ in
+                let logout = try fixture.start(["logout", "--json", "--local", "--timeout", "200"])
                 while !Self.hasOpenedLock(logout.id) {
                     try Task.checkCancellation()
                     await Task.yield()
@@ -80,7 +80,7 @@ struct BusyStoreTests {
                 logout.send(SIGTERM)
                 try await logout.outcome().failure(1, "terminated")
             }
-            #expect(desk.stored.count == 1)
+            #expect(fixture.stored.count == 1)
         }
     }
 

@@ -10,17 +10,17 @@ struct DiscardTests {
         case truncated, empty, foreign, laterVersion, anotherUsers, link, folder
     }
 
-    private func damage(_ path: String, _ damage: Damage, _ desk: Desk) throws {
+    private func damage(_ path: String, _ damage: Damage, _ fixture: CommandFixture) throws {
         let file = URL(fileURLWithPath: path)
         switch damage {
         case .truncated: try Data(contentsOf: file).dropLast(20).write(to: file)
         case .empty: try Data().write(to: file)
         case .foreign: try Data("my diary\n".utf8).write(to: file)
-        case .laterVersion: try Desk.editSession(at: path) { $0["version"] = 99 }
+        case .laterVersion: try CommandFixture.editSession(at: path) { $0["version"] = 99 }
         case .anotherUsers: #expect(chown(path, 65534, 65534) == 0)
         case .link:
-            try FileManager.default.moveItem(atPath: path, toPath: desk.home + "/target")
-            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: desk.home + "/target")
+            try FileManager.default.moveItem(atPath: path, toPath: fixture.home + "/target")
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fixture.home + "/target")
         case .folder:
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -41,84 +41,84 @@ struct DiscardTests {
     func `a damaged store is set aside under a new name, and a new session takes its place`(
         damage: Damage, command: [String]
     ) async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
-            try self.damage(path, damage, desk)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+            try self.damage(path, damage, fixture)
             let before = try contents(path)
             // Where root has no more rights than others, a file of another user cannot even be opened.
             func run(_ arguments: [String]) async throws -> Outcome {
-                guard damage == .anotherUsers else { return try await desk.start(arguments).outcome() }
-                return try await desk.startWithoutPrivileges(arguments).outcome()
+                guard damage == .anotherUsers else { return try await fixture.start(arguments).outcome() }
+                return try await fixture.startWithoutPrivileges(arguments).outcome()
             }
             let refused = try await run(["token", "--json"]).failure(1, "store")
             #expect(refused.hasSuffix(". To set it aside and go on: sign-in logout --local --discard"), "\(refused)")
             let isLogin = command.first == "login"
-            let arguments = isLogin ? desk.loginArguments(["--replace-store"]) : command + ["--json"]
+            let arguments = isLogin ? fixture.loginArguments(["--replace-store"]) : command + ["--json"]
             let outcome = try await run(arguments)
             let result = try outcome.result()
-            let aside = try #require(desk.stored.first { $0.contains(".damaged-") })
-            #expect(outcome.errors.contains("is now in \(desk.sessions)/\(aside)"), "\(outcome)")
-            if !isLogin { #expect(result["discarded"]?.string == "\(desk.sessions)/\(aside)") }
-            #expect(try contents("\(desk.sessions)/\(aside)") == before)
-            if damage == .link { #expect(FileManager.default.fileExists(atPath: desk.home + "/target")) }
-            if !isLogin { _ = try await desk.login().result() }
-            #expect(desk.stored.count == 2)
-            _ = try await desk.run("token", "--json", "--force-refresh").result()
+            let aside = try #require(fixture.stored.first { $0.contains(".damaged-") })
+            #expect(outcome.errors.contains("is now in \(fixture.sessions)/\(aside)"), "\(outcome)")
+            if !isLogin { #expect(result["discarded"]?.string == "\(fixture.sessions)/\(aside)") }
+            #expect(try contents("\(fixture.sessions)/\(aside)") == before)
+            if damage == .link { #expect(FileManager.default.fileExists(atPath: fixture.home + "/target")) }
+            if !isLogin { _ = try await fixture.login().result() }
+            #expect(fixture.stored.count == 2)
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
     }
 
     @Test func `a session that is not damaged is signed out, or replaced, as without the option`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            _ = try await desk.login("--replace-store").result()
-            #expect(desk.stored.count == 1)
-            let logout = try await desk.run("logout", "--json", "--revoke-only", "--discard").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            _ = try await fixture.login("--replace-store").result()
+            #expect(fixture.stored.count == 1)
+            let logout = try await fixture.run("logout", "--json", "--revoke-only", "--discard").result()
             #expect(logout["revoked"]?.array?.count == 2 && logout["discarded"] == nil)
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
         }
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"), arguments: [true, false])
     func `the lock of another user is set aside too`(isPrivileged: Bool) async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             func logout(_ options: String...) async throws -> Outcome {
                 let arguments = ["logout", "--json", "--local"] + options
-                return try await (isPrivileged ? desk.start(arguments) : desk.startWithoutPrivileges(arguments))
+                return try await (isPrivileged ? fixture.start(arguments) : fixture.startWithoutPrivileges(arguments))
                     .outcome()
             }
-            _ = try await desk.login().result()
-            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             for file in [path, path + ".lock"] { #expect(chown(file, 65534, 65534) == 0) }
             try await logout().failure(1, "store")
             _ = try await logout("--discard").result()
-            let names = try FileManager.default.contentsOfDirectory(atPath: desk.sessions)
+            let names = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions)
             #expect(names.count { $0.contains(".damaged-") } == 2, "\(names)")
-            _ = try await desk.login().result()
-            _ = try await desk.run("token", "--json", "--force-refresh").result()
+            _ = try await fixture.login().result()
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
     }
 
     @Test func `a lock that is a symbolic link is set aside, and never what it points to`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let lock = "\(desk.sessions)/\(try #require(desk.stored.first)).lock"
-            try FileManager.default.moveItem(atPath: lock, toPath: desk.home + "/target")
-            try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: desk.home + "/target")
-            let refused = try await desk.run("token", "--json", "--force-refresh").failure(1, "store")
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
+            try FileManager.default.moveItem(atPath: lock, toPath: fixture.home + "/target")
+            try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: fixture.home + "/target")
+            let refused = try await fixture.run("token", "--json", "--force-refresh").failure(1, "store")
             #expect(refused.contains("--discard"), "\(refused)")
-            _ = try await desk.run("logout", "--json", "--revoke-only", "--discard").result()
-            #expect(FileManager.default.fileExists(atPath: desk.home + "/target"))
-            #expect(desk.stored.count == 1 && desk.stored.allSatisfy { $0.contains(".lock.damaged-") })
+            _ = try await fixture.run("logout", "--json", "--revoke-only", "--discard").result()
+            #expect(FileManager.default.fileExists(atPath: fixture.home + "/target"))
+            #expect(fixture.stored.count == 1 && fixture.stored.allSatisfy { $0.contains(".lock.damaged-") })
         }
     }
 
     @Test func `the hint names the session as the command did`() async throws {
-        try await withDesk { desk in
-            let path = desk.home + "/my diary"
+        try await withDesk { fixture in
+            let path = fixture.home + "/my diary"
             try Data("my diary".utf8).write(to: URL(fileURLWithPath: path))
             let options = ["--store=file:\(path)", "--client-id", "demo"]
-            let message = try await desk.start(["token", "--json"] + options).outcome().failure(1, "store")
+            let message = try await fixture.start(["token", "--json"] + options).outcome().failure(1, "store")
             #expect(message.hasSuffix(": sign-in logout --local --discard '--store=file:\(path)' --client-id demo"))
         }
     }

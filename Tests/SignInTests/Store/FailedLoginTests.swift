@@ -43,27 +43,27 @@ struct FailedLoginTests {
 
     @Test(arguments: failures)
     func `a failed sign-in changes nothing`(failure: Failure) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(failure.fault, at: failure.endpoint)
-            let first = try await desk.start(desk.loginArguments(failure.arguments)).outcome()
+        try await withDesk { fixture in
+            fixture.provider.fault(failure.fault, at: failure.endpoint)
+            let first = try await fixture.start(fixture.loginArguments(failure.arguments)).outcome()
             try first.failure(1, failure.code)
-            #expect(desk.stored.isEmpty)
+            #expect(fixture.stored.isEmpty)
 
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            desk.provider.fault(failure.fault, at: failure.endpoint)
-            try await desk.start(desk.loginArguments(failure.arguments)).outcome().failure(1, failure.code)
-            #expect(try desk.session() == before)
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            fixture.provider.fault(failure.fault, at: failure.endpoint)
+            try await fixture.start(fixture.loginArguments(failure.arguments)).outcome().failure(1, failure.code)
+            #expect(try fixture.session() == before)
         }
     }
 
     @Test(arguments: failures)
     func `the page in the browser tells that it failed`(failure: Failure) async throws {
-        try await withDesk { desk in
-            desk.provider.fault(failure.fault, at: failure.endpoint)
-            let outcome = try await desk.start(desk.loginArguments(failure.arguments)).outcome()
+        try await withDesk { fixture in
+            fixture.provider.fault(failure.fault, at: failure.endpoint)
+            let outcome = try await fixture.start(fixture.loginArguments(failure.arguments)).outcome()
             try outcome.failure(1, failure.code)
-            #expect(try await desk.browser.page().contains("The sign-in did not succeed"))
+            #expect(try await fixture.browser.page().contains("The sign-in did not succeed"))
         }
     }
 }

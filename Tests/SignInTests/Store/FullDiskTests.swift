@@ -8,60 +8,61 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct FullDiskTests {
     @Test func `a sign-in that cannot be stored fails with one line, and the old session stays`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            let outcome = try await desk.start(limited(desk), desk.loginArguments([])).outcome()
-            #expect(try outcome.failure(1, "store").contains(desk.sessions))
-            #expect(try desk.session() == before)
-            _ = try await desk.run("token", "--json").result()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            let outcome = try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome()
+            #expect(try outcome.failure(1, "store").contains(fixture.sessions))
+            #expect(try fixture.session() == before)
+            _ = try await fixture.run("token", "--json").result()
         }
     }
 
     @Test func `a refresh that could not be stored is not made, and the session stays`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            let outcome = try await desk.start(limited(desk), ["token", "--json", "--force-refresh"]).outcome()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            let outcome = try await fixture.start(limited(fixture), ["token", "--json", "--force-refresh"]).outcome()
             try outcome.failure(1, "store")
             #expect(outcome.errorLines.count == 1)
-            #expect(try desk.session() == before)
-            #expect(desk.provider.count(.token) == 1)
-            _ = try await desk.run("token", "--json", "--force-refresh").result()
+            #expect(try fixture.session() == before)
+            #expect(fixture.provider.count(.token) == 1)
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
     }
 
-    @Test func `a disk that is full when the answer comes costs nothing once there is room again`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let hold = desk.provider.hold(.token)
+    @Test func `a disk that is full when the response comes costs nothing once there is room again`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let hold = fixture.provider.hold(.token)
             let token = ["token", "--json", "--force-refresh", "--timeout", "20"]
-            let refreshing = try desk.start(token + ["--verbose"])
+            let refreshing = try fixture.start(token + ["--verbose"])
             try await hold.arrived()
-            let marked = try desk.session()
-            #expect(try desk.record().presented != nil)
+            let marked = try fixture.session()
+            #expect(try fixture.record().pendingRefresh != nil)
             try await limit(refreshing, "0")
             hold.release()
             _ = try await refreshing.line { $0.contains("new tokens are not stored") }
             // What was there is there, whole, and who comes now waits, since the token in it has been used.
-            #expect(try desk.session() == marked)
-            let waiting = try desk.start(token)
+            #expect(try fixture.session() == marked)
+            let waiting = try fixture.start(token)
             try await limit(refreshing, "unlimited")
             let (first, second) = (try await refreshing.outcome(), try await waiting.outcome())
             let printed = try #require(try first.result()["access_token"]?.string)
-            #expect(try second.result()["access_token"]?.string == printed && desk.provider.isAlive(printed))
-            #expect(desk.provider.count(.token) == 2)
-            let record = try desk.record()
-            #expect(record.accessToken?.value.reveal() == printed && record.presented == nil && record.trouble == nil)
-            #expect(desk.provider.isAlive(try #require(record.refreshToken).reveal()))
+            #expect(try second.result()["access_token"]?.string == printed && fixture.provider.isAlive(printed))
+            #expect(fixture.provider.count(.token) == 2)
+            let record = try fixture.record()
+            #expect(
+                record.accessToken?.value.reveal() == printed && record.pendingRefresh == nil && record.backoff == nil)
+            #expect(fixture.provider.isAlive(try #require(record.refreshToken).reveal()))
         }
     }
 
     @Test func `a sign-in that could not be stored is not begun, and leaves nothing`() async throws {
-        try await withDesk { desk in
-            try await desk.start(limited(desk), desk.loginArguments([])).outcome().failure(1, "store")
-            #expect(!FileManager.default.fileExists(atPath: desk.stateHome))
-            #expect(desk.provider.log.isEmpty)
+        try await withDesk { fixture in
+            try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome().failure(1, "store")
+            #expect(!FileManager.default.fileExists(atPath: fixture.stateHome))
+            #expect(fixture.provider.log.isEmpty)
         }
     }
 
@@ -69,29 +70,29 @@ struct FullDiskTests {
     func `tokens of a sign-in for which there is no room in the end are revoked, unless a session is stored`(
         isStored: Bool
     ) async throws {
-        try await withDesk { desk in
-            if isStored { _ = try await desk.login().result() }
-            let hold = desk.provider.hold(.token)
-            let login = try desk.start(desk.loginArguments([]))
+        try await withDesk { fixture in
+            if isStored { _ = try await fixture.login().result() }
+            let hold = fixture.provider.hold(.token)
+            let login = try fixture.start(fixture.loginArguments([]))
             try await hold.arrived()
             try await limit(login, "0")
             hold.release()
             #expect(try await login.outcome().failure(1, "store").contains("cannot be written"))
-            if !isStored { #expect(try await desk.browser.page().contains("cannot be written")) }
+            if !isStored { #expect(try await fixture.browser.page().contains("cannot be written")) }
             #expect(
-                desk.provider.log(.revocation).map { $0.form["token_type_hint"] }
+                fixture.provider.log(.revocation).map { $0.form["token_type_hint"] }
                     == (isStored ? [] : ["refresh_token", "access_token"]))
-            #expect(desk.stored.isEmpty == !isStored)
-            if isStored { _ = try await desk.run("token", "--json", "--force-refresh").result() }
+            #expect(fixture.stored.isEmpty == !isStored)
+            if isStored { _ = try await fixture.run("token", "--json", "--force-refresh").result() }
         }
     }
 
     @Test func `output that cannot be written is a failure`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            for command in ["token", "status --json", "request GET \(desk.provider.url(.api))"] {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            for command in ["token", "status --json", "request GET \(fixture.provider.url(.api))"] {
                 let script = "exec sign-in \(command) > /dev/full"
-                let outcome = try await desk.start(["sh", "-c", script], []).outcome()
+                let outcome = try await fixture.start(["sh", "-c", script], []).outcome()
                 #expect(outcome.status == 1 && outcome.errors.contains("No space left on device"), "\(outcome)")
             }
         }
@@ -104,7 +105,7 @@ struct FullDiskTests {
         #expect(outcome.status == 0, "\(outcome)")
     }
 
-    private func limited(_ desk: Desk) throws -> [String] {
+    private func limited(_ fixture: CommandFixture) throws -> [String] {
         ["sh", "-c", #"ulimit -f 0; exec "$0" "$@""#, try BuiltProducts.path("sign-in")]
     }
 }

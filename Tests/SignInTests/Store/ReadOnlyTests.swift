@@ -12,57 +12,57 @@ struct ReadOnlyTests {
             try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
         })
     func `a session on a read-only file system is used until its token is over`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            try await expectUse(desk) { arguments in
-                let prefix = Namespace.readOnly(desk.sessions) + [try BuiltProducts.path("sign-in")]
-                return try desk.start(prefix, arguments)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try await expectUse(fixture) { arguments in
+                let prefix = Namespace.readOnly(fixture.sessions) + [try BuiltProducts.path("sign-in")]
+                return try fixture.start(prefix, arguments)
             }
         }
     }
 
     @Test func `a session in a folder without the right to write is used until its token is over`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let files = try FileManager.default.contentsOfDirectory(atPath: desk.sessions).map {
-                desk.sessions + "/" + $0
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let files = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions).map {
+                fixture.sessions + "/" + $0
             }
-            try await expectUse(desk) { arguments in
+            try await expectUse(fixture) { arguments in
                 for file in files { chmod(file, 0o400) }
-                chmod(desk.sessions, 0o500)
-                return try desk.startWithoutPrivileges(arguments)
+                chmod(fixture.sessions, 0o500)
+                return try fixture.startWithoutPrivileges(arguments)
             } afterwards: {
-                chmod(desk.sessions, 0o700)
+                chmod(fixture.sessions, 0o700)
                 for file in files { chmod(file, 0o600) }
             }
         }
     }
 
     @Test func `a sign-in into a folder without the right to write is not begun`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let (before, requests) = (try desk.session(), desk.provider.log.count)
-            for file in try FileManager.default.contentsOfDirectory(atPath: desk.sessions) {
-                chmod(desk.sessions + "/" + file, 0o400)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let (before, requests) = (try fixture.session(), fixture.provider.log.count)
+            for file in try FileManager.default.contentsOfDirectory(atPath: fixture.sessions) {
+                chmod(fixture.sessions + "/" + file, 0o400)
             }
-            chmod(desk.sessions, 0o500)
-            let outcome = try await desk.startWithoutPrivileges(desk.loginArguments([])).outcome()
-            chmod(desk.sessions, 0o700)
-            #expect(try outcome.failure(1, "store").contains(desk.sessions))
-            #expect(desk.provider.log.count == requests)
-            #expect(try desk.session() == before)
+            chmod(fixture.sessions, 0o500)
+            let outcome = try await fixture.startWithoutPrivileges(fixture.loginArguments([])).outcome()
+            chmod(fixture.sessions, 0o700)
+            #expect(try outcome.failure(1, "store").contains(fixture.sessions))
+            #expect(fixture.provider.log.count == requests)
+            #expect(try fixture.session() == before)
         }
     }
 
     private func expectUse(
-        _ desk: Desk, by start: ([String]) throws -> ChildProcess, afterwards: () -> Void = {}
+        _ fixture: CommandFixture, by start: ([String]) throws -> ChildProcess, afterwards: () -> Void = {}
     ) async throws {
         func run(_ arguments: String...) async throws -> Outcome {
             defer { afterwards() }
             return try await start(arguments + ["--json"]).outcome()
         }
         // The short way of `token`, and the long one of everything else.
-        let token = try desk.record().accessToken?.value.reveal()
+        let token = try fixture.record().accessToken?.value.reveal()
         for options in [[], ["--min-validity", "10"]] {
             defer { afterwards() }
             let outcome = try await start(["token", "--json"] + options).outcome()
@@ -72,15 +72,15 @@ struct ReadOnlyTests {
         let status = try await run("status").result()
         #expect(status["sessions"]?.array?.first?["state"]?.string == "signed_in")
 
-        try desk.expire()
-        let before = try desk.session()
+        try fixture.expire()
+        let before = try fixture.session()
         let message = try await run("token").failure(1, "store")
-        #expect(message.contains(desk.sessions), "\(message)")
-        #expect(desk.provider.count(.token) == 1)
-        #expect(try desk.session() == before)
+        #expect(message.contains(fixture.sessions), "\(message)")
+        #expect(fixture.provider.count(.token) == 1)
+        #expect(try fixture.session() == before)
 
         // Nothing was lost by it.
-        _ = try await desk.run("token", "--json").result()
-        #expect(desk.provider.count(.token) == 2)
+        _ = try await fixture.run("token", "--json").result()
+        #expect(fixture.provider.count(.token) == 2)
     }
 }

@@ -10,118 +10,120 @@ struct StoreRefusalTests {
         #"{"format":"swift-appauth session","version":1}"#, #"{"format":"swift-appauth session","version":99}"#,
     ])
     func `another file is refused and left alone`(contents: String) async throws {
-        try await withDesk { desk in
-            let path = desk.home + "/diary"
+        try await withDesk { fixture in
+            let path = fixture.home + "/diary"
             try Data(contents.utf8).write(to: URL(fileURLWithPath: path))
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            try await expectRefusal(of: path, desk)
+            try await expectRefusal(of: path, fixture)
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(contents.utf8))
             #expect(try mode(path) == 0o644)
         }
     }
 
     @Test func `a session that was opened to others is closed to them again`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             #expect(chmod(path, 0o644) == 0)
-            _ = try await desk.run("token", "--json").result()
+            _ = try await fixture.run("token", "--json").result()
             #expect(try mode(path) == 0o600)
         }
     }
 
     @Test func `a damaged session is refused and left alone`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
-            let damaged = try desk.session().dropLast(20)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+            let damaged = try fixture.session().dropLast(20)
             try damaged.write(to: URL(fileURLWithPath: path))
-            try await expectRefusal(of: path, desk, visits: 1)
-            #expect(try desk.session() == damaged)
+            try await expectRefusal(of: path, fixture, visits: 1)
+            #expect(try fixture.session() == damaged)
             // Without a name for it too: nobody takes it for no session.
-            try await desk.run("token", "--json").failure(1, "store")
-            try await desk.login().failure(1, "store")
-            #expect(try desk.session() == damaged)
+            try await fixture.run("token", "--json").failure(1, "store")
+            try await fixture.login().failure(1, "store")
+            #expect(try fixture.session() == damaged)
         }
     }
 
     @Test func `a symbolic link is refused, and so is what it points to`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login("--store", "file:\(desk.home)/session").result()
-            let path = desk.home + "/link"
-            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: desk.home + "/session")
-            try await expectRefusal(of: path, desk, visits: 1)
-            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == desk.home + "/session")
+        try await withDesk { fixture in
+            _ = try await fixture.login("--store", "file:\(fixture.home)/session").result()
+            let path = fixture.home + "/link"
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fixture.home + "/session")
+            try await expectRefusal(of: path, fixture, visits: 1)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == fixture.home + "/session")
         }
     }
 
     @Test func `a folder, a named pipe and a device are refused, and hold nobody up`() async throws {
-        try await withDesk { desk in
-            let folder = desk.home + "/folder"
+        try await withDesk { fixture in
+            let folder = fixture.home + "/folder"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            for path in [folder, desk.browser.path] { try await expectRefusal(of: path, desk) }
-            try await expectRefusal(of: "/dev/zero", desk, hasWayOut: false)
+            for path in [folder, fixture.browser.path] { try await expectRefusal(of: path, fixture) }
+            try await expectRefusal(of: "/dev/zero", fixture, hasWayOut: false)
         }
     }
 
     @Test func `the file of another user is refused and left alone`() async throws {
-        try await withDesk { desk in
+        try await withDesk { fixture in
             var path = "/etc/passwd"
             if geteuid() == 0 {
-                path = desk.home + "/session"
-                _ = try await desk.login("--store", "file:\(path)").result()
+                path = fixture.home + "/session"
+                _ = try await fixture.login("--store", "file:\(path)").result()
                 #expect(chown(path, 65534, 65534) == 0)
             }
             let before = try Data(contentsOf: URL(fileURLWithPath: path))
-            #expect(try await expectRefusal(of: path, desk, visits: desk.browser.visits.count).contains("another user"))
+            #expect(
+                try await expectRefusal(of: path, fixture, visits: fixture.browser.visits.count).contains(
+                    "another user"))
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
         }
     }
 
     @Test func `a file that cannot be read is refused and left alone`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let path = "\(desk.sessions)/\(try #require(desk.stored.first))"
-            let before = try desk.session()
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+            let before = try fixture.session()
             #expect(chmod(path, 0) == 0)
-            for command in [["token", "--json"], desk.loginArguments([])] {
-                let outcome = try await desk.startWithoutPrivileges(command).outcome()
+            for command in [["token", "--json"], fixture.loginArguments([])] {
+                let outcome = try await fixture.startWithoutPrivileges(command).outcome()
                 #expect(try outcome.failure(1, "store").contains(path))
             }
-            #expect(desk.browser.visits.count == 1)
+            #expect(fixture.browser.visits.count == 1)
             #expect(chmod(path, 0o600) == 0)
-            #expect(try desk.session() == before)
+            #expect(try fixture.session() == before)
         }
     }
 
     @Test func `a folder that cannot be written keeps the old session`() async throws {
-        try await withDesk { desk in
-            _ = try await desk.login().result()
-            let before = try desk.session()
-            #expect(chmod(desk.sessions, 0o500) == 0)
-            defer { chmod(desk.sessions, 0o700) }
-            let outcome = try await desk.startWithoutPrivileges(desk.loginArguments([])).outcome()
-            #expect(try outcome.failure(1, "store").contains(desk.sessions))
-            #expect(try desk.session() == before)
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            #expect(chmod(fixture.sessions, 0o500) == 0)
+            defer { chmod(fixture.sessions, 0o700) }
+            let outcome = try await fixture.startWithoutPrivileges(fixture.loginArguments([])).outcome()
+            #expect(try outcome.failure(1, "store").contains(fixture.sessions))
+            #expect(try fixture.session() == before)
         }
     }
 
     @discardableResult
     private func expectRefusal(
-        of path: String, _ desk: Desk, visits: Int = 0, hasWayOut: Bool = true,
+        of path: String, _ fixture: CommandFixture, visits: Int = 0, hasWayOut: Bool = true,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> String {
         let store = ["--json", "--store", "file:\(path)"]
         for command in [["token"], ["logout", "--local"], ["status"]] {
-            let message = try await desk.start(command + store).outcome().failure(
+            let message = try await fixture.start(command + store).outcome().failure(
                 1, "store", sourceLocation: sourceLocation)
             #expect(message.contains(path), "\(message)", sourceLocation: sourceLocation)
             let wayOut = ". To set it aside and go on: sign-in logout --local --discard --store file:\(path)"
             #expect(message.hasSuffix(wayOut) == hasWayOut, "\(message)", sourceLocation: sourceLocation)
         }
-        let login = try await desk.start(desk.loginArguments(store)).outcome()
+        let login = try await fixture.start(fixture.loginArguments(store)).outcome()
         #expect(login.errorLines.count == 1, "\(login)", sourceLocation: sourceLocation)
-        #expect(desk.browser.visits.count == visits, sourceLocation: sourceLocation)
+        #expect(fixture.browser.visits.count == visits, sourceLocation: sourceLocation)
         return try login.failure(1, "store", sourceLocation: sourceLocation)
     }
 }

@@ -34,7 +34,7 @@ struct DeviceCode: Sendable {
     }
 }
 
-extension Desk {
+extension CommandFixture {
     /// Starts `sign-in device` at the provider, with `--json`.
     func device(_ arguments: String..., client: String = "demo") throws -> ChildProcess {
         try start(["device", "--json", "--issuer", issuer, "--client-id", client] + arguments)

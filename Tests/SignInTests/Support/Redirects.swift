@@ -33,7 +33,7 @@ struct Redirects: Sendable {
     /// Comes back with this query, and returns the status of the first answer.
     func status(_ query: String) async throws -> Int {
         let request = HTTPRequest(method: .get, url: try SecureURL("\(redirectURI)?\(query)"))
-        return try await Self.transport.send(HTTPExchange(request)).response.status.code
+        return try await Self.transport.send(TransportRequest(request)).status.code
     }
 
     /// Signs in as alice, with the provider's pages.
@@ -49,7 +49,7 @@ struct Redirects: Sendable {
     /// Whether nobody listens at a URL's port.
     static func isClosed(_ url: String) async -> Bool {
         do {
-            _ = try await transport.send(HTTPExchange(HTTPRequest(method: .get, url: SecureURL(url))))
+            _ = try await transport.send(TransportRequest(HTTPRequest(method: .get, url: SecureURL(url))))
             return false
         } catch {
             return (error as? AuthError)?.message.hasSuffix("refused") == true

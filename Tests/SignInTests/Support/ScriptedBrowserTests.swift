@@ -5,11 +5,11 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ScriptedBrowserTests {
     @Test func `a browser whose reports nobody reads ends all the same`() async throws {
-        try await withDesk { desk in
-            let pipe = desk.home + "/unread"
+        try await withDesk { fixture in
+            let pipe = fixture.home + "/unread"
             #expect(mkfifo(pipe, 0o600) == 0)
-            let browser = try desk.start(
-                [BuiltProducts.path("scripted-browser")], [desk.provider.url(.userInfo)],
+            let browser = try fixture.start(
+                [BuiltProducts.path("scripted-browser")], [fixture.provider.url(.userInfo)],
                 ["SCRIPTED_BROWSER_REPORT": pipe])
             #expect(try await browser.outcome().status == 0)
         }

@@ -2,7 +2,7 @@ import AppAuth
 import Foundation
 import JOSE
 
-extension Desk {
+extension CommandFixture {
     /// The one stored session, as the library reads it.
     func record() throws -> AuthStateRecord { try AuthStateRecord(decoding: Array(session()), from: sessions) }
 

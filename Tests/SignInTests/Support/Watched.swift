@@ -15,9 +15,9 @@ final class Watched<Value: Sendable>: Sendable {
         var cancelled: Set<Int> = []
     }
 
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
 
-    init(_ value: Value) { state = Guarded(State(value: value)) }
+    init(_ value: Value) { state = LockedValue(State(value: value)) }
 
     var value: Value { state.withLock { $0.value } }
 

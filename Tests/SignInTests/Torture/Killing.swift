@@ -37,14 +37,14 @@ extension Torture {
     }
 
     /// Starts a process to which something happens at any point of a refresh.
-    private func start(_ accident: PointAccident, _ arguments: [String]) throws -> ChildProcess {
+    private func start(_ fault: PointFault, _ arguments: [String]) throws -> ChildProcess {
         // A few more than a refresh has: sometimes nothing happens.
-        try accidents.start(["token", "--json"] + Torture.limit + arguments, accident, at: int(in: 1...56))
+        try injector.start(["token", "--json"] + Torture.limit + arguments, fault, at: int(in: 1...56))
     }
 
     /// Kills the process whose request is under way; the others get a token by another one.
-    func killWhileHeld(_ moment: Hold.Moment, _ crowd: Int) async throws -> Int {
-        for process in try await survivors(of: moment, crowd) { _ = try await printed(process) }
+    func killWhileHeld(_ timestamp: Hold.Point, _ crowd: Int) async throws -> Int {
+        for process in try await survivors(of: timestamp, crowd) { _ = try await printed(process) }
         #expect(newRefreshes <= 2)
         return 1
     }
@@ -53,8 +53,8 @@ extension Torture {
     ///
     /// - Returns: How many requests may have come to nothing.
     func giveUp(_ crowd: Int) async throws -> Int {
-        let hold = desk.provider.hold(.token, before: any([.request, .answer]))
-        let acted = desk.provider.hold(.token)
+        let hold = fixture.provider.hold(.token, before: any([.request, .response]))
+        let acted = fixture.provider.hold(.token)
         acted.release()
         let processes = try start(crowd, ["--verbose"])
         try await hold.arrived()
@@ -73,8 +73,8 @@ extension Torture {
     /// Kills the process whose request is under way.
     ///
     /// - Returns: The others.
-    func survivors(of moment: Hold.Moment, _ crowd: Int) async throws -> [ChildProcess] {
-        let hold = desk.provider.hold(.token, before: moment)
+    func survivors(of timestamp: Hold.Point, _ crowd: Int) async throws -> [ChildProcess] {
+        let hold = fixture.provider.hold(.token, before: timestamp)
         let processes = try start(crowd)
         try await hold.arrived()
         let holder = try #require(processes.first { Self.hasSentSomething($0.id) })

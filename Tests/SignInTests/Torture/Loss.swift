@@ -6,21 +6,21 @@ import Testing
 
 extension Torture {
     /// What takes an answer away for good.
-    static let losses: [Accident] = [.lost, .cut, .killedBeforeTheAnswer]
+    static let losses: [TortureFault] = [.lost, .cut, .killedBeforeTheResponse]
 
     /// Takes the answer away at a server that gives no second one: it has changed the refresh token, nobody has the new
     /// one, and whoever presents the old one again is taken for a thief (RFC 9700 §4.14.2). The session ends then, once and
     /// with the reason, and the person signs in again.
-    func lose(by accident: Accident, _ name: String) async throws {
-        let name = "\(name): \(accident), seed \(seed)"
+    func lose(by fault: TortureFault, _ name: String) async throws {
+        let name = "\(name): \(fault), seed \(seed)"
         try expire()
-        let refreshToken = try #require(try desk.record().refreshToken).reveal()
+        let refreshToken = try #require(try fixture.record().refreshToken).reveal()
         let crowd = int(in: 2...5)
         let processes: [ChildProcess]
-        if accident == .killedBeforeTheAnswer {
-            processes = try await survivors(of: .answer, crowd)
+        if fault == .killedBeforeTheResponse {
+            processes = try await survivors(of: .response, crowd)
         } else {
-            desk.provider.fault(accident == .lost ? .lostAnswer : .cutOff(after: int(in: 1...600)), at: .token)
+            fixture.provider.fault(fault == .lost ? .lostResponse : .cutOff(after: int(in: 1...600)), at: .token)
             processes = try start(crowd)
         }
         for process in processes {
@@ -31,25 +31,25 @@ extension Torture {
                 outcome.status == 1 && ["transport", "invalid_response", "sign_in_required"].contains(code),
                 "\(name): \(outcome)")
         }
-        try await findLoss(of: refreshToken, by: accident, name)
+        try await findLoss(of: refreshToken, by: fault, name)
         // Once in vain, once to be refused, and never again.
         #expect(newRefreshes == 2, "\(name)")
         try await signInAgain(name)
     }
 
     /// Whoever wants a token afterwards is told why there is none, and nothing of it is left but the reason.
-    func findLoss(of refreshToken: String, by accident: Accident, _ name: String) async throws {
-        #expect(!desk.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
+    func findLoss(of refreshToken: String, by fault: TortureFault, _ name: String) async throws {
+        #expect(!fixture.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
         let message = try await token().outcome().failure(1, "sign_in_required")
         #expect(message.contains("the answer to an earlier refresh") && message.contains("never came"), "\(message)")
-        let record = try desk.record()
+        let record = try fixture.record()
         #expect(record.end != nil && record.refreshToken == nil && record.accessToken == nil, "\(name)")
-        #expect(desk.provider.livingTokens.isEmpty, "\(name)")
-        countLoss(accident)
+        #expect(fixture.provider.livingTokens.isEmpty, "\(name)")
+        countLoss(fault)
     }
 
     func signInAgain(_ name: String) async throws {
-        _ = try await desk.login().result()
+        _ = try await fixture.login().result()
         try check(name)
     }
 }

@@ -12,25 +12,25 @@ struct PointsTests {
     /// another, of a strict one the loss is counted.
     @Test(arguments: [0, 3600])
     func `a process can be killed at every point of a refresh`(grace: Int) async throws {
-        try await withDesk(.torture(grace: grace)) { desk in
-            let torture = try await Torture(desk, seed: 0)
-            let accidents = torture.accidents
+        try await withDesk(.torture(grace: grace)) { fixture in
+            let torture = try await Torture(fixture, seed: 0)
+            let injector = torture.injector
             try torture.expire()
-            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            let whole = Refresh(try await injector.start(["token", "--json"]).outcome().points)
             try whole.checkPoints()
 
             for point in 1...whole.points.count {
                 let name = "killed at \(point), \(whole.points[point - 1])"
                 try torture.expire()
-                let refreshToken = try #require(try desk.record().refreshToken).reveal()
-                let seen = desk.provider.hold(.token, before: .answer)
+                let refreshToken = try #require(try fixture.record().refreshToken).reveal()
+                let seen = fixture.provider.hold(.token, before: .response)
                 seen.release()
-                let outcome = try await accidents.start(["token", "--json"], .kill, at: point).outcome()
+                let outcome = try await injector.start(["token", "--json"], .kill, at: point).outcome()
                 #expect(
                     outcome.status == 128 + SIGKILL && outcome.points == Array(whole.points[..<point]), "\(outcome)")
                 if point >= whole.sent { try await seen.arrived() }
                 // Readable, whatever was being done to it.
-                let isMarked = try desk.record().presented != nil
+                let isMarked = try fixture.record().pendingRefresh != nil
                 #expect(isMarked == (point > whole.marked && point <= whole.rotated), "\(name)")
 
                 if point >= whole.sent, point <= whole.rotationWritten, grace == 0 {
@@ -50,24 +50,24 @@ struct PointsTests {
 
     /// The power is lost: the disk has what was synchronised, and of the names those of before or those of now. What it has is
     /// always a session, and once the new refresh token is synchronised, it is there. At each second point.
-    @Test(arguments: [PointAccident.outage, .outageWithNames])
-    func `the power can be lost at every point of a refresh`(outage: PointAccident) async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 0)
-            let accidents = torture.accidents
+    @Test(arguments: [PointFault.outage, .outageWithNames])
+    func `the power can be lost at every point of a refresh`(outage: PointFault) async throws {
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 0)
+            let injector = torture.injector
             try torture.expire()
-            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            let whole = Refresh(try await injector.start(["token", "--json"]).outcome().points)
             try whole.checkPoints()
             var losses: [Int] = []
             for point in stride(from: Int.random(in: 1...2), through: whole.points.count, by: 2) {
                 let name = "lost at \(point), \(whole.points[point - 1])"
                 try torture.expire()
-                let seen = desk.provider.hold(.token, before: .answer)
+                let seen = fixture.provider.hold(.token, before: .response)
                 seen.release()
-                let outcome = try await accidents.start(["token", "--json"], outage, at: point).outcome()
+                let outcome = try await injector.start(["token", "--json"], outage, at: point).outcome()
                 #expect(outcome.status == 128 + SIGKILL, "\(outcome)")
                 if point >= whole.sent { try await seen.arrived() }
-                #expect((try? desk.record()) != nil, "\(name): \(desk.stored)")
+                #expect((try? fixture.record()) != nil, "\(name): \(fixture.stored)")
                 let next = try await torture.outcome(of: torture.token())
                 if next.status == 0 {
                     try torture.check(name)
@@ -86,22 +86,22 @@ struct PointsTests {
     /// From every point on there is no room on the disk, for this process, to its end. However strict the server is: the
     /// room for its refresh token was taken before it was asked. The access token is printed, and got anew by the next.
     @Test func `a disk can be full from every point of a refresh on`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 0)
-            let accidents = torture.accidents
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 0)
+            let injector = torture.injector
             try torture.expire()
             let token = ["token", "--json", "--timeout", "10"]
-            let whole = Refresh(try await accidents.start(token).outcome().points)
+            let whole = Refresh(try await injector.start(token).outcome().points)
             try whole.checkPoints()
             for point in 1...whole.points.count {
                 let name = "full from \(point), \(whole.points[point - 1])"
                 try torture.expire()
-                let outcome = try await torture.outcome(of: accidents.start(token, .full, at: point))
+                let outcome = try await torture.outcome(of: injector.start(token, .full, at: point))
                 if point <= whole.reserved { try outcome.failure(1, "store") }
                 #expect(outcome.status == (point <= whole.reserved ? 1 : 0), "\(name): \(outcome)")
                 #expect(torture.newRefreshes == (point <= whole.reserved ? 0 : 1), "\(name)")
                 // Where there is no room at all, not even the mark can be taken back; it does no harm.
-                let isMarked = try desk.record().presented != nil
+                let isMarked = try fixture.record().pendingRefresh != nil
                 #expect(isMarked == (point > whole.markWritten && point <= whole.reserved), "\(name)")
                 _ = try await torture.printed(torture.token())
                 #expect(torture.newRefreshes == (point > whole.reserved && point <= whole.written ? 2 : 1), "\(name)")
@@ -113,17 +113,17 @@ struct PointsTests {
     /// Once, with the error of a bad day: too many open files, a disk or a connection that fails. However strict the server
     /// is, nothing is lost: the process tries it again while it has the tokens, or says so before it has any.
     @Test func `every call of a refresh can fail`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 0)
-            let accidents = torture.accidents
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 0)
+            let injector = torture.injector
             try torture.expire()
-            let whole = Refresh(try await accidents.start(["token", "--json"]).outcome().points)
+            let whole = Refresh(try await injector.start(["token", "--json"]).outcome().points)
             try whole.checkPoints()
             var told: [String] = []
             for point in 1...whole.points.count {
                 let name = "failed at \(point), \(whole.points[point - 1])"
                 try torture.expire()
-                let outcome = try await torture.outcome(of: accidents.start(["token", "--json"], .fail, at: point))
+                let outcome = try await torture.outcome(of: injector.start(["token", "--json"], .fail, at: point))
                 if outcome.status != 0 {
                     #expect(point < whole.sent, "\(name): \(outcome)")
                     try torture.expectFailure(outcome, ["store", "transport"])
@@ -143,19 +143,19 @@ struct PointsTests {
     /// or the server of a network file system does not answer.
     @Test(arguments: [EMFILE, ESTALE, ETIMEDOUT, ENOTCONN, EACCES])
     func `new tokens that cannot be read for now are not cleared away`(error: CInt) async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 0)
-            let accidents = torture.accidents
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 0)
+            let injector = torture.injector
             let token = ["token", "--json"]
             try torture.expire()
-            let whole = Refresh(try await accidents.start(token).outcome().points)
+            let whole = Refresh(try await injector.start(token).outcome().points)
 
             func dieBeforeTheRename() async throws {
                 try torture.expire()
-                _ = try await accidents.start(token, .kill, at: whole.rotated).outcome()
+                _ = try await injector.start(token, .kill, at: whole.rotated).outcome()
             }
             try await dieBeforeTheRename()
-            let points = try await accidents.start(token).outcome().points
+            let points = try await injector.start(token).outcome().points
             let reads = try #require(points.firstIndex(of: "open session.new")) + 1
             // They are on the disk before they take the place of the session.
             let renames = try #require(points.firstIndex(of: "rename session.new"))
@@ -163,7 +163,7 @@ struct PointsTests {
             try torture.check()
 
             try await dieBeforeTheRename()
-            let outcome = try await accidents.start(token, .fail, at: reads, error: error).outcome()
+            let outcome = try await injector.start(token, .fail, at: reads, error: error).outcome()
             if outcome.status != 0 { try outcome.failure(1, "store") }
             _ = try await torture.printed(torture.token())
             #expect(torture.newRefreshes == 2)
@@ -173,21 +173,21 @@ struct PointsTests {
 
     /// At each third point, from a random one on, a refresh stands still until a sign-out has reached the provider.
     @Test func `a sign-out at any point of a refresh is a sign-out`() async throws {
-        try await withDesk(.torture()) { desk in
-            var torture = try await Torture(desk, seed: .torture)
-            let accidents = torture.accidents
+        try await withDesk(.torture()) { fixture in
+            var torture = try await Torture(fixture, seed: .torture)
+            let injector = torture.injector
             try torture.expire()
-            let points = try await accidents.start(["token", "--json"]).outcome().points
+            let points = try await injector.start(["token", "--json"]).outcome().points
             var beaten = 0
             for point in stride(from: torture.int(in: 1...3), through: points.count, by: 3) {
                 let name = "signed out at \(point), \(points[point - 1]), seed \(torture.seed)"
                 try torture.expire()
-                let gate = try desk.gate()
-                let refreshing = try accidents.start(["token", "--json"], .pause, at: point, gate: gate)
-                _ = try await refreshing.line { $0.hasPrefix("accident: \(point) ") }
-                let revoking = desk.provider.hold(.revocation, before: .answer)
+                let gate = try fixture.gate()
+                let refreshing = try injector.start(["token", "--json"], .pause, at: point, gate: gate)
+                _ = try await refreshing.line { $0.hasPrefix("fault: \(point) ") }
+                let revoking = fixture.provider.hold(.revocation, before: .response)
                 revoking.release()
-                let logout = try desk.start(["logout", "--json", "--revoke-only"])
+                let logout = try fixture.start(["logout", "--json", "--revoke-only"])
                 try await revoking.arrived()
                 try gate.open()
                 _ = try await logout.outcome().result()
@@ -197,10 +197,10 @@ struct PointsTests {
                     beaten += 1
                     try outcome.failure(1, "sign_in_required")
                 }
-                #expect(desk.stored.isEmpty, "\(name)")
-                #expect(desk.provider.livingTokens.isEmpty, "\(name): \(outcome)")
-                try await desk.run("token", "--json").failure(1, "sign_in_required")
-                torture = try await Torture(desk, seed: torture.seed)
+                #expect(fixture.stored.isEmpty, "\(name)")
+                #expect(fixture.provider.livingTokens.isEmpty, "\(name): \(outcome)")
+                try await fixture.run("token", "--json").failure(1, "sign_in_required")
+                torture = try await Torture(fixture, seed: torture.seed)
             }
             #expect(beaten > 0)
         }

@@ -6,8 +6,8 @@ import Testing
 
 /// One session, and what is done to it.
 final class Torture: Sendable {
-    let desk: Desk
-    let accidents: Accidents
+    let fixture: CommandFixture
+    let injector: FaultInjector
     let seed: UInt64
 
     private struct State {
@@ -16,21 +16,21 @@ final class Torture: Sendable {
         var before = 0
         /// The access tokens whose time is over.
         var expired: Set<String> = []
-        var counts: [Accident: Int] = [:]
-        var losses: [Accident: Int] = [:]
+        var counts: [TortureFault: Int] = [:]
+        var losses: [TortureFault: Int] = [:]
         /// Where processes were killed.
         var deaths: [String: Int] = [:]
         var isFine = true
     }
 
-    private let state: Guarded<State>
+    private let state: LockedValue<State>
 
     /// Signs in.
-    init(_ desk: Desk, seed: UInt64) async throws {
-        (self.desk, self.seed) = (desk, seed)
-        accidents = try await Accidents(desk)
-        state = Guarded(State(random: SplitMix64(state: seed)))
-        _ = try await desk.login().result()
+    init(_ fixture: CommandFixture, seed: UInt64) async throws {
+        (self.fixture, self.seed) = (fixture, seed)
+        injector = try await FaultInjector(fixture)
+        state = LockedValue(State(random: SplitMix64(state: seed)))
+        _ = try await fixture.login().result()
     }
 
     func int(in range: ClosedRange<Int>) -> Int { state.withLock { Int.random(in: range, using: &$0.random) } }
@@ -41,7 +41,7 @@ final class Torture: Sendable {
 
     func token(_ arguments: [String] = [], _ changes: [String: String?] = [:]) throws -> ChildProcess {
         let limit = arguments.contains("--timeout") ? [] : Self.limit
-        return try desk.start(["token", "--json"] + limit + arguments, changes)
+        return try fixture.start(["token", "--json"] + limit + arguments, changes)
     }
 
     /// How a process that wanted a token has ended. Nobody is handed a token whose time is over, or that the provider does
@@ -51,7 +51,7 @@ final class Torture: Sendable {
         let outcome = try await process.outcome()
         guard outcome.status == 0 else { return outcome }
         let token = try #require(try outcome.json()["access_token"]?.string)
-        #expect(desk.provider.isAlive(token), "the provider does not know what was printed")
+        #expect(fixture.provider.isAlive(token), "the provider does not know what was printed")
         #expect(!state.withLock { $0.expired.contains(token) }, "an expired token was printed")
         return outcome
     }
@@ -62,50 +62,50 @@ final class Torture: Sendable {
     }
 
     /// How many requests the token endpoint has had since the token expired.
-    var newRefreshes: Int { desk.provider.count(.token) - state.withLock { $0.before } }
+    var newRefreshes: Int { fixture.provider.count(.token) - state.withLock { $0.before } }
 
     var isFine: Bool { state.withLock { $0.isFine } }
 
     /// Lets the token expire and something happen; somebody who comes afterwards finds everything in order.
-    func round(_ accident: Accident, _ name: String) async throws {
-        let name = "\(name): \(accident), seed \(seed)"
-        state.withLock { $0.counts[accident, default: 0] += 1 }
+    func round(_ fault: TortureFault, _ name: String) async throws {
+        let name = "\(name): \(fault), seed \(seed)"
+        state.withLock { $0.counts[fault, default: 0] += 1 }
         try expire()
-        let inVain = try await play(accident)
+        let inVain = try await play(fault)
         _ = try await printed(token())
         // One refresh for each expiry, and one more for each that came to nothing.
         #expect(newRefreshes <= inVain + 1, "\(name)")
         try check(name)
         // What comes later and still has an older refresh token would end the session.
-        desk.provider.endGracePeriods()
+        fixture.provider.endGracePeriods()
     }
 
     /// Takes the rest of its life from the stored access token.
     func expire() throws {
-        let token = try #require(try desk.record().accessToken).value.reveal()
-        try desk.expire()
+        let token = try #require(try fixture.record().accessToken).value.reveal()
+        try fixture.expire()
         state.withLock { state in
-            state.before = desk.provider.count(.token)
+            state.before = fixture.provider.count(.token)
             state.expired.insert(token)
         }
     }
 
     /// What holds after every round.
     func check(_ round: String = "") throws {
-        let record = try desk.record()
+        let record = try fixture.record()
         #expect(record.end == nil, "\(round)")
-        #expect(record.presented == nil && record.trouble == nil, "\(round)")
+        #expect(record.pendingRefresh == nil && record.backoff == nil, "\(round)")
         let token = try #require(record.accessToken).value.reveal()
         let refreshToken = try #require(record.refreshToken).reveal()
-        #expect(desk.provider.isAlive(token) && desk.provider.isAlive(refreshToken), "\(round)")
+        #expect(fixture.provider.isAlive(token) && fixture.provider.isAlive(refreshToken), "\(round)")
         // Nothing is left behind but the lock.
-        let names = try FileManager.default.contentsOfDirectory(atPath: desk.sessions)
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions)
         #expect(names.count == 2 && names.contains { $0.hasSuffix(".json.lock") }, "\(round): \(names)")
         state.withLock { $0.isFine = record.end == nil && names.count == 2 }
     }
 
     /// Counts a session that was lost where no client could have kept it.
-    func countLoss(_ accident: Accident) { state.withLock { $0.losses[accident, default: 0] += 1 } }
+    func countLoss(_ fault: TortureFault) { state.withLock { $0.losses[fault, default: 0] += 1 } }
 
     func countDeath(_ point: String) { state.withLock { $0.deaths[point, default: 0] += 1 } }
 
@@ -115,7 +115,7 @@ final class Torture: Sendable {
             counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ")
         }
         if !counts.isEmpty {
-            print("torture: \(list(counts)); \(desk.provider.count(.token)) token requests, no session lost")
+            print("torture: \(list(counts)); \(fixture.provider.count(.token)) token requests, no session lost")
         }
         if !deaths.isEmpty { print("torture: killed at \(list(deaths))") }
         let count = losses.values.reduce(0, +)

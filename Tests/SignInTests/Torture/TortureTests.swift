@@ -10,8 +10,8 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct TortureTests {
     @Test func `fifty processes with an expired token get one new one, by one refresh`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 1)
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 1)
             for _ in 0..<3 {
                 try torture.expire()
                 let processes = try (0..<50).map { _ in try torture.token() }
@@ -27,12 +27,12 @@ struct TortureTests {
     /// Without a grace period an answer that is lost is a session that is lost: nothing that a client can do changes that.
     /// So the rounds are played where the old token is good for a while, and no round may cost the session.
     @Test func `whatever happens to a process or a server, the session is there afterwards`() async throws {
-        try await withDesk(.torture(grace: 3600)) { desk in
-            let torture = try await Torture(desk, seed: .torture)
+        try await withDesk(.torture(grace: 3600)) { fixture in
+            let torture = try await Torture(fixture, seed: .torture)
             let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 200
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")
             for round in 1...rounds {
-                try await torture.round(torture.any(Accident.allCases), "round \(round)")
+                try await torture.round(torture.any(TortureFault.allCases), "round \(round)")
                 guard torture.isFine else { return }
             }
             torture.report()
@@ -41,9 +41,9 @@ struct TortureTests {
 
     /// The same without a grace period, and only with accidents after which the provider still honours the session.
     @Test func `what the server has not seen costs nothing, however strict it is`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 7)
-            let harmless: [Accident] = [
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 7)
+            let harmless: [TortureFault] = [
                 .refused, .busy, .storm, .fullDisk, .fillingDisk, .clock, .herd, .late, .duplicated,
             ]
             for round in 1...27 {
@@ -54,9 +54,9 @@ struct TortureTests {
     }
 
     /// What is left: counted apart, since no client can do anything about it but say so.
-    @Test func `an answer that is lost at a strict server ends the session, with the reason`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 11)
+    @Test func `a response that is lost at a strict server ends the session, with the reason`() async throws {
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 11)
             for round in 1...21 {
                 try await torture.lose(by: Torture.losses[round % 3], "round \(round)")
                 guard torture.isFine else { return }
@@ -66,35 +66,35 @@ struct TortureTests {
     }
 
     /// On a connection that goes on, the second copy lies where the answer to the next request is looked for.
-    @Test func `an answer that comes twice is taken once`() async throws {
-        try await withDesk(.torture()) { desk in
-            let torture = try await Torture(desk, seed: 5)
+    @Test func `a response that comes twice is taken once`() async throws {
+        try await withDesk(.torture()) { fixture in
+            let torture = try await Torture(fixture, seed: 5)
             for _ in 0..<3 {
                 try torture.expire()
-                desk.provider.fault(.duplicatedAnswer, at: .token)
-                desk.provider.fault(.duplicatedAnswer, at: .userInfo)
-                let claims = try await desk.run("userinfo", "--json").result()
+                fixture.provider.fault(.duplicatedResponse, at: .token)
+                fixture.provider.fault(.duplicatedResponse, at: .userInfo)
+                let claims = try await fixture.run("userinfo", "--json").result()
                 #expect(claims["sub"]?.string == "248289761001" && claims["access_token"] == nil)
                 #expect(torture.newRefreshes == 1)
                 try torture.check()
             }
-            #expect(desk.provider.count(.userInfo) == 3)
+            #expect(fixture.provider.count(.userInfo) == 3)
         }
     }
 
     @Test func `a sign-out during a refresh is a sign-out`() async throws {
-        try await withDesk(.torture()) { desk in
+        try await withDesk(.torture()) { fixture in
             for _ in 0..<2 {
-                let torture = try await Torture(desk, seed: 3)
+                let torture = try await Torture(fixture, seed: 3)
                 try torture.expire()
-                let hold = desk.provider.hold(.token)
+                let hold = fixture.provider.hold(.token)
                 let refreshing = try torture.token()
                 try await hold.arrived()
-                _ = try await desk.run("logout", "--json", "--revoke-only").result()
+                _ = try await fixture.run("logout", "--json", "--revoke-only").result()
                 hold.release()
                 try await refreshing.outcome().failure(1, "sign_in_required")
-                #expect(desk.stored.isEmpty)
-                #expect(desk.provider.livingTokens.isEmpty)
+                #expect(fixture.stored.isEmpty)
+                #expect(fixture.provider.livingTokens.isEmpty)
             }
         }
     }

@@ -12,47 +12,47 @@ struct TwoStores {
         var other: Place { self == .file ? .keyring : .file }
     }
 
-    let desk: Desk
+    let fixture: CommandFixture
     /// The environment of the keyring.
     let bus: [String: String?]
 
-    private var file: String { desk.home + "/session" }
+    private var file: String { fixture.home + "/session" }
 
     /// Signs in, into the file.
     func login() async throws {
-        _ = try await desk.start(desk.loginArguments(["--store", "file:\(file)"]), bus).outcome().result()
+        _ = try await fixture.start(fixture.loginArguments(["--store", "file:\(file)"]), bus).outcome().result()
     }
 
     // MARK: Processes
 
-    func token(from place: Place) throws -> ChildProcess {
+    func token(from location: Place) throws -> ChildProcess {
         let store =
-            switch place {
+            switch location {
             case .file: ["--store", "file:\(file)"]
-            case .keyring: ["--store", "keyring", "--issuer", desk.issuer, "--client-id", "demo"]
+            case .keyring: ["--store", "keyring", "--issuer", fixture.issuer, "--client-id", "demo"]
             }
-        return try desk.start(["token", "--json"] + store, bus)
+        return try fixture.start(["token", "--json"] + store, bus)
     }
 
     /// - Parameter changes: How many changes of a store the process lives to see; nil for all.
-    func mover(to place: Place, dyingAfter changes: Int? = nil) throws -> ChildProcess {
+    func mover(to location: Place, dyingAfter changes: Int? = nil) throws -> ChildProcess {
         let end = changes.map { ["--die-after", String($0)] } ?? []
-        return try program([place == .keyring ? "move" : "move-back", file] + end)
+        return try program([location == .keyring ? "move" : "move-back", file] + end)
     }
 
     /// The library's keyring, for the entry of `sign-in`.
     private func program(_ arguments: [String]) throws -> ChildProcess {
         let entry = [
-            "--application", "sign-in", "--account", "\(desk.issuer) demo",
-            "--label", "Sign-in of sign-in at \(desk.issuer) (demo)",
+            "--application", "sign-in", "--account", "\(fixture.issuer) demo",
+            "--label", "Sign-in of sign-in at \(fixture.issuer) (demo)",
         ]
-        return try desk.start([BuiltProducts.path("keyring-program")], arguments + entry, bus)
+        return try fixture.start([BuiltProducts.path("keyring-program")], arguments + entry, bus)
     }
 
     // MARK: What is stored
 
-    func record(in place: Place) async throws -> AuthStateRecord? {
-        switch place {
+    func record(in location: Place) async throws -> AuthStateRecord? {
+        switch location {
         case .file:
             guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
             return try AuthStateRecord(decoding: Array(bytes), from: file)
@@ -64,17 +64,19 @@ struct TwoStores {
     }
 
     /// Where the session is, which is in one place alone.
-    func home() async throws -> (place: Place, record: AuthStateRecord) {
+    func home() async throws -> (location: Place, record: AuthStateRecord) {
         var found: [(Place, AuthStateRecord)] = []
-        for place in Place.allCases { if let record = try await record(in: place) { found.append((place, record)) } }
+        for location in Place.allCases {
+            if let record = try await record(in: location) { found.append((location, record)) }
+        }
         #expect(found.count == 1, "\(found.map { ($0, $1.move) })")
         let only = try #require(found.first)
         return (only.0, only.1)
     }
 
-    func expire(in place: Place) async throws {
-        switch place {
-        case .file: try Desk.editSession(at: file) { $0.expire() }
+    func expire(in location: Place) async throws {
+        switch location {
+        case .file: try CommandFixture.editSession(at: file) { $0.expire() }
         case .keyring: _ = try await program(["expire"]).outcome().result()
         }
     }
@@ -95,8 +97,8 @@ struct TwoStores {
 
     /// Brings the session to its end of a way that was cut off. In which direction, the stores say.
     func finish() async throws {
-        for place in [Place.keyring, .file] {
-            let found = try await mover(to: place).outcome().result()
+        for location in [Place.keyring, .file] {
+            let found = try await mover(to: location).outcome().result()
             if found["moved"]?.bool != nil { return }
             // The other end has a copy that is on its way here, or only waits to be removed.
             #expect(found["code"]?.string == "store", "\(found)")

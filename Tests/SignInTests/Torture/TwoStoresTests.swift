@@ -9,16 +9,16 @@ import Testing
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct TwoStoresTests {
-    @Test func `a session that is moved while it is used, and by processes that die, is never in two places`()
+    @Test func `a session that is moved while it is used, and by processes that die, is never in two locations`()
         async throws
     {
         let seed = UInt64.torture
         let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 20
         print("torture: \(rounds) rounds with two stores, APPAUTH_TORTURE_SEED=\(seed)")
         var random = SplitMix64(state: seed)
-        try await withDesk { desk in
-            try await desk.withKeyring(.unlocked) { bus in
-                let stores = TwoStores(desk: desk, bus: bus)
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                let stores = TwoStores(fixture: fixture, bus: bus)
                 try await stores.login()
                 var (moves, deaths) = (0, 0)
                 for round in 1...rounds {
@@ -34,21 +34,22 @@ struct TwoStoresTests {
     private func play(
         _ stores: TwoStores, _ round: String, _ random: inout SplitMix64
     ) async throws -> (moves: Int, deaths: Int) {
-        let desk = stores.desk
+        let fixture = stores.fixture
         let start = try await stores.home()
-        try await stores.expire(in: start.place)
+        try await stores.expire(in: start.location)
         let old = try #require(start.record.accessToken).value.reveal()
-        let before = desk.provider.count(.token)
+        let before = fixture.provider.count(.token)
 
         var (movers, users): ([ChildProcess], [ChildProcess]) = ([], [])
         // Most go where the session is not, some against them.
-        let ways = [start.place.other, start.place.other, start.place].prefix(Int.random(in: 1...3, using: &random))
-        var tasks: [() throws -> Void] = ways.map { place in
+        let ways = [start.location.other, start.location.other, start.location].prefix(
+            Int.random(in: 1...3, using: &random))
+        var tasks: [() throws -> Void] = ways.map { location in
             let end = Bool.random(using: &random) ? Int.random(in: 0...3, using: &random) : nil
-            return { movers.append(try stores.mover(to: place, dyingAfter: end)) }
+            return { movers.append(try stores.mover(to: location, dyingAfter: end)) }
         }
-        let starts: [() throws -> Void] = [TwoStores.Place.file, .file, .keyring, .keyring].map { place in
-            return { users.append(try stores.token(from: place)) }
+        let starts: [() throws -> Void] = [TwoStores.Place.file, .file, .keyring, .keyring].map { location in
+            return { users.append(try stores.token(from: location)) }
         }
         // At the same time, or by those who find what the movers have left.
         let isAfterwards = Bool.random(using: &random)
@@ -72,25 +73,25 @@ struct TwoStoresTests {
             let json = try outcome.json()
             if outcome.status == 0 {
                 let token = try #require(json["access_token"]?.string)
-                #expect(token != old && desk.provider.isAlive(token), "\(round): a dead token was printed")
+                #expect(token != old && fixture.provider.isAlive(token), "\(round): a dead token was printed")
             } else {
                 // It is not there, or not yet.
                 let code = json["error"]?["code"]?.string
                 #expect(["store", "sign_in_required"].contains(code), "\(round): \(outcome)")
             }
         }
-        #expect(desk.provider.count(.token) <= before + 1, "\(round)")
+        #expect(fixture.provider.count(.token) <= before + 1, "\(round)")
 
         try await stores.checkCopies(round)
         try await stores.finish()
         let end = try await stores.home()
         #expect(end.record.id == start.record.id && end.record.end == nil && end.record.move == nil, "\(round)")
-        #expect(desk.provider.isAlive(try #require(end.record.refreshToken).reveal()), "\(round)")
-        let last = try await stores.token(from: end.place).outcome().result()
+        #expect(fixture.provider.isAlive(try #require(end.record.refreshToken).reveal()), "\(round)")
+        let last = try await stores.token(from: end.location).outcome().result()
         let token = try #require(last["access_token"]?.string)
-        #expect(token != old && desk.provider.isAlive(token), "\(round)")
+        #expect(token != old && fixture.provider.isAlive(token), "\(round)")
         // One refresh for the token that expired, wherever it was made.
-        #expect(desk.provider.count(.token) == before + 1, "\(round)")
+        #expect(fixture.provider.count(.token) == before + 1, "\(round)")
         return counts
     }
 }

@@ -14,9 +14,9 @@ struct WrongUsageTests {
         ["device", "--issuer", "https://op.example", "--client-id", "app", "--redirect-port", "0"],
     ])
     func `a command that is missing, unknown or incomplete is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(arguments + ["--json"]).outcome().wrongUsage()
-            let text = try await desk.start(arguments).outcome()
+        try await withDesk { fixture in
+            try await fixture.start(arguments + ["--json"]).outcome().wrongUsage()
+            let text = try await fixture.start(arguments).outcome()
             #expect(text.status == 2 && text.output.isEmpty && text.errorLines.count == 1, "\(text)")
         }
     }
@@ -30,8 +30,8 @@ struct WrongUsageTests {
         (["login", "--issuer", "https://op.example", "--dpop"], "'--client-id <client-id>'"),
     ])
     func `what is misspelled is named`(arguments: [String], message: String) async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.start(arguments).outcome()
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
             #expect(outcome.errors.contains(message), "\(outcome)")
         }
@@ -39,8 +39,8 @@ struct WrongUsageTests {
 
     @Test(arguments: ["--help", "-h"])
     func `each command has its own help`(flag: String) async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.run("token", flag)
+        try await withDesk { fixture in
+            let outcome = try await fixture.run("token", flag)
             #expect(outcome.status == 0 && outcome.output.contains("USAGE: sign-in token"), "\(outcome)")
             #expect(outcome.output.contains("--force-refresh") && !outcome.output.contains("SUBCOMMANDS"))
             let text = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
@@ -49,8 +49,8 @@ struct WrongUsageTests {
     }
 
     @Test func `help names the values that are accepted`() async throws {
-        try await withDesk { desk in
-            let help = try await desk.run("login", "--help").output
+        try await withDesk { fixture in
+            let help = try await fixture.run("login", "--help").output
             #expect(help.contains("(default: 127.0.0.1)"), "\(help)")
             #expect(help.contains("client_secret_jwt, private_key_jwt"), "\(help)")
         }
@@ -70,8 +70,8 @@ struct WrongUsageTests {
         ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
     ])
     func `a value that is malformed is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
         }
     }
 
@@ -80,8 +80,8 @@ struct WrongUsageTests {
         "code_challenge_method", "request", "request_uri",
     ])
     func `a parameter that the library must own is wrong usage, and is named`(name: String) async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.start(Self.login + ["--json", "--param", "\(name)=x"]).outcome()
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(Self.login + ["--json", "--param", "\(name)=x"]).outcome()
             #expect(try outcome.wrongUsage().contains("'\(name)'"))
         }
     }
@@ -93,22 +93,22 @@ struct WrongUsageTests {
         ["G T", "https://api.example"], ["POST", "https://api.example", "--data", "x", "--data-file", "/dev/null"],
     ])
     func `a request that cannot be made is wrong usage`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            try await desk.start(["request", "--json"] + arguments).outcome().wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.start(["request", "--json"] + arguments).outcome().wrongUsage()
         }
     }
 
     @Test func `contradictions are wrong usage`() async throws {
-        try await withDesk { desk in
-            try await desk.run("logout", "--json", "--local", "--revoke-only").wrongUsage()
-            try await desk.run("token", "--json", "--min-validity", "-5").wrongUsage()
+        try await withDesk { fixture in
+            try await fixture.run("logout", "--json", "--local", "--revoke-only").wrongUsage()
+            try await fixture.run("token", "--json", "--min-validity", "-5").wrongUsage()
         }
     }
 
     @Test(arguments: [["--help"], ["help"], ["login", "--help"], ["token", "--help"], ["help", "token"]])
     func `help is no error`(arguments: [String]) async throws {
-        try await withDesk { desk in
-            let outcome = try await desk.start(arguments).outcome()
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             #expect(outcome.output.contains("USAGE: sign-in"), "\(outcome)")
         }

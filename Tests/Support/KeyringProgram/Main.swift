@@ -87,7 +87,7 @@ enum Main {
             return ["stored": .array(stored.map { ["account": .string($0.account), "label": .string($0.label)] })]
         case "spoil":
             let entry = SecretService.Entry(
-                application: store.application, account: store.account, label: store.label, place: store.place)
+                application: store.application, account: store.account, label: store.label, location: store.location)
             try SecretService(entry, library: store.library).write(Array("{}".utf8))
             return [:]
         case "discard": return ["aside": try await store.discard().map(JSON.string) ?? .null]
@@ -104,7 +104,7 @@ enum Main {
         case "choose":
             let choice = try await store.orElse(FileTokenStore(path: arguments[1]))
             return [
-                "place": .string(choice.store.place), "keyring": .bool(choice.isKeyring),
+                "place": .string(choice.store.location), "keyring": .bool(choice.isKeyring),
                 "problem": choice.refusal?.storeProblem.map { .string($0.rawValue) } ?? .null,
             ]
         case "crowd":
@@ -241,9 +241,9 @@ struct CommandFailure: Error {}
 
 /// How many changes of stores this process lives to see.
 final class Life: Sendable {
-    private let left: Guarded<Int>
+    private let left: LockedValue<Int>
 
-    init(_ changes: Int) { left = Guarded(changes) }
+    init(_ changes: Int) { left = LockedValue(changes) }
 
     func end(before isChange: Bool) {
         guard isChange else { return }
@@ -260,7 +260,7 @@ struct MortalStore<Base: TokenStore>: TokenStore {
     let base: Base
     let life: Life
 
-    var place: String { base.place }
+    var location: String { base.location }
     func load() async throws -> AuthStateRecord? { try await base.load() }
     func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
 

@@ -50,8 +50,8 @@ enum Main {
         limits.total = .milliseconds(milliseconds)
         let request = HTTPRequest(method: .get, scheme: "http", authority: String(parts[2]), path: "/")
         do {
-            let answer = try await CurlTransport().send(HTTPExchange(request, limits: limits))
-            say("\(answer.response.status.code) \(answer.body.count)")
+            let response = try await CurlTransport().send(TransportRequest(request, limits: limits))
+            say("\(response.status.code) \(response.body.count)")
         } catch let error as AuthError { say(error.code.rawValue) }
     }
 

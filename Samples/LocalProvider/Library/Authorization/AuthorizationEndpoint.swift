@@ -6,7 +6,7 @@ internal import HTTPTypes
 struct AuthorizationEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         let parameters: Parameters
         switch request.method {
         case .get: parameters = request.query
@@ -22,7 +22,7 @@ struct AuthorizationEndpoint {
         } catch let refusal as AuthorizationRefusal {
             let failure = refusal.failure
             guard let wayBack = refusal.wayBack else { return Pages(context: context).refusal(failure.description) }
-            return try AuthorizationAnswer(context: context).refuse(wayBack, failure.code, failure.description)
+            return try AuthorizationReply(context: context).refuse(wayBack, failure.code, failure.description)
         }
     }
 
@@ -33,10 +33,10 @@ struct AuthorizationEndpoint {
         let interaction = Interaction(
             id: try OpaqueToken.make(), request: authorization, expiresAt: context.now.adding(Interaction.lifetime),
             browserID: browser.id)
-        let answer = AuthorizationAnswer(context: context)
+        let response = AuthorizationReply(context: context)
         switch context.step(of: interaction, browser) {
-        case .finish(let signIn): return try answer.grant(authorization, to: signIn)
-        case .fail(let error, let description): return try answer.refuse(authorization.wayBack, error, description)
+        case .finish(let signIn): return try response.grant(authorization, to: signIn)
+        case .fail(let error, let description): return try response.refuse(authorization.wayBack, error, description)
         case .signIn, .chooseAccount, .consent:
             context.store.withLock { records in
                 records.browsers[browser.id] = browser

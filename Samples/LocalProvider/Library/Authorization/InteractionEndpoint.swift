@@ -7,7 +7,7 @@ struct InteractionEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         let id = String(request.path.dropFirst(context.issuer.path(of: .interaction).count + 1))
         let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
         let found = context.store.withLock { records in
@@ -38,10 +38,10 @@ struct InteractionEndpoint {
         case .consent(let signIn): return pages.consent(interaction, signIn)
         case .finish(let signIn):
             guard end(interaction) else { return over }
-            return try AuthorizationAnswer(context: context).grant(interaction.request, to: signIn)
+            return try AuthorizationReply(context: context).grant(interaction.request, to: signIn)
         case .fail(let error, let description):
             guard end(interaction) else { return over }
-            return try AuthorizationAnswer(context: context).refuse(interaction.request.wayBack, error, description)
+            return try AuthorizationReply(context: context).refuse(interaction.request.wayBack, error, description)
         }
     }
 
@@ -54,7 +54,7 @@ struct InteractionEndpoint {
         switch (form["action"], step) {
         case ("deny", _):
             guard end(interaction) else { return over }
-            return try AuthorizationAnswer(context: context)
+            return try AuthorizationReply(context: context)
                 .refuse(interaction.request.wayBack, "access_denied", "the person said no")
         // A form that a program submits may have no button.
         case ("sign-in", .signIn), (nil, .signIn):

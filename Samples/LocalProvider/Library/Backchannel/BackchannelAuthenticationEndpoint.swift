@@ -7,8 +7,8 @@ struct BackchannelAuthenticationEndpoint {
 
     private static let longestMessage = 64
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             // §7.1: the client authenticates.
             guard !client.isPublic, client.grantTypes.contains(BackchannelGrant.type) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")

@@ -7,7 +7,7 @@ struct BackchannelGrant {
 
     static let type = "urn:openid:params:grant-type:ciba"
 
-    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let id = form["auth_req_id"] else { throw OAuthFailure.invalidRequest("expected an auth_req_id") }
         let now = context.now
         // A failure comes out as a value: what it changed in the store stays.
@@ -28,6 +28,6 @@ struct BackchannelGrant {
                 return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
             }
         }
-        return try TokenIssuer(context: context).answer(result.get(), to: client)
+        return try TokenIssuer(context: context).respond(result.get(), to: client)
     }
 }

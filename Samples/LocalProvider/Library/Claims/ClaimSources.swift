@@ -42,9 +42,9 @@ extension User {
                 sources[source] = ["JWT": .string(try foreign.token)]
                 continue
             }
-            var place: JSON.Object = ["endpoint": .string("\(issuer.url(.foreignClaims))/\(name)/\(index)")]
-            place["access_token"] = foreign.accessToken.map(JSON.string)
-            sources[source] = .object(place)
+            var location: JSON.Object = ["endpoint": .string("\(issuer.url(.foreignClaims))/\(name)/\(index)")]
+            location["access_token"] = foreign.accessToken.map(JSON.string)
+            sources[source] = .object(location)
         }
         return ["_claim_names": .object(names), "_claim_sources": .object(sources)]
     }
@@ -54,7 +54,7 @@ extension User {
 struct ForeignClaimsEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard request.method == .get else { return .notAllowed("GET") }
         let parts = request.path.split(separator: "/").suffix(2)
         guard let name = parts.first, let index = parts.last.flatMap({ Int($0) }),

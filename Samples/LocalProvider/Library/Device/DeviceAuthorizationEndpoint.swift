@@ -5,8 +5,8 @@ internal import FoundationEssentials
 struct DeviceAuthorizationEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             guard client.grantTypes.contains(DeviceCodeGrant.type) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
             }

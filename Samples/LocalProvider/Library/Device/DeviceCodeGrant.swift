@@ -7,7 +7,7 @@ struct DeviceCodeGrant {
 
     static let type = "urn:ietf:params:oauth:grant-type:device_code"
 
-    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["device_code"] else { throw OAuthFailure.invalidRequest("expected a device_code") }
         let now = context.now
         // A failure comes out as a value: what it changed in the store stays.
@@ -28,6 +28,6 @@ struct DeviceCodeGrant {
                 return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
             }
         }
-        return try TokenIssuer(context: context).answer(result.get(), to: client)
+        return try TokenIssuer(context: context).respond(result.get(), to: client)
     }
 }

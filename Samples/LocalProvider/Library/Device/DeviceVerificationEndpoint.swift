@@ -7,7 +7,7 @@ struct DeviceVerificationEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         let (now, cookie) = (context.now, BrowserCookie(context.issuer))
         let known = cookie.id(in: request).flatMap { id in context.store.withLock { $0.browser(id, now) } }
         let language = Language(acceptLanguage: request.headers[.acceptLanguage])

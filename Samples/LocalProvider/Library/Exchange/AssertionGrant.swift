@@ -10,14 +10,14 @@ struct AssertionGrant {
     private static let longestLifetime = 300
     private static let leeway = 60
 
-    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let text = form["assertion"] else { throw OAuthFailure.invalidRequest("expected an assertion") }
         let user = try subject(of: text)
         let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
         let scopes = Metadata.scopes.filter { wanted.contains($0) && $0 != "offline_access" }
         let grant = try Grant(direct: client, subject: user.subject, scopes: scopes, form, context)
         let issuer = TokenIssuer(context: context)
-        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+        return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 
     private func subject(of text: String) throws(OAuthFailure) -> User {

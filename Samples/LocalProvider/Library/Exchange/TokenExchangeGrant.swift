@@ -7,7 +7,7 @@ struct TokenExchangeGrant {
 
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-    func exchange(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func exchange(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         // §2.1: no more is said about who may; a public client could be anybody.
         guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
         let presented = PresentedTokens(context: context)
@@ -29,16 +29,16 @@ struct TokenExchangeGrant {
         }
     }
 
-    private func accessToken(_ grant: Grant, _ client: RegisteredClient) throws -> TokenAnswer {
+    private func accessToken(_ grant: Grant, _ client: RegisteredClient) throws -> TokenReply {
         let issuer = TokenIssuer(context: context)
         let issued = try context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }
-        var answer = try issuer.answer(issued, to: client)
-        answer.issuedTokenType = PresentedTokens.accessToken
-        return answer
+        var response = try issuer.respond(issued, to: client)
+        response.issuedTokenType = PresentedTokens.accessToken
+        return response
     }
 
     /// A statement about the subject for somebody else, and no access token here.
-    private func statement(_ grant: Grant, _ audience: [String], _ client: RegisteredClient) throws -> TokenAnswer {
+    private func statement(_ grant: Grant, _ audience: [String], _ client: RegisteredClient) throws -> TokenReply {
         let (now, lifetime) = (context.now, context.configuration.idTokenLifetime)
         var claims: JSON.Object = [
             "iss": .string(context.issuer.identifier), "client_id": .string(client.id),
@@ -52,12 +52,12 @@ struct TokenExchangeGrant {
         claims["act"] = grant.actor.map { ["sub": .string($0)] }
         let (key, kid) = try context.keys.signing(context.configuration.idTokenAlgorithm)
         // §2.2.1: what is no access token is presented in no way.
-        var answer = TokenAnswer(
+        var response = TokenReply(
             accessToken: try JWS.sign(.object(claims), header: ["kid": .string(kid), "typ": "JWT"], with: key),
             tokenType: "N_A", expiresIn: lifetime, scopes: grant.scopes, authorizationDetails: [],
             refreshToken: nil, idToken: nil)
-        answer.issuedTokenType = PresentedTokens.jwt
-        return answer
+        response.issuedTokenType = PresentedTokens.jwt
+        return response
     }
 
     /// The clients that the token is for, each one that is registered.

@@ -12,13 +12,13 @@ package enum Fault: Sendable {
     /// Resets the connection after so many bytes of the answer.
     case reset(after: Int = 0)
     /// Does what was asked, and closes the connection without a word.
-    case lostAnswer
+    case lostResponse
     /// Does what was asked, once, and sends the answer twice; the connection goes on.
-    case duplicatedAnswer
+    case duplicatedResponse
     /// Does nothing, and answers this.
-    case answer(Reply)
+    case respond(Reply)
     /// Does what was asked, and answers this.
-    case answerAfterwards(Reply)
+    case respondAfterwards(Reply)
     /// Pads the body with spaces to this size; a JSON document stays valid.
     case oversize(bytes: Int)
     /// Sends a body that does not end.
@@ -44,7 +44,7 @@ extension Fault {
     ) -> Fault {
         var reply = json.map { Reply.json($0, status) } ?? .init(status, type: "text/plain", "\(status)\n")
         for field in headers { reply.headers[field.name] = field.value }
-        return .answer(reply)
+        return .respond(reply)
     }
 
     /// What an overloaded server says (RFC 9110 §10.2.3).
@@ -57,7 +57,7 @@ extension Fault {
     }
 
     /// A page where JSON is expected, as proxies and captive portals send it.
-    package static let htmlPage = Fault.answer(
+    package static let htmlPage = Fault.respond(
         Reply(.ok, type: "text/html; charset=utf-8", "<!doctype html><title>Welcome</title><p>Please log on."))
 
     /// Sends the client elsewhere, keeping the method (RFC 9110 §15.4.8).

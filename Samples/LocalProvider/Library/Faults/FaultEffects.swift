@@ -2,7 +2,7 @@ extension Fault {
     /// Changes the answer, where this fault does.
     func change(_ reply: inout Reply) {
         switch self {
-        case .answerAfterwards(let other): reply = other
+        case .respondAfterwards(let other): reply = other
         case .editReply(let edit): edit(&reply)
         case .oversize(let count):
             reply.body += [UInt8](repeating: UInt8(ascii: " "), count: max(0, count - reply.body.count))
@@ -16,8 +16,8 @@ extension Fault {
         case .drip(let pause): .drip(every: pause)
         case .cutOff(let count): .cutOff(after: count)
         case .reset(let count): .reset(after: count)
-        case .lostAnswer: .cutOff(after: 0)
-        case .duplicatedAnswer: .twice
+        case .lostResponse: .cutOff(after: 0)
+        case .duplicatedResponse: .twice
         case .endless: .endless
         default: nil
         }

@@ -9,7 +9,7 @@ final class FaultPlan: Sendable {
         var times: Int?
     }
 
-    private let rows = Guarded<[Endpoint: [Entry]]>([:])
+    private let rows = LockedValue<[Endpoint: [Entry]]>([:])
 
     func add(_ fault: Fault, at endpoint: Endpoint, times: Int?) {
         rows.withLock { $0[endpoint, default: []].append(Entry(fault: fault, times: times)) }

@@ -9,18 +9,18 @@ internal import JOSE
 /// hold.release()
 /// ```
 package final class Hold: Sendable {
-    package enum Moment: Sendable {
+    package enum Point: Sendable {
         /// Before the request is acted on.
         case request
         /// After the request was acted on and before the answer goes out.
-        case answer
+        case response
     }
 
-    let moment: Moment
+    let timestamp: Point
     private let arrivals = Tally()
     private let releases = Tally()
 
-    init(_ moment: Moment) { self.moment = moment }
+    init(_ timestamp: Point) { self.timestamp = timestamp }
 
     /// How many requests have come to the hold.
     package var count: Int { arrivals.count }

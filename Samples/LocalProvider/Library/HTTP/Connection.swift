@@ -15,13 +15,13 @@ struct Connection: Sendable {
     struct Accepted: Sendable {
         let channel: Channel
         /// Where the client's certificate will be, once TLS has been agreed on; nil for plain HTTP.
-        let certificate: Guarded<[UInt8]?>?
+        let certificate: LockedValue<[UInt8]?>?
     }
 
     let accepted: Accepted
     private var channel: Channel { accepted.channel }
     let limits: Limits
-    let answer: @Sendable (Request) async throws -> (Reply, Delivery)
+    let respond: @Sendable (Request) async throws -> (Reply, Delivery)
 
     func serve() async {
         // What ends a connection early is the client's doing or a fault that was asked for: nobody to tell.
@@ -34,7 +34,7 @@ struct Connection: Sendable {
                 }) {
                     var request = incoming.request
                     request.certificate = accepted.certificate?.withLock { $0 }
-                    let (reply, delivery) = try await answer(request)
+                    let (reply, delivery) = try await respond(request)
                     let bytes = reply.wireBytes(for: request.method, keepAlive: incoming.keepAlive)
                     guard try await deliver(reply, bytes, delivery, outbound), incoming.keepAlive else { return }
                 }

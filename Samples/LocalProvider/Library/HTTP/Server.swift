@@ -9,7 +9,7 @@ struct Server: Sendable {
     private let limits: Limits
     let port: Int
 
-    /// Binds and listens; connections are taken once ``run(answer:)`` is called.
+    /// Binds and listens; connections are taken once ``run(respond:)`` is called.
     ///
     /// - Parameter tls: nil for plain HTTP.
     /// - Throws: ``ProviderError`` if the host is not loopback or the port cannot be bound.
@@ -43,8 +43,8 @@ struct Server: Sendable {
     }
 
     /// Serves until ``close()``; then every connection is closed.
-    func run(answer: @escaping @Sendable (Request) async throws -> (Reply, Delivery)) async {
-        let open = Guarded(0)
+    func run(respond: @escaping @Sendable (Request) async throws -> (Reply, Delivery)) async {
+        let open = LockedValue(0)
         try? await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in
                 for try await accepted in connections {
@@ -55,7 +55,7 @@ struct Server: Sendable {
                         }
                         defer { open.withLock { $0 -= 1 } }
                         guard isAllowed else { return await Connection.refuse(accepted.channel) }
-                        await Connection(accepted: accepted, limits: limits, answer: answer).serve()
+                        await Connection(accepted: accepted, limits: limits, respond: respond).serve()
                     }
                 }
             }
@@ -63,7 +63,7 @@ struct Server: Sendable {
         }
     }
 
-    /// Takes no further connections, and has ``run(answer:)`` end.
+    /// Takes no further connections, and has ``run(respond:)`` end.
     ///
     /// A connection that was accepted and that nobody takes is a trap in NIO. So at first nothing is accepted any more, then
     /// what is on its way between the event loops arrives (a connection goes to its own loop and back twice: for its options,

@@ -28,7 +28,7 @@ final class KeyRing: Sendable {
     private static let usual: Set<SignatureAlgorithm> = [.rs256, .ps256, .es256, .edDSA]
 
     let algorithms: [SignatureAlgorithm]
-    private let lines: Guarded<[SignatureAlgorithm: Line]>
+    private let lines: LockedValue<[SignatureAlgorithm: Line]>
 
     /// Makes keys for RS256, PS256, ES256 and EdDSA, and for what else is named.
     init(_ more: some Sequence<SignatureAlgorithm>) throws {
@@ -38,7 +38,7 @@ final class KeyRing: Sendable {
         for algorithm in algorithms {
             lines[algorithm] = Line(entries: [Entry(try FirstKeys.key(for: algorithm))])
         }
-        self.lines = Guarded(lines)
+        self.lines = LockedValue(lines)
     }
 
     /// The key that signs with the algorithm, and its id.
@@ -119,7 +119,7 @@ final class KeyRing: Sendable {
 /// The keys that a provider begins with. An RSA key takes a tenth of a second to make, so the providers of one process
 /// begin with the same ones; the keys of a rotation are always new.
 private enum FirstKeys {
-    private static let made = Guarded<[SignatureAlgorithm: SigningKey]>([:])
+    private static let made = LockedValue<[SignatureAlgorithm: SigningKey]>([:])
 
     static func key(for algorithm: SignatureAlgorithm) throws -> SigningKey {
         switch algorithm.family {

@@ -6,8 +6,8 @@ internal import JOSE
 struct PushedAuthorizationEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             // RFC 9126 §2.1: the request_uri parameter MUST NOT be provided.
             guard form["request_uri"] == nil else { throw OAuthFailure.invalidRequest("expected no request_uri") }
             var authorization = try authorization(form, client)

@@ -6,7 +6,7 @@ internal import JOSE
 struct RegistrationEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard let options = context.configuration.registration else {
             return Pages(context: context).error("Clients are registered by hand here.", .notFound)
         }

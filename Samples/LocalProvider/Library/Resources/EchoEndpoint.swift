@@ -5,7 +5,7 @@ internal import JOSE
 struct EchoEndpoint {
     let context: Context
 
-    func answer(to request: Request) -> Reply {
+    func respond(to request: Request) -> Reply {
         do throws(BearerToken.Refusal) {
             let (token, grant) = try BearerToken(context: context).access(request, resource: context.issuer.url(.api))
             return .json(context.edited(echo(request, token, grant))).notStored

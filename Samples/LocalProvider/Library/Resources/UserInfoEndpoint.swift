@@ -5,7 +5,7 @@ internal import JOSE
 struct UserInfoEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard request.method == .get || request.method == .post else { return .notAllowed("GET, POST") }
         do {
             return try claims(request)
@@ -26,8 +26,8 @@ struct UserInfoEndpoint {
         // Core §5.3.2: sub is always there.
         claims["sub"] = .string(user.subject)
         let client = context.client(grant.clientID)
-        let answer = try client.flatMap { try jwt(claims, for: $0) }
-        return answer.map { Reply(.ok, type: "application/jwt", $0).notStored }
+        let response = try client.flatMap { try jwt(claims, for: $0) }
+        return response.map { Reply(.ok, type: "application/jwt", $0).notStored }
             ?? .json(context.edited(.object(claims))).notStored
     }
 

@@ -6,7 +6,7 @@ struct EndSessionEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         let parameters: Parameters
         switch request.method {
         case .get: parameters = request.query

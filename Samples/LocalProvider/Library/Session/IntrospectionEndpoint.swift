@@ -5,8 +5,8 @@ internal import JOSE
 struct IntrospectionEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             // RFC 7662 §2.1: whoever asks has to be authorized, or tokens could be tried out.
             guard !client.isPublic else { throw OAuthFailure.invalidClient("expected a client with a secret") }
             guard let token = form["token"] else { throw OAuthFailure.invalidRequest("expected a token") }

@@ -5,8 +5,8 @@ internal import JOSE
 struct RevocationEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             guard let token = form["token"] else { throw OAuthFailure.invalidRequest("expected a token") }
             // RFC 7009 §2.1: token_type_hint only says where to look first; both places are looked at anyway.
             return try context.store.withLock { records in

@@ -81,4 +81,4 @@ struct Browser: Sendable {
     }
 }
 
-typealias Store = Guarded<Records>
+typealias Store = LockedValue<Records>

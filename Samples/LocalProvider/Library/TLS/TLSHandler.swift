@@ -10,7 +10,7 @@ final class TLSHandler: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
 
     /// The certificate that the client shows, in DER; nil until the handshake is done, and for a client without one.
-    let certificate = Guarded<[UInt8]?>(nil)
+    let certificate = LockedValue<[UInt8]?>(nil)
     private let ssl: OpaquePointer
     /// What has come from the socket, and what goes there. The connection frees both.
     private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
@@ -43,7 +43,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 break
             }
         }
-        if let answer = drained() { context.writeAndFlush(wrapOutboundOut(answer), promise: nil) }
+        if let response = drained() { context.writeAndFlush(wrapOutboundOut(response), promise: nil) }
         if plain.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(plain)) }
         if isOver { context.close(promise: nil) }
     }

@@ -5,7 +5,7 @@ internal import JOSE
 struct CodeGrant {
     let context: Context
 
-    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["code"] else { throw OAuthFailure.invalidRequest("expected a code") }
         let resources = try ResourceIndicators.check(form, context)
         let details = try AuthorizationDetails.check(form, context)
@@ -32,7 +32,7 @@ struct CodeGrant {
                 return try TokenIssuer(context: context).issue(grant, to: client, in: &records)
             }
         }
-        return try TokenIssuer(context: context).answer(result.get(), to: client)
+        return try TokenIssuer(context: context).respond(result.get(), to: client)
     }
 
     private static func check(_ form: Parameters, against code: AuthorizationCode) throws(OAuthFailure) {

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 struct ClientCredentialsGrant {
     let context: Context
 
-    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         // RFC 6749 §4.4: MUST only be used by confidential clients.
         guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
         let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
@@ -14,7 +14,7 @@ struct ClientCredentialsGrant {
         }
         let grant = try Grant(direct: client, subject: nil, scopes: wanted, form, context)
         let issuer = TokenIssuer(context: context)
-        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+        return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 }
 
@@ -22,7 +22,7 @@ struct ClientCredentialsGrant {
 struct PasswordGrant {
     let context: Context
 
-    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let name = form["username"], let password = form["password"] else {
             throw OAuthFailure.invalidRequest("expected a username and a password")
         }
@@ -33,7 +33,7 @@ struct PasswordGrant {
         let scopes = Metadata.scopes.filter(wanted.contains)
         let grant = try Grant(direct: client, subject: user.subject, scopes: scopes, form, context)
         let issuer = TokenIssuer(context: context)
-        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+        return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 }
 

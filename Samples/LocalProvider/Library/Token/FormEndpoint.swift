@@ -5,7 +5,7 @@ struct FormEndpoint {
     let context: Context
 
     /// Checks the request and the client, and turns failures into answers (RFC 6749 §5.2).
-    func answer(
+    func respond(
         to request: Request, _ body: (Parameters, RegisteredClient) throws -> Reply
     ) throws -> Reply {
         guard request.method == .post else { return .notAllowed("POST") }

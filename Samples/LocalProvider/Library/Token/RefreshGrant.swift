@@ -5,7 +5,7 @@ internal import FoundationEssentials
 struct RefreshGrant {
     let context: Context
 
-    func refresh(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func refresh(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["refresh_token"] else { throw OAuthFailure.invalidRequest("expected a refresh_token") }
         let resources = try ResourceIndicators.check(form, context)
         let details = try AuthorizationDetails.check(form, context)
@@ -47,7 +47,7 @@ struct RefreshGrant {
                     wantsIDToken: configuration.sendsIDTokenOnRefresh)
             }
         }
-        return try TokenIssuer(context: context).answer(result.get(), to: client)
+        return try TokenIssuer(context: context).respond(result.get(), to: client)
     }
 
     /// RFC 6749 §6: the scope may shrink for this access token, never grow.

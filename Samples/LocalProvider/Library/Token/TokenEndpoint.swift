@@ -4,12 +4,12 @@ internal import HTTPTypes
 struct TokenEndpoint {
     let context: Context
 
-    func answer(to request: Request) throws -> Reply {
-        try FormEndpoint(context: context).answer(to: request) { form, client in
+    func respond(to request: Request) throws -> Reply {
+        try FormEndpoint(context: context).respond(to: request) { form, client in
             var context = context
             context.confirmation = try confirmation(of: client, in: request)
             guard let type = form["grant_type"] else { throw OAuthFailure.invalidRequest("expected a grant_type") }
-            let grant: (Parameters, RegisteredClient) throws -> TokenAnswer
+            let grant: (Parameters, RegisteredClient) throws -> TokenReply
             switch type {
             case "authorization_code": grant = CodeGrant(context: context).redeem
             case "refresh_token": grant = RefreshGrant(context: context).refresh

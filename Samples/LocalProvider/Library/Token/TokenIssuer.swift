@@ -54,9 +54,9 @@ struct TokenIssuer {
 
     /// The answer, with an ID token where one is due. Outside the store's lock: signing takes a while, and a test's
     /// fault may look at the provider.
-    func answer(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenAnswer {
+    func respond(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenReply {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
-        return TokenAnswer(
+        return TokenReply(
             accessToken: issued.accessToken, tokenType: context.confirmation.tokenType,
             expiresIn: context.accessTokenLifetime(of: client),
             scopes: issued.scopes, authorizationDetails: issued.authorizationDetails, refreshToken: issued.refreshToken,

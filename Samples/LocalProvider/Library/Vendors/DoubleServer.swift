@@ -14,8 +14,8 @@ struct DoubleServer: Sendable {
     ///   - answer: Called for each request that is meant for this origin, ``Endpoint/none`` included.
     /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
     static func start(
-        _ options: DoubleOptions, _ clock: MovableClock, places: [String: Endpoint],
-        answer: @escaping @Sendable (Request, Endpoint) throws -> Reply
+        _ options: DoubleOptions, _ clock: MovableClock, locations: [String: Endpoint],
+        respond: @escaping @Sendable (Request, Endpoint) throws -> Reply
     ) async throws -> DoubleServer {
         let server = try await Server.listen(
             host: options.host == "localhost" ? "127.0.0.1" : options.host, port: options.port, limits: Limits())
@@ -24,11 +24,11 @@ struct DoubleServer: Sendable {
         let traffic = Traffic(keepsLog: options.keepsLog, clock: { clock.now }, observer: options.observer)
         let serving = Task {
             await server.run { request in
-                let endpoint = places[request.path] ?? .none
+                let endpoint = locations[request.path] ?? .none
                 return try await traffic.pass(request, at: endpoint) { faults in
                     guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
                     do {
-                        return try answer(request, endpoint).edited(by: faults)
+                        return try respond(request, endpoint).edited(by: faults)
                     } catch {
                         return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
                     }

@@ -4,7 +4,7 @@ internal import JOSE
 /// A clock that is ahead of another by as much as it was moved.
 package final class MovableClock: Sendable {
     private let base: @Sendable () -> Date
-    private let lead = Guarded(0)
+    private let lead = LockedValue(0)
 
     init(_ base: @escaping @Sendable () -> Date) { self.base = base }
 

@@ -13,7 +13,7 @@ extension ClientRegistration {
     ///   token; `invalid_token` or another code of the server's, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func read(in environment: Environment) async throws -> ClientRegistration {
-        try await answer(.get, nil, environment)
+        try await response(.get, nil, environment)
     }
 
     /// Changes the metadata (RFC 7592 §2.2).
@@ -33,30 +33,30 @@ extension ClientRegistration {
         for name in ClientMetadata.credentials { members[name] = nil }
         // §2.2: the client_id MUST be there.
         members["client_id"] = .string(clientID)
-        return try await answer(.put, members, environment)
+        return try await response(.put, members, environment)
     }
 
     /// Deletes the client at the provider (RFC 7592 §2.3): it does not exist any more, nor do its tokens.
     ///
     /// - Throws: As ``read(in:)``.
     public func delete(in environment: Environment) async throws {
-        let (answer, url) = try await send(.delete, nil, environment)
+        let (response, url) = try await send(.delete, nil, environment)
         // §2.3: 204.
-        guard answer.response.status == .noContent else { throw error(answer, url, expected: .noContent) }
+        guard response.status == .noContent else { throw error(response, url, expected: .noContent) }
     }
 
-    private func answer(
+    private func response(
         _ method: HTTPRequest.Method, _ document: JSON.Object?, _ environment: Environment
     ) async throws -> ClientRegistration {
-        let (answer, url) = try await send(method, document, environment)
+        let (response, url) = try await send(method, document, environment)
         // §2.1, §2.2: 200.
-        guard answer.response.status == .ok else { throw error(answer, url, expected: .ok) }
-        return try ClientRegistration(answer, from: url, updating: self)
+        guard response.status == .ok else { throw error(response, url, expected: .ok) }
+        return try ClientRegistration(response, from: url, updating: self)
     }
 
     private func send(
         _ method: HTTPRequest.Method, _ document: JSON.Object?, _ environment: Environment
-    ) async throws -> (HTTPAnswer, SecureURL) {
+    ) async throws -> (TransportResponse, SecureURL) {
         guard let configurationEndpoint, let accessToken else {
             throw AuthError(
                 .invalidConfiguration, .registration,
@@ -64,12 +64,12 @@ extension ClientRegistration {
                     + "found one that cannot be managed",
                 outcome: .notSent)
         }
-        let exchange = HTTPExchange.registration(method, configurationEndpoint, document, token: accessToken)
-        return (try await environment.send(exchange, stage: .registration), configurationEndpoint)
+        let request = TransportRequest.registration(method, configurationEndpoint, document, token: accessToken)
+        return (try await environment.send(request, stage: .registration), configurationEndpoint)
     }
 
-    private func error(_ answer: HTTPAnswer, _ url: SecureURL, expected: HTTPResponse.Status) -> AuthError {
-        answer.oauthError(
+    private func error(_ response: TransportResponse, _ url: SecureURL, expected: HTTPResponse.Status) -> AuthError {
+        response.oauthError(
             from: url, stage: .registration, hiding: [accessToken, clientSecret].compactMap(\.self), expected: expected)
     }
 }

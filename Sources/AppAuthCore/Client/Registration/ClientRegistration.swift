@@ -48,9 +48,9 @@ public struct ClientRegistration: Sendable, Hashable {
     ///   - server: Where the response comes from.
     ///   - earlier: The registration that the response is about, if the client is registered already. Several servers leave
     ///     out what has not changed: token, endpoint and secret stay then.
-    init(_ answer: HTTPAnswer, from server: SecureURL, updating earlier: ClientRegistration?) throws {
-        let status = answer.response.status.code
-        let object = try AnswerObject(answer) { message in
+    init(_ response: TransportResponse, from server: SecureURL, updating earlier: ClientRegistration?) throws {
+        let status = response.status.code
+        let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .registration, "the registration response is refused: \(message)",
                 outcome: .perhapsProcessed, httpStatus: status)

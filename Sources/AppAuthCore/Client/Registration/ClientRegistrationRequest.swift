@@ -58,14 +58,14 @@ public struct ClientRegistrationRequest: Sendable {
     public func send(in environment: Environment) async throws -> ClientRegistration {
         var members = metadata.members
         members["software_statement"] = softwareStatement.map { .string($0.reveal()) }
-        let exchange = HTTPExchange.registration(.post, endpoint, members, token: initialAccessToken)
-        let answer = try await environment.send(exchange, stage: .registration)
+        let request = TransportRequest.registration(.post, endpoint, members, token: initialAccessToken)
+        let response = try await environment.send(request, stage: .registration)
         // RFC 7591 §3.2.1: 201. OpenID Connect Registration §3.2 has SHOULD there, and some servers answer 200.
-        guard [.created, .ok].contains(answer.response.status) else {
+        guard [.created, .ok].contains(response.status) else {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
-            throw answer.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
+            throw response.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
         }
-        return try ClientRegistration(answer, from: endpoint, updating: nil)
+        return try ClientRegistration(response, from: endpoint, updating: nil)
     }
 
     private static func refusal(_ message: String) -> AuthError {
@@ -73,15 +73,15 @@ public struct ClientRegistrationRequest: Sendable {
     }
 }
 
-extension HTTPExchange {
+extension TransportRequest {
     /// A request with a JSON body, and a token that lets it do what it asks for (RFC 7591 §3, RFC 7592 §2).
     static func registration(
         _ method: HTTPRequest.Method, _ url: SecureURL, _ document: JSON.Object? = nil, token: Secret?
-    ) -> HTTPExchange {
+    ) -> TransportRequest {
         var request = HTTPRequest(method: method, url: url)
         request.headerFields[.accept] = "application/json"
         request.headerFields[.authorization] = token.map { "Bearer \($0.reveal())" }
         if document != nil { request.headerFields[.contentType] = "application/json" }
-        return HTTPExchange(request, body: document.map { Array(JSON.object($0).serialized().utf8) })
+        return TransportRequest(request, body: document.map { Array(JSON.object($0).serialized().utf8) })
     }
 }

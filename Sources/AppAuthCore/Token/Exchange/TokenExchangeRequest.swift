@@ -55,12 +55,12 @@ public struct TokenExchangeRequest: Sendable, Hashable {
                 outcome: .notSent)
         }
         let url = try endpoint.client.require(.token)
-        let answer = try await endpoint.post(form, to: url, stage: .token)
-        guard answer.response.status == .ok else {
-            throw answer.oauthError(from: url, stage: .token)
+        let response = try await endpoint.post(form, to: url, stage: .token)
+        guard response.status == .ok else {
+            throw response.oauthError(from: url, stage: .token)
         }
         return try ExchangedToken(
-            answer, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
+            response, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
     }
 
     /// §2.1: `audience` and `resource` may be repeated, and a token never stands without its type.
@@ -88,7 +88,7 @@ public struct ExchangedToken: Sendable, Hashable {
     /// How it is presented to a resource, for example `Bearer`; nil if it is no access token (`N_A`).
     public let tokenType: String?
     /// When it was received.
-    public let received: Moment
+    public let received: Timestamp
     /// How long it is good from then on; nil if the server did not say.
     public let lifetime: Duration?
     /// What it is good for; nil means what was asked for (§2.2.1).
@@ -97,8 +97,8 @@ public struct ExchangedToken: Sendable, Hashable {
     public let refreshToken: Secret?
 
     /// - Parameter expected: How an access token is presented that is bound as the request asked for.
-    init(_ answer: HTTPAnswer, expecting expected: TokenType, received: Moment) throws {
-        let object = try AnswerObject(answer) { message in
+    init(_ response: TransportResponse, expecting expected: TokenType, received: Timestamp) throws {
+        let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .token, "the token exchange response is refused: \(message)",
                 outcome: .perhapsProcessed, httpStatus: HTTPResponse.Status.ok.code)

@@ -87,8 +87,8 @@ actor BiDiSession {
         _ method: String, _ parameters: [String: any Sendable] = [:], as: Result.Type = Nothing.self
     ) async throws -> Result {
         let parameters = try JSONSerialization.data(withJSONObject: parameters)
-        let answer = try await send(method, String(decoding: parameters, as: UTF8.self))
-        return try JSONDecoder().decode(Success<Result>.self, from: answer).result
+        let response = try await send(method, String(decoding: parameters, as: UTF8.self))
+        return try JSONDecoder().decode(Success<Result>.self, from: response).result
     }
 
     private struct Success<Result: Decodable>: Decodable {
@@ -157,13 +157,13 @@ actor BiDiSession {
     }
 
     private func receive(_ message: Data) {
-        guard let answer = try? JSONDecoder().decode(Answer.self, from: message) else { return }
-        if let id = answer.id, let (name, continuation) = commands.removeValue(forKey: id) {
-            if answer.type == "success" { return continuation.resume(returning: message) }
-            let refusal = Refusal(command: name, error: answer.error ?? "", message: answer.message ?? "")
+        guard let response = try? JSONDecoder().decode(Answer.self, from: message) else { return }
+        if let id = response.id, let (name, continuation) = commands.removeValue(forKey: id) {
+            if response.type == "success" { return continuation.resume(returning: message) }
+            let refusal = Refusal(command: name, error: response.error ?? "", message: response.message ?? "")
             return continuation.resume(throwing: refusal)
         }
-        guard answer.type == "event", let event = try? JSONDecoder().decode(Event.self, from: message) else { return }
+        guard response.type == "event", let event = try? JSONDecoder().decode(Event.self, from: message) else { return }
         events.append(event)
         for (id, watch) in watches where watch.matches(event) { watched(id)?.resume(returning: event) }
     }

@@ -27,7 +27,7 @@ final class RealBrowser: Sendable {
 
     let settings: Settings
     let session: BiDiSession
-    private let companion: Companion
+    private let helper: HelperProcess
 
     private struct Started: Decodable {
         let port: Int
@@ -43,9 +43,9 @@ final class RealBrowser: Sendable {
         var arguments = [settings.kind.rawValue, "--language=\(settings.language)"]
         if settings.isDark { arguments.append("--dark") }
         if !settings.runsScripts && settings.kind == .firefox { arguments.append("--without-scripts") }
-        companion = try Companion(script: "bidi_browser.py", arguments)
+        helper = try HelperProcess(script: "bidi_browser.py", arguments)
         do {
-            let started = try await companion.report(Started.self)
+            let started = try await helper.report(Started.self)
             session = try await BiDiSession(port: started.port, capabilities: Data(started.capabilities.utf8))
             try await session.command(
                 "session.subscribe",
@@ -57,14 +57,14 @@ final class RealBrowser: Sendable {
                 """
             try await session.command("script.addPreloadScript", ["functionDeclaration": listener])
         } catch {
-            await companion.end()
+            await helper.end()
             throw error
         }
     }
 
     func close() async {
         await session.close()
-        await companion.end()
+        await helper.end()
     }
 
     /// Runs `body` with a browser of its own, and ends the browser.

@@ -84,7 +84,7 @@ struct Tab: Sendable {
 
     private func click(found: String) async throws {
         struct Place: Decodable { let x: Int, y: Int }
-        let place = try await evaluate(
+        let location = try await evaluate(
             """
             (element => {
                 if (!element) return null
@@ -93,9 +93,9 @@ struct Tab: Sendable {
                 return {x: Math.round(box.x + box.width / 2), y: Math.round(box.y + box.height / 2)}
             })(\(found))
             """, as: Place?.self)
-        guard let place else { throw SetupFailure("\(found): nothing of the kind is on the page.") }
+        guard let location else { throw SetupFailure("\(found): nothing of the kind is on the page.") }
         let actions: [[String: any Sendable]] = [
-            ["type": "pointerMove", "x": place.x, "y": place.y], ["type": "pointerDown", "button": 0],
+            ["type": "pointerMove", "x": location.x, "y": location.y], ["type": "pointerDown", "button": 0],
             ["type": "pointerUp", "button": 0],
         ]
         try await perform([["type": "pointer", "id": "mouse", "actions": actions]])
@@ -109,11 +109,11 @@ struct Tab: Sendable {
 
     /// The value of an expression, which the browser's own tools may ask for where pages may run no scripts.
     func evaluate<Value: Decodable>(_ expression: String, as: Value.Type = Value.self) async throws -> Value {
-        let answer = try await session.command(
+        let response = try await session.command(
             "script.evaluate",
             ["expression": "JSON.stringify(\(expression))", "target": ["context": id], "awaitPromise": false],
             as: Evaluated.self)
-        return try JSONDecoder().decode(Value.self, from: Data(answer.result.value.utf8))
+        return try JSONDecoder().decode(Value.self, from: Data(response.result.value.utf8))
     }
 
     private struct Evaluated: Decodable {

@@ -32,12 +32,12 @@ package final class Moltin: VendorDouble {
         let token = MoltinTokenEndpoint(configuration: configuration, tokens: tokens)
         let products = MoltinProducts(tokens: tokens)
         let server = try await DoubleServer.start(
-            configuration.options, clock, places: ["/oauth/access_token": .token, "/v1/products": .products]
+            configuration.options, clock, locations: ["/oauth/access_token": .token, "/v1/products": .products]
         ) { request, endpoint in
             do throws(MoltinFailure) {
                 switch endpoint {
-                case .token: return try token.answer(to: request)
-                case .products: return try products.answer(to: request)
+                case .token: return try token.respond(to: request)
+                case .products: return try products.respond(to: request)
                 default: throw MoltinFailure(.notFound, "There is nothing at this address")
                 }
             } catch {

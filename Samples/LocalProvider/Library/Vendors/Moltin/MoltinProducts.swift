@@ -5,7 +5,7 @@ internal import JOSE
 struct MoltinProducts: Sendable {
     let tokens: MoltinTokens
 
-    func answer(to request: Request) throws(MoltinFailure) -> Reply {
+    func respond(to request: Request) throws(MoltinFailure) -> Reply {
         guard request.method == .get else { throw MoltinFailure(.methodNotAllowed, "Expected GET") }
         let fields = request.headers[values: .authorization]
         // Without a token the answer is the same as with a dead one.

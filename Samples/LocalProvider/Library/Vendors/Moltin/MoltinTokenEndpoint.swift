@@ -7,7 +7,7 @@ struct MoltinTokenEndpoint: Sendable {
     let configuration: Moltin.Configuration
     let tokens: MoltinTokens
 
-    func answer(to request: Request) throws(MoltinFailure) -> Reply {
+    func respond(to request: Request) throws(MoltinFailure) -> Reply {
         guard request.method == .post else { throw MoltinFailure(.methodNotAllowed, "Expected POST") }
         let form: Parameters
         do throws(FormProblem) { form = try request.plainForm() } catch { throw MoltinFailure(error.reason) }

@@ -18,7 +18,7 @@ struct MoltinTokens: Sendable {
 
     let lifetime: Int
     let clock: MovableClock
-    private let records = Guarded(Records())
+    private let records = LockedValue(Records())
 
     init(lifetime: Int, clock: MovableClock) { (self.lifetime, self.clock) = (lifetime, clock) }
 

@@ -26,9 +26,10 @@ package final class OPro: VendorDouble {
         let records = OProRecords(lifetime: configuration.tokenLifetime, clock: clock)
         let token = OProTokenEndpoint(configuration: configuration, records: records)
         let users = OProUserEndpoints(records: records)
-        let server = try await DoubleServer.start(configuration.options, clock, places: places) { request, endpoint in
+        let server = try await DoubleServer.start(configuration.options, clock, locations: locations) {
+            request, endpoint in
             switch endpoint {
-            case .token: try token.answer(to: request)
+            case .token: try token.respond(to: request)
             case .me: users.me(request)
             case .randomUser: try users.random(request)
             case .showMeTheMoney: users.showMeTheMoney(request)
@@ -38,7 +39,7 @@ package final class OPro: VendorDouble {
         return OPro(configuration, clock, server, records, demoCode: try records.makeCode(for: OProUser.ruby.id))
     }
 
-    private static let places: [String: Endpoint] = [
+    private static let locations: [String: Endpoint] = [
         "/oauth/token.json": .token, "/users/me.json": .me, "/users/random.json": .randomUser,
         "/oauth_tests/show_me_the_money": .showMeTheMoney, "/oauth_tests/show_me_the_money.json": .showMeTheMoney,
     ]

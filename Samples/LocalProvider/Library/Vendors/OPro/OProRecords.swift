@@ -31,7 +31,7 @@ struct OProRecords: Sendable {
 
     let lifetime: Int?
     private let clock: MovableClock
-    private let state = Guarded(State())
+    private let state = LockedValue(State())
 
     init(lifetime: Int?, clock: MovableClock) { (self.lifetime, self.clock) = (lifetime, clock) }
 
@@ -69,13 +69,13 @@ struct OProRecords: Sendable {
     func killAccessTokens() { state.withLock { $0.accessTokens = [:] } }
 
     /// What is known of an access token.
-    enum Standing {
+    enum LockPhase {
         case good(OProUser)
         case expired
         case unknown
     }
 
-    func standing(of accessToken: String) -> Standing {
+    func standing(of accessToken: String) -> LockPhase {
         let now = clock.now
         return state.withLock { state in
             guard let token = state.accessTokens[accessToken], let user = state.users[token.userID] else {

@@ -15,7 +15,7 @@ struct OProTokenEndpoint: Sendable {
         var reply: Reply { Reply.json(["error": .string(sentence)], .unauthorized).notStored }
     }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard request.method == .post else { return .notAllowed("POST") }
         do {
             let userID = try userID(form(request))

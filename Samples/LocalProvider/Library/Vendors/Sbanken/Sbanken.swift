@@ -28,11 +28,11 @@ package final class Sbanken: VendorDouble {
         let accounts = SbankenAccounts(tokens: tokens)
         let server = try await DoubleServer.start(
             configuration.options, clock,
-            places: ["/identityserver/connect/token": .token, "/exec.bank/api/v1/Accounts": .accounts]
+            locations: ["/identityserver/connect/token": .token, "/exec.bank/api/v1/Accounts": .accounts]
         ) { request, endpoint in
             switch endpoint {
-            case .token: try token.answer(to: request)
-            case .accounts: accounts.answer(to: request)
+            case .token: try token.respond(to: request)
+            case .accounts: accounts.respond(to: request)
             default: Reply(.notFound)
             }
         }

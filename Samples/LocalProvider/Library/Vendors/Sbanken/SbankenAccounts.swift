@@ -6,7 +6,7 @@ internal import JOSE
 struct SbankenAccounts: Sendable {
     let tokens: SbankenTokens
 
-    func answer(to request: Request) -> Reply {
+    func respond(to request: Request) -> Reply {
         guard request.method == .get else { return .notAllowed("GET") }
         let fields = request.headers[values: .authorization]
         guard fields.count == 1, let field = fields.first, field.hasPrefix("Bearer ") else {

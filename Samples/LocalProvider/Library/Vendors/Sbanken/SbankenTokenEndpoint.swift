@@ -9,7 +9,7 @@ struct SbankenTokenEndpoint: Sendable {
     let configuration: Sbanken.Configuration
     let tokens: SbankenTokens
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard request.method == .post else { return .notAllowed("POST") }
         guard request.headers[values: .accept] == ["application/json"], request.isForm, request.query.entries.isEmpty
         else { return Self.refusal("invalid_request") }

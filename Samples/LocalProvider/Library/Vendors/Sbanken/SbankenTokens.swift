@@ -5,7 +5,7 @@ internal import JOSE
 struct SbankenTokens: Sendable {
     let lifetime: Int
     let clock: MovableClock
-    private let ends = Guarded<[String: Date]>([:])
+    private let ends = LockedValue<[String: Date]>([:])
 
     init(lifetime: Int, clock: MovableClock) { (self.lifetime, self.clock) = (lifetime, clock) }
 

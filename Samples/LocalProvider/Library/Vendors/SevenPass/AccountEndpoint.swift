@@ -14,9 +14,9 @@ struct AccountEndpoint {
         "name", "given_name", "family_name", "middle_name", "nickname", "gender", "birthdate", "zoneinfo", "locale",
     ]
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard [.get, .put, .patch].contains(request.method) else { return .notAllowed("GET, PUT, PATCH") }
-        return try api.answer {
+        return try api.respond {
             let isRead = request.method == .get
             let (user, scopes) = try api.person(request, scopes: isRead ? ["openid"] : ["openid", "profile"])
             guard !isRead else { return claims(of: user, scopes) }

@@ -18,7 +18,7 @@ struct AccountsAPI {
         }
     }
 
-    func answer(_ body: () throws -> Reply) rethrows -> Reply {
+    func respond(_ body: () throws -> Reply) rethrows -> Reply {
         do {
             return try body().notStored
         } catch let refusal as Refusal {

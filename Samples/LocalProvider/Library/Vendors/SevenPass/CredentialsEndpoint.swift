@@ -11,9 +11,9 @@ struct CredentialsEndpoint {
     let context: Context
     private var api: AccountsAPI { AccountsAPI(context: context) }
 
-    func answer(to request: Request, at endpoint: Endpoint) throws -> Reply {
+    func respond(to request: Request, at endpoint: Endpoint) throws -> Reply {
         guard request.method == .post else { return .notAllowed("POST") }
-        return try api.answer {
+        return try api.respond {
             try api.client(request)
             let document = try api.object(request)
             switch endpoint {

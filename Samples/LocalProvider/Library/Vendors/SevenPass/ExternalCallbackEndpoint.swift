@@ -6,17 +6,17 @@ internal import JOSE
 struct ExternalCallbackEndpoint {
     let context: Context
     let facebook: Facebook
-    let handOvers: HandOvers
+    let deliveries: Deliveries
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         guard request.method == .get else { return .notAllowed("GET") }
         guard request.query.repeated == nil, let code = request.query["code"], let state = request.query["state"],
             let way = request.query["fbapp_type"].flatMap(Facebook.Way.init)
         else { return pages.refusal("Expected one code, one state, and an fbapp_type of web or native.") }
         let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
         let found = context.store.withLock { records in
-            (handOvers.find(state).flatMap { records.interactions[$0] }, cookie.flatMap { records.browser($0, now) })
+            (deliveries.find(state).flatMap { records.interactions[$0] }, cookie.flatMap { records.browser($0, now) })
         }
         guard let interaction = found.0, interaction.expiresAt > now else {
             return pages.error("No sign-in waits with this state. Please start again.", .badRequest)
@@ -25,7 +25,7 @@ struct ExternalCallbackEndpoint {
         guard let browser = found.1, browser.id == interaction.browserID else {
             return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
         }
-        guard facebook.spend(code, way, now), handOvers.end(state) else {
+        guard facebook.spend(code, way, now), deliveries.end(state) else {
             return pages.error("Facebook knows nothing of this code.", .badRequest)
         }
         guard let user = facebook.person(context) else {

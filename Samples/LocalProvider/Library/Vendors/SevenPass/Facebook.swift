@@ -22,7 +22,7 @@ struct Facebook: Sendable {
     let appID: String
     /// Good at the social grant.
     let accessToken: String
-    private let codes = Guarded<[String: Code]>([:])
+    private let codes = LockedValue<[String: Code]>([:])
 
     init(appID: String, accessToken: String) { (self.appID, self.accessToken) = (appID, accessToken) }
 
@@ -43,14 +43,14 @@ struct Facebook: Sendable {
     /// Sends the person back with a code.
     ///
     /// - Throws: ``ProviderError`` if the question is not that of the one app.
-    func answer(to query: Parameters, _ way: Way, _ now: Date) throws -> String {
+    func respond(to query: Parameters, _ way: Way, _ now: Date) throws -> String {
         guard query.repeated == nil, query["client_id"] == appID, query["redirect_uri"] == redirectURI,
             query["response_type"] == "code", let state = query["state"]
         else { throw ProviderError("expected the app \(appID), its redirect_uri, the response_type code and a state") }
         let code = try OpaqueToken.make()
         codes.withLock { $0[code] = Code(way: way, expiresAt: now.adding(600)) }
-        let answer = FormCoding.encode([("code", code), ("state", state)])
-        return redirectURI + (way == .web ? "?" : "#") + answer
+        let response = FormCoding.encode([("code", code), ("state", state)])
+        return redirectURI + (way == .web ? "?" : "#") + response
     }
 
     /// Whether the code was given out on this way and is still good; it is not afterwards.

@@ -10,7 +10,7 @@ struct FacebookEndpoints {
     let facebook: Facebook
     private var pages: Pages { Pages(context: context) }
 
-    func answer(to request: Request, at endpoint: Endpoint) -> Reply {
+    func respond(to request: Request, at endpoint: Endpoint) -> Reply {
         switch (endpoint, request.method) {
         case (.facebookApp, .get): return lead(request.query, .native)
         case (.facebookApp, _): return .notAllowed("GET")
@@ -37,7 +37,7 @@ struct FacebookEndpoints {
 
     private func lead(_ question: Parameters, _ way: Facebook.Way) -> Reply {
         do {
-            return .redirect(to: try facebook.answer(to: question, way, context.now))
+            return .redirect(to: try facebook.respond(to: question, way, context.now))
         } catch {
             return pages.refusal("\(error)")
         }

@@ -14,7 +14,7 @@ struct OptIns: Sendable {
     }
 
     /// By subject.
-    private let lists = Guarded<[String: [OptIn]]>([:])
+    private let lists = LockedValue<[String: [OptIn]]>([:])
 
     /// What everybody begins with.
     private static let first = [

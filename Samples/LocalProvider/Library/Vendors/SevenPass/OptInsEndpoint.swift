@@ -11,13 +11,13 @@ struct OptInsEndpoint {
     let optIns: OptIns
     private var api: AccountsAPI { AccountsAPI(context: context) }
 
-    func answer(to request: Request) throws -> Reply {
+    func respond(to request: Request) throws -> Reply {
         let type = type(in: request)
         let allowed: [HTTPRequest.Method] = type == nil ? [.get, .post, .put, .delete] : [.get, .put, .delete]
         guard allowed.contains(request.method) else {
             return .notAllowed(allowed.map(\.rawValue).joined(separator: ", "))
         }
-        return try api.answer {
+        return try api.respond {
             let subject = try api.person(request).user.subject
             return try type.map { try one($0, of: subject, request) } ?? list(of: subject, request)
         }

@@ -45,11 +45,11 @@ package final class SevenPass: VendorDouble {
     ///
     /// - Returns: A URL of the scheme `fb<APP_ID>` with code and state in the fragment.
     /// - Throws: ``ProviderError`` if Facebook would not know the app or the redirect.
-    package func facebookAppAnswer(to url: String) throws -> String {
+    package func facebookAppResponse(to url: String) throws -> String {
         guard url.hasPrefix("fbauth2://authorize?"),
             let query = FormCoding.decode(String(url.dropFirst("fbauth2://authorize?".count)))
         else { throw ProviderError("expected a URL of the scheme fbauth2") }
-        return try facebook.answer(to: query, .native, clock.now)
+        return try facebook.respond(to: query, .native, clock.now)
     }
 
     package var demo: JSON {

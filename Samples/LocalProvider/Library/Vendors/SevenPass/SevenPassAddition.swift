@@ -1,10 +1,10 @@
 /// What 7Pass has beyond OpenID Connect.
 struct SevenPassAddition: ProviderAddition {
     let facebook: Facebook
-    let handOvers = HandOvers()
+    let deliveries = Deliveries()
     let optIns = OptIns()
 
-    private static let places: [String: Endpoint] = [
+    private static let locations: [String: Endpoint] = [
         "/me": .me, "/me/optins": .optIns, "/checkMail": .checkMail, "/checkPassword": .checkPassword,
         "/registration": .registration,
     ]
@@ -20,20 +20,20 @@ struct SevenPassAddition: ProviderAddition {
         }
         // Below the API base, or directly below the issuer.
         if rest.hasPrefix("/api/accounts/") { rest.removeFirst("/api/accounts".count) }
-        return rest.hasPrefix("/me/optins/") ? .optIns : Self.places[rest]
+        return rest.hasPrefix("/me/optins/") ? .optIns : Self.locations[rest]
     }
 
-    func answer(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
+    func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
         switch endpoint {
-        case .me: try AccountEndpoint(context: context).answer(to: request)
-        case .optIns: try OptInsEndpoint(context: context, optIns: optIns).answer(to: request)
+        case .me: try AccountEndpoint(context: context).respond(to: request)
+        case .optIns: try OptInsEndpoint(context: context, optIns: optIns).respond(to: request)
         case .checkMail, .checkPassword, .registration:
-            try CredentialsEndpoint(context: context).answer(to: request, at: endpoint)
+            try CredentialsEndpoint(context: context).respond(to: request, at: endpoint)
         case .externalCallback:
-            try ExternalCallbackEndpoint(context: context, facebook: facebook, handOvers: handOvers)
-                .answer(to: request)
+            try ExternalCallbackEndpoint(context: context, facebook: facebook, deliveries: deliveries)
+                .respond(to: request)
         case .facebookDialog, .facebookApp:
-            FacebookEndpoints(context: context, facebook: facebook).answer(to: request, at: endpoint)
+            FacebookEndpoints(context: context, facebook: facebook).respond(to: request, at: endpoint)
         default: nil
         }
     }
@@ -44,7 +44,7 @@ struct SevenPassAddition: ProviderAddition {
 
     func tokens(
         _ grantType: String, _ form: Parameters, _ client: RegisteredClient, _ context: Context
-    ) throws -> TokenAnswer {
+    ) throws -> TokenReply {
         try SocialGrant(context: context, facebook: facebook).issue(form, client)
     }
 
@@ -70,7 +70,7 @@ struct SevenPassAddition: ProviderAddition {
 
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply? {
         guard form["action"] == "facebook" || form["provider"] == "facebook" else { return nil }
-        let state = try handOvers.begin(interaction)
+        let state = try deliveries.begin(interaction)
         let query = facebook.query(state: state)
         let hasApp = interaction.request.parameters["fbapp_pres"] == "1"
         let dialog = context.issuer.identifier + "/facebook/dialog"

@@ -11,7 +11,7 @@ struct SocialGrant {
     let context: Context
     let facebook: Facebook
 
-    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenAnswer {
+    func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard form["provider"] == "facebook" else {
             throw OAuthFailure.invalidRequest("expected the provider facebook")
         }
@@ -25,6 +25,6 @@ struct SocialGrant {
         let grant = try Grant(
             direct: client, subject: user.subject, scopes: Metadata.scopes.filter(wanted.contains), form, context)
         let issuer = TokenIssuer(context: context)
-        return try issuer.answer(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
+        return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 }

@@ -1,0 +1,29 @@
+package import JOSE
+
+/// What the token endpoint gives out (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
+package struct TokenReply: Sendable, Hashable {
+    package let accessToken: String
+    package let tokenType: String
+    /// In seconds.
+    package let expiresIn: Int
+    package let scopes: [String]
+    /// What was granted in detail (RFC 9396 §7).
+    package let authorizationDetails: [JSON]
+    package let refreshToken: String?
+    package let idToken: String?
+    /// What the token is that one was exchanged for (RFC 8693 §2.2.1); nil for every other grant.
+    package var issuedTokenType: String?
+
+    var json: JSON {
+        var members = JSON.Object()
+        members["access_token"] = .string(accessToken)
+        members["token_type"] = .string(tokenType)
+        members["expires_in"] = .number(.init(expiresIn))
+        members["scope"] = .string(scopes.joined(separator: " "))
+        if !authorizationDetails.isEmpty { members["authorization_details"] = .array(authorizationDetails) }
+        members["refresh_token"] = refreshToken.map(JSON.string)
+        members["id_token"] = idToken.map(JSON.string)
+        members["issued_token_type"] = issuedTokenType.map(JSON.string)
+        return .object(members)
+    }
+}

@@ -1,0 +1,17 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// `sign-in deliver-redirect`: what the desktop starts when the browser comes to a private-use scheme.
+struct DeliveredRedirect: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "deliver-redirect", abstract: "Hands a redirect to the sign-in that waits for it.",
+        shouldDisplay: false)
+
+    @Argument(help: "The redirect.") var url: String
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        try PrivateUseRedirect.deliver(url)
+        return 0
+    }
+}

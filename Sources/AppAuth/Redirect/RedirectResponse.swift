@@ -1,0 +1,60 @@
+/// One answer of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
+package struct RedirectResponse: Sendable, Hashable {
+    package var status: Int
+    package var fields: [RequestHead.Field]
+    package var body: String
+    /// What an HTML body needs of the Content-Security-Policy; nil for plain text, which needs nothing.
+    package var policy: String?
+
+    package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", policy: String? = nil) {
+        (self.status, self.fields, self.body, self.policy) = (status, fields, body, policy)
+    }
+
+    /// Status line, header fields and body.
+    package var bytes: [UInt8] {
+        var head = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Error")\r\n"
+        for field in fields { head += "\(field.name): \(field.value)\r\n" }
+        if !body.isEmpty { head += "Content-Type: text/\(policy == nil ? "plain" : "html"); charset=utf-8\r\n" }
+        head += "Content-Length: \(body.utf8.count)\r\n" + Self.common
+        head += (policy.map { "; " + $0 } ?? "") + "\r\n\r\n"
+        return Array(head.utf8) + Array(body.utf8)
+    }
+
+    /// A line for what is no person's request.
+    static func plain(_ status: Int) -> RedirectResponse {
+        RedirectResponse(status: status, body: (reasons[status] ?? "Error") + "\n")
+    }
+
+    /// RFC 9110 §15.4.4. The address is absolute: not every browser resolves a relative one against the port.
+    static func seeOther(_ location: String) -> RedirectResponse {
+        let hex = Array("0123456789ABCDEF".unicodeScalars)
+        let value = location.utf8.reduce(into: "") { value, byte in
+            // A line break would end the field; RFC 3986 §2 has neither it nor anything beyond ASCII in a URI.
+            if (0x21...0x7E).contains(byte) { return value.unicodeScalars.append(Unicode.Scalar(byte)) }
+            value.unicodeScalars += ["%", hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+        }
+        return RedirectResponse(status: 303, fields: [.init(name: "Location", value: value)])
+    }
+
+    /// RFC 9110 §15.5.6, with no body: the method may have been HEAD.
+    static func methodNotAllowed(_ method: String, allowed: String) -> RedirectResponse {
+        // A preflight (a web page that wants to reach into the local network) learns nothing that it could go on with.
+        let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: allowed)]
+        return RedirectResponse(status: 405, fields: fields)
+    }
+
+    private static let common = """
+        Connection: close\r
+        Cache-Control: no-store\r
+        Referrer-Policy: no-referrer\r
+        X-Content-Type-Options: nosniff\r
+        Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
+        """
+
+    private static let reasons = [
+        200: "OK", 303: "See Other", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
+        408: "Request Timeout", 410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        415: "Unsupported Media Type", 421: "Misdirected Request",
+        431: "Request Header Fields Too Large", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
+    ]
+}

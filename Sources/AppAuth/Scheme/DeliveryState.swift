@@ -1,0 +1,102 @@
+internal import AppAuthCore
+internal import CShims
+internal import Glibc
+internal import JOSE
+
+/// What the callers and the thread of a ``PrivateUseRedirectListener`` share: who waits, and how to wake the thread.
+final class DeliveryState: Sendable {
+    private struct Contents {
+        var waiter: ListenerState.Waiter?
+        var isSpent = false
+        var ignored = 0
+        var isClosing = false
+        var hasEnded = false
+    }
+
+    private let uri: PrivateUseURI
+    private let contents = LockedValue(Contents())
+    /// Readable when the thread has to look at this state again. Closed when it has ended.
+    let wakeUp: Int32
+
+    init(_ uri: PrivateUseURI) throws {
+        self.uri = uri
+        wakeUp = shims_event()
+        guard wakeUp >= 0 else {
+            throw AuthError(.unavailable, .redirect, "an event could not be made: \(SystemError.text(-wakeUp))")
+        }
+    }
+
+    /// Changes the contents and wakes the thread. The descriptor is written to under the lock, since its number may
+    /// belong to something else once the thread has ended.
+    private func update<Result>(_ body: (inout Contents) -> Result) -> Result {
+        contents.withLock { contents in
+            defer {
+                if !contents.hasEnded {
+                    var one: UInt64 = 1
+                    write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+                }
+            }
+            return body(&contents)
+        }
+    }
+}
+
+/// For the callers.
+extension DeliveryState {
+    var ignoredRedirects: Int { contents.withLock { $0.ignored } }
+
+    func wait(_ waiter: ListenerState.Waiter) {
+        let obstacle: String? = update { contents in
+            if contents.isClosing { return "the listener is closed" }
+            if contents.isSpent { return "the listener has already received its one redirect" }
+            if contents.waiter != nil { return "somebody already waits for the redirect" }
+            contents.waiter = waiter
+            return nil
+        }
+        if let obstacle { waiter.fail(AuthError(.listener, .redirect, obstacle, outcome: .notSent)) }
+    }
+
+    func close() { update { $0.isClosing = true } }
+}
+
+/// For the thread.
+extension DeliveryState {
+    var isClosing: Bool { contents.withLock { $0.isClosing } }
+    /// Whether a redirect can be looked at now.
+    var canMatch: Bool { contents.withLock { $0.waiter != nil || $0.isSpent } }
+
+    /// Counts what came and is not the awaited redirect.
+    func ignore() { contents.withLock { $0.ignored += 1 } }
+
+    /// Has the waiter judge a URL, outside of the lock since it is the app's code, and hands the first that it recognises
+    /// over: there is one at most.
+    ///
+    /// - Returns: Whether it was taken; nil if nobody waits yet.
+    func match(_ url: String) -> Bool? {
+        let (waiter, isSpent) = contents.withLock { ($0.waiter, $0.isSpent) }
+        guard let query = uri.query(of: url), !isSpent else {
+            ignore()
+            return false
+        }
+        guard let waiter else { return nil }
+        guard let deliver = waiter.match(query) else {
+            ignore()
+            return false
+        }
+        contents.withLock { ($0.waiter, $0.isSpent) = (nil, true) }
+        deliver()
+        return true
+    }
+
+    /// The socket is closed: whoever still waits learns it.
+    func end() {
+        let waiter = contents.withLock { contents in
+            defer { contents.waiter = nil }
+            (contents.isClosing, contents.hasEnded) = (true, true)
+            Glibc.close(wakeUp)
+            return contents.waiter
+        }
+        waiter?.fail(
+            AuthError(.listener, .redirect, "the listener was closed before the redirect came", outcome: .notSent))
+    }
+}

@@ -1,0 +1,99 @@
+internal import FoundationEssentials
+package import HTTPTypes
+internal import JOSE
+internal import Logging
+
+extension Environment {
+    /// Sends a request. Errors carry the stage of the flow; those of a foreign transport become ``AuthError``.
+    package func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
+        logger.debug("\(stage.rawValue): \(request.head.method) \(request.head.target)")
+        do {
+            let response = try await transport.send(request)
+            logger.debug("\(stage.rawValue): \(response.status.code), \(response.body.count) bytes")
+            // A resource server may be anybody's.
+            if stage != .resource { serverClocks.note(response, to: request.head, at: now()) }
+            return response
+        } catch let error as CancellationError {
+            throw error
+        } catch var error as AuthError {
+            error.stage = stage
+            logger.info("\(stage.rawValue): \(error)")
+            throw error
+        } catch {
+            throw AuthError(
+                .transport, stage, "the HTTP client failed: \(type(of: error))", outcome: .perhapsProcessed,
+                isTemporary: true)
+        }
+    }
+
+    /// Gets a JSON document that anybody may read: metadata or keys.
+    ///
+    /// - Throws: ``AuthError``; for a status other than 200 with ``AuthError/httpStatus``.
+    package func document(
+        at url: SecureURL, stage: AuthError.Stage, accepting type: String = "application/json"
+    ) async throws -> (json: JSON, lifetime: Duration) {
+        var request = HTTPRequest(method: .get, url: url)
+        request.headerFields[.accept] = type
+        let response = try await send(TransportRequest(request, limits: .document), stage: stage)
+        guard response.status == .ok else { throw response.unexpectedStatus(from: url, stage: stage) }
+        do { return (try JSON(parsing: response.body), response.cacheLifetime) } catch {
+            throw AuthError(.invalidResponse, stage, "\(url.string): \(error)", httpStatus: 200)
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// The URL without its query, for a log.
+    fileprivate var target: String { "\(scheme ?? "")://\(authority ?? "")\((path ?? "").prefix { $0 != "?" })" }
+
+    /// A request for a URL.
+    package init(method: Method, url: SecureURL) {
+        self.init(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
+    }
+}
+
+extension TransportResponse {
+    /// The media type without its parameters, in lower case.
+    package var mediaType: String? {
+        headerFields[.contentType]?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercasedASCII
+    }
+
+    /// An error for a status that is not the expected one. Redirects are among them: none is ever followed, since it
+    /// would take credentials, or trust, to another place.
+    package func unexpectedStatus(
+        from url: SecureURL, stage: AuthError.Stage, expected: HTTPResponse.Status = .ok
+    ) -> AuthError {
+        let code = status.code
+        let location = "\(url.scheme)://\(url.authority)\(url.path)"
+        let what =
+            switch code {
+            case 200..<300: "another success"
+            case 300..<400: "a redirect, which is never followed"
+            default: "no usable answer"
+            }
+        return AuthError(
+            .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code): \(what)",
+            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
+            httpStatus: code, retryAfter: retryAfter)
+    }
+
+    /// `Retry-After` in seconds (RFC 9110 §10.2.3), at most a day. A date is compared with the server's own.
+    package var retryAfter: Int? {
+        guard let field = headerFields[.retryAfter] else { return nil }
+        let untilDate = Date(httpDate: field).flatMap { date in
+            headerFields[.date].flatMap(Date.init(httpDate:)).map { Int(date.timeIntervalSince($0)) }
+        }
+        return (Int(field) ?? untilDate).flatMap { $0 >= 0 ? min($0, 86_400) : nil }
+    }
+
+    /// How long the document may be kept: what its Cache-Control says, within 5 minutes and a day; a day if it says
+    /// nothing.
+    package var cacheLifetime: Duration {
+        let directives = headerFields[values: .cacheControl].joined(separator: ",").lowercased()
+            .split(separator: ",").map { $0.filter { $0 != " " } }
+        let (shortest, longest) = (300, 86_400)
+        if directives.contains("no-store") || directives.contains("no-cache") { return .seconds(shortest) }
+        let maximumAge = directives.first { $0.hasPrefix("max-age=") }.flatMap { Int($0.dropFirst("max-age=".count)) }
+        return .seconds(min(max(maximumAge ?? longest, shortest), longest))
+    }
+}

@@ -1,0 +1,121 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// The JSON object of an answer, whose members are read strictly: what is there is of the right kind, and `null` is
+/// nothing.
+struct ResponseObject {
+    let members: JSON.Object
+    private let refuse: @Sendable (String) -> AuthError
+
+    /// A hundred years: more is an error of whoever wrote it.
+    private static let longestLifetime = 3_155_760_000
+    /// The year 9999.
+    private static let latestTime = 253_402_300_799.0
+
+    /// - Parameters:
+    ///   - answer: Must be of type application/json.
+    ///   - refuse: Makes the error of what was expected and found.
+    init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
+        guard response.mediaType == "application/json" else {
+            throw refuse("expected content of type application/json, found \(response.mediaType ?? "none")")
+        }
+        let json: JSON
+        do { json = try JSON(parsing: response.body) } catch { throw refuse("\(error)") }
+        try self.init(json, refuse: refuse)
+    }
+
+    init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
+        guard let members = json?.object else { throw refuse("expected a JSON object, found \(json.foundKind)") }
+        (self.members, self.refuse) = (members, refuse)
+    }
+
+    func refusal(_ message: String) -> AuthError { refuse(message) }
+
+    func value(_ name: String) -> JSON? {
+        // Not by `?:`, where `nil` would be the JSON null.
+        guard let value = members[name], value != .null else { return nil }
+        return value
+    }
+
+    func string(_ name: String) throws -> String? {
+        guard let value = value(name) else { return nil }
+        guard let text = value.string else { throw refuse("expected '\(name)' to be a string, found \(value.kind)") }
+        return text
+    }
+
+    /// RFC 6749 appendix A: visible ASCII and spaces, so that nothing can break out of a header field or a form.
+    func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
+        guard let text = try string(name) else { return nil }
+        func refusal(_ found: String) -> AuthError {
+            refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
+        }
+        let length = text.utf8.count
+        guard (1...count).contains(length) else { throw refusal("\(length)") }
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("others among them") }
+        return text
+    }
+
+    func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
+
+    func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
+        guard let value = try read(name) else { throw refuse("expected '\(name)', found none") }
+        return value
+    }
+
+    /// A string, or an array of strings (RFC 7519 §4.1.3).
+    func stringOrStrings(_ name: String) throws -> [String]? {
+        guard let value = value(name) else { return nil }
+        guard let strings = value.strings ?? value.string.map({ [$0] }) else {
+            throw refuse(
+                "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
+        }
+        return strings
+    }
+
+    /// - Parameter server: Who names the URL; nil where only the caller knows, who then asks
+    ///   ``SecureURL/objection(namedBy:)``.
+    func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
+        guard let text = try string(name) else { return nil }
+        let url: SecureURL
+        do { url = try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
+        if let objection = server.flatMap(url.objection(namedBy:)) { throw refuse("'\(name)': \(objection)") }
+        return url
+    }
+
+    /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).
+    func time(_ name: String) throws -> Date? {
+        guard let value = value(name) else { return nil }
+        guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
+            throw refuse("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
+        }
+        return Date(timeIntervalSince1970: seconds)
+    }
+
+    /// A time that nothing depends on: a number, or a string that holds one, as several servers send it. nil for anything
+    /// else.
+    func informativeTime(_ name: String) -> Date? {
+        guard let seconds = value(name).flatMap(Self.number), (0...Self.latestTime).contains(seconds) else {
+            return nil
+        }
+        return Date(timeIntervalSince1970: seconds)
+    }
+
+    /// A number, or the one in a string.
+    private static func number(_ value: JSON) -> Double? {
+        value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
+    }
+
+    /// A lifetime in whole seconds: a number, or a string that holds one, as several servers send it.
+    ///
+    /// - Parameter rounding: What becomes of a fraction.
+    func seconds(
+        _ name: String, atLeast least: Int = 0, _ rounding: FloatingPointRoundingRule = .towardZero
+    ) throws -> Int? {
+        guard let value = value(name) else { return nil }
+        guard let number = Self.number(value), (Double(least)...Double(Self.longestLifetime)).contains(number) else {
+            let found = members[name].foundNumber
+            throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
+        }
+        return Int(number.rounded(rounding))
+    }
+}

@@ -1,0 +1,57 @@
+import AppAuth
+import AppAuthCore
+import Foundation
+import JOSE
+import LocalProvider
+import ScriptedBrowser
+
+/// A device and the person in front of it: time passes only while the device sleeps, and the person acts when the test
+/// says so.
+final class DeviceFixture: Sendable {
+    let world: World
+    private let slept = LockedValue<[Duration]>([])
+    private let seen = LockedValue<[DeviceSignIn.Event]>([])
+    private let plans = LockedValue<[Int: @Sendable (DeviceFixture) async throws -> Void]>([:])
+    private let shown = LockedValue<DeviceAuthorization?>(nil)
+
+    init(_ world: World) { self.world = world }
+
+    /// Each pause, in order.
+    var pauses: [Duration] { slept.withLock { $0 } }
+    var events: [DeviceSignIn.Event] { seen.withLock { $0 } }
+    var code: DeviceAuthorization? { shown.withLock { $0 } }
+
+    /// What happens during a pause, counted from 1.
+    func plan(duringPause number: Int, _ action: @escaping @Sendable (DeviceFixture) async throws -> Void) {
+        plans.withLock { $0[number] = action }
+    }
+
+    var signIn: DeviceSignIn {
+        var signIn = DeviceSignIn(
+            issuer: world.provider.issuer, clientID: "demo", environment: world.environment)
+        signIn.sleep = { duration in try await self.pass(duration) }
+        signIn.observe = { event in
+            self.seen.withLock { $0.append(event) }
+            if case .code(let code) = event { self.shown.withLock { $0 = code } }
+        }
+        return signIn
+    }
+
+    private func pass(_ duration: Duration) async throws {
+        let number = slept.withLock { slept in
+            slept.append(duration)
+            return slept.count
+        }
+        try await plans.withLock { $0[number] }?(self)
+        world.clock.advance(by: duration.seconds)
+        try Task.checkCancellation()
+    }
+
+    /// The person opens the page with the code in it, and decides.
+    func decide(_ action: String = "allow") async throws {
+        var entries = ["username": "alice", "password": "looking-glass"]
+        if action == "deny" { entries["action"] = "deny" }
+        let browser = ScriptedBrowser(transport: world.transport, entries: entries)
+        try await browser.visit(code?.verificationURIComplete?.string ?? "")
+    }
+}

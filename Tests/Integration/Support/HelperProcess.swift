@@ -1,0 +1,85 @@
+import Foundation
+
+/// A program that runs beside the tests: a provider, or the browser. The scripts of `Setup` write one JSON object a line.
+///
+/// It lives for as long as its standard input is open, so it ends when the test process does, however that ends.
+final class HelperProcess: Sendable {
+    private let process = Process()
+    private let lifeline = Pipe()
+    private let lines: AsyncStream<String>
+    private let ended: AsyncStream<Void>
+
+    /// Starts a Python script of `Setup`, in the virtual environment.
+    convenience init(script: String, _ arguments: [String]) throws {
+        try self.init(
+            Places.setup.appending(path: "python"),
+            [Places.cache.appending(path: "venv").path, Places.setup.appending(path: script).path] + arguments)
+    }
+
+    init(_ executable: URL, _ arguments: [String]) throws {
+        let (lines, line) = AsyncStream.makeStream(of: String.self)
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        self.lines = lines
+        self.ended = ended
+        let output = Pipe()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.standardInput = lifeline
+        process.standardOutput = output
+        process.terminationHandler = { _ in end.finish() }
+        try process.run()
+        Thread.detachNewThread {
+            var pending = Data()
+            while case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+                pending.append(data)
+                while let newline = pending.firstIndex(of: UInt8(ascii: "\n")) {
+                    line.yield(String(decoding: pending[..<newline], as: UTF8.self))
+                    pending = Data(pending[(newline + 1)...])
+                }
+            }
+            line.finish()
+        }
+    }
+
+    /// The next thing that it reports.
+    func report<Report: Decodable>(_ type: Report.Type = Report.self) async throws -> Report {
+        let data = try await Data(line().utf8)
+        if let failure = try? JSONDecoder().decode(Failure.self, from: data) { throw SetupFailure(failure.error) }
+        return try JSONDecoder().decode(type, from: data)
+    }
+
+    /// The next line that it writes.
+    func line() async throws -> String {
+        for await line in lines { return line }
+        throw SetupFailure("\(process.arguments ?? []) ended before it reported anything: see its messages above.")
+    }
+
+    /// Runs `body`, and ends this program whatever becomes of it.
+    func beside<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            let result = try await body()
+            await end()
+            return result
+        } catch {
+            await end()
+            throw error
+        }
+    }
+
+    /// Runs `body` while this program stands still.
+    func paused<Result>(_ body: () async throws -> Result) async throws -> Result {
+        kill(process.processIdentifier, SIGSTOP)
+        defer { kill(process.processIdentifier, SIGCONT) }
+        return try await body()
+    }
+
+    /// Ends it, and its children with it, and waits until it has.
+    func end() async {
+        try? lifeline.fileHandleForWriting.close()
+        for await _ in ended {}
+    }
+
+    private struct Failure: Decodable {
+        let error: String
+    }
+}

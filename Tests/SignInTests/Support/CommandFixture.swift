@@ -1,0 +1,146 @@
+import Foundation
+import JOSE
+import LocalProvider
+
+/// A person's place at a computer: a home folder, a browser, and a provider to sign in at.
+final class CommandFixture: Sendable {
+    let home: String
+    let provider: LocalProvider
+    let browser: BrowserReports
+
+    /// What the scripted browser enters as alice.
+    static let alice = "username=alice&password=looking-glass"
+
+    fileprivate init(home: String, provider: LocalProvider) throws {
+        (self.home, self.provider) = (home, provider)
+        browser = try BrowserReports(folder: home)
+    }
+
+    var issuer: String { provider.issuer }
+    var stateHome: String { home + "/state" }
+    /// Where sessions are stored that nobody named a place for.
+    var sessions: String { stateHome + "/sign-in" }
+
+    var environment: [String: String] {
+        let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "SWIFT_BACKTRACE"]
+        return ProcessInfo.processInfo.environment.filter { sanitizers.contains($0.key) }.merging([
+            "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
+            "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
+            "SCRIPTED_BROWSER_REPORT": browser.path,
+            // A file of the person's, as a desktop has it: so it is known whose login this is.
+            "XAUTHORITY": home,
+        ]) { $1 }
+    }
+
+    /// Starts `sign-in`. In the environment, nil takes a variable away.
+    func start(
+        _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
+    ) throws -> ChildProcess {
+        try start([BuiltProducts.path("sign-in")], arguments, changes, input: input)
+    }
+
+    /// Starts `sign-in` by another program: the words before it.
+    func start(
+        _ prefix: [String], _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
+    ) throws -> ChildProcess {
+        var environment = environment
+        for (name, value) in changes { environment[name] = value }
+        return try ChildProcess(prefix + arguments, environment: environment, input: input)
+    }
+
+    /// Starts `sign-in` so that the permissions of files count, for root too.
+    func startWithoutPrivileges(_ arguments: [String]) throws -> ChildProcess {
+        let rights = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
+        return try start((geteuid() == 0 ? rights : []) + [BuiltProducts.path("sign-in")], arguments)
+    }
+
+    /// A named pipe that brings this to the first who reads it.
+    func pipe(_ name: String, bringing bytes: [UInt8]) throws -> String {
+        let path = "\(home)/\(name)"
+        guard mkfifo(path, 0o600) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        Thread.detachNewThread {
+            // Opened once somebody reads.
+            try? FileHandle(forWritingTo: URL(filePath: path)).write(contentsOf: Data(bytes))
+        }
+        return path
+    }
+
+    /// Runs `sign-in` to its end.
+    func run(_ arguments: String..., with changes: [String: String?] = [:]) async throws -> Outcome {
+        try await start(arguments, changes).outcome()
+    }
+
+    /// Runs `sign-in login` at the provider, with `--json`.
+    func login(
+        _ arguments: String..., client: String = "demo", with changes: [String: String?] = [:]
+    ) async throws -> Outcome {
+        try await start(loginArguments(arguments, client: client), changes).outcome()
+    }
+
+    func loginArguments(_ arguments: [String], client: String = "demo") -> [String] {
+        ["login", "--json", "--issuer", issuer, "--client-id", client] + arguments
+    }
+
+    /// The names of the files that are stored, temporary ones included; locks hold nothing, and stay.
+    var stored: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: sessions).sorted()) ?? []).filter {
+            !$0.hasSuffix(".lock")
+        }
+    }
+
+    /// The one stored session, byte by byte; what a crash has left of another is none.
+    func session() throws -> Data {
+        let names = stored.filter { !$0.hasSuffix(".new") }
+        guard let name = names.first, names.count == 1 else {
+            throw CocoaError(.fileReadUnknown, userInfo: [NSFilePathErrorKey: "\(sessions): \(stored)"])
+        }
+        return try Data(contentsOf: URL(fileURLWithPath: "\(sessions)/\(name)"))
+    }
+}
+
+/// Gives a test a desk of its own, and clears it away afterwards.
+func withDesk(
+    _ configuration: LocalProvider.Configuration = .demo, _ body: (CommandFixture) async throws -> Void
+) async throws {
+    try await Seats.shared.take()
+    defer { Seats.shared.leave() }
+    let template = FileManager.default.temporaryDirectory.appendingPathComponent("sign-in-tests-XXXXXX").path
+    var path = Array(template.utf8CString)
+    guard mkdtemp(&path) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    let home = path.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    let provider = try await LocalProvider.start(configuration)
+    let result: Result<Void, any Error>
+    do {
+        let fixture = try CommandFixture(home: home, provider: provider)
+        defer { fixture.browser.stop() }
+        result = .success(try await body(fixture))
+    } catch {
+        result = .failure(error)
+    }
+    await provider.stop()
+    try result.get()
+}
+
+/// How many desks there are at a time, so that the processes of a hundred tests do not starve each other.
+private final class Seats: Sendable {
+    static let shared = Seats(count: 4)
+    private let free: Watched<Int>
+
+    init(count: Int) { free = Watched(count) }
+
+    func take() async throws {
+        while true {
+            _ = try await free.wait { $0 > 0 ? true : nil }
+            let taken = LockedValue(false)
+            free.change { free in
+                guard free > 0 else { return }
+                free -= 1
+                taken.withLock { $0 = true }
+            }
+            if taken.withLock({ $0 }) { return }
+        }
+    }
+
+    func leave() { free.change { $0 += 1 } }
+}
