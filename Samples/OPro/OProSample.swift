@@ -33,11 +33,11 @@ struct OProSample: SampleCommand {
     }
 
     func run() async throws {
-        try await server.visit("opro") { location in
-            let users = try Users(at: location)
-            let name = username ?? location.demo["username"]?.string
+        try await server.visit("opro") { place in
+            let users = try Users(at: place)
+            let name = username ?? place.demo["username"]?.string
             let password =
-                try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
+                try passwordFile.map(PrivateFile.secret) ?? place.demo["password"]?.string.map { Secret($0) }
             for action in actions { try await users.perform(action, name, password, changes) }
         }
     }

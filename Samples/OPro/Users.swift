@@ -9,10 +9,10 @@ struct Users {
     private let store: FileTokenStore
     private var environment = Environment.live
 
-    init(at location: Server.Place) throws {
-        (server, store) = (location.url, location.store)
+    init(at place: Server.Place) throws {
+        (server, store) = (place.url, place.store)
         client = Client(
-            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
+            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/token.json"))
         environment.dialect = .oPRO
     }
@@ -61,7 +61,7 @@ struct Users {
     }
 
     private func signInAsSomebodyNew() async throws {
-        let user = try json(await environment.transport.send(exchange(.post, "/users/random.json")))
+        let user = try json(await environment.transport.send(request(.post, "/users/random.json")))
         guard let name = user["username"]?.string, let password = user["password"]?.string else {
             throw AuthError(.invalidResponse, .resource, "expected a username and a password from \(server)")
         }
@@ -78,16 +78,15 @@ struct Users {
     }
 
     private func call(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> JSON {
-        let exchange = try exchange(method, path, body)
-        return try json(await session.use { try await $0.send(exchange) })
+        let request = try request(method, path, body)
+        return try json(await session.use { try await $0.send(request) })
     }
 
-    private func exchange(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> TransportRequest
-    {
+    private func request(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> TransportRequest {
         let url = try SecureURL(server + path)
-        var request = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        if body != nil { request.headerFields[.contentType] = "application/json" }
-        return TransportRequest(request, body: body.map { Array($0.serialized().utf8) })
+        var head = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
+        if body != nil { head.headerFields[.contentType] = "application/json" }
+        return TransportRequest(head, body: body.map { Array($0.serialized().utf8) })
     }
 
     private func json(_ response: TransportResponse) throws -> JSON {

@@ -34,7 +34,7 @@ struct AuthenticatorTests {
 
     private func withServer(_ test: (Server) async throws -> Void) async throws {
         let clock = SharedClock()
-        let grants: Set = ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:token-request"]
+        let grants: Set = ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:token-exchange"]
         var configuration = LocalProvider.Configuration(
             clients: [
                 RegisteredClient(id: "app", grantTypes: grants),
@@ -112,7 +112,7 @@ struct AuthenticatorTests {
             let state = try await AuthState(
                 presenting: grant, as: server.client(), store: MemoryTokenStore(), environment: server.environment)
             let form = server.provider.log(.token)[0].form
-            #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-request")
+            #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange")
             #expect(form["subject_token"] == "theirs" && form["subject_token_type"] == "urn:x")
             let request = try await state.authenticate(server.request)
             #expect(request.value(forHTTPHeaderField: "Authorization") == "Bearer abc")

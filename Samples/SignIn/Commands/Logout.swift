@@ -100,7 +100,7 @@ struct Logout: Command {
     }
 
     private static func sayWhatStaysValid(
-        _ record: AuthStateRecord, _ revocations: [AuthState.Revocation], _ console: Console
+        _ record: AuthStateRecord, _ revocations: [TokenRevocation], _ console: Console
     ) {
         func isRevoked(_ name: String) -> Bool { revocations.contains { $0.token == name && $0.error == nil } }
         if record.hasRefreshToken, !isRevoked("refresh_token") {

@@ -43,7 +43,7 @@ public struct SignOut: Sendable {
     /// A step of the sign-out.
     public enum Event: Sendable {
         /// The tokens were revoked, or not.
-        case revoked([AuthState.Revocation])
+        case revoked([TokenRevocation])
         /// The session is no longer in the store.
         case forgotten
         /// The browser is being sent to the provider.
@@ -60,7 +60,7 @@ public struct SignOut: Sendable {
     /// What happened.
     public struct Report: Sendable {
         /// The tokens that there were, each with the error if it was not revoked.
-        public var revocations: [AuthState.Revocation] = []
+        public var revocations: [TokenRevocation] = []
         /// Whether the provider sent the browser back from its end-session endpoint.
         public var sessionEnded = false
         /// Why the session at the provider may not have ended; nil if it has, or if that was not asked for.
@@ -217,7 +217,7 @@ public struct SignOut: Sendable {
 
 extension AuthState {
     /// Revokes, and gives up on a server that takes longer than there is time. What was revoked until then stays so.
-    fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [Revocation] {
+    fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [TokenRevocation] {
         let revoking = Task { await self.revokeTokens() }
         let clock = Task {
             try await Task.sleep(until: deadline, clock: .continuous)

@@ -89,5 +89,5 @@ public struct AuthorizationDetail: Sendable, Hashable {
 }
 
 extension [AuthorizationDetail] {
-    var json: JSON { .array(map(\.json)) }
+    package var json: JSON { .array(map(\.json)) }
 }

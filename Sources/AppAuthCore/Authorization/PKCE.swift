@@ -19,12 +19,3 @@ public struct PKCE: Sendable, Hashable {
         codeChallenge = codeVerifier.fingerprint
     }
 }
-
-extension Secret {
-    /// Random bytes by libcrypto, in base64url.
-    package init(randomBytes count: Int) throws {
-        do { self.init(Base64URL.encode(try JOSE.randomBytes(count))) } catch {
-            throw AuthError(.unavailable, .configuration, "\(error)")
-        }
-    }
-}

@@ -1,9 +1,3 @@
-extension AuthError.Code {
-    /// What was pasted is not the address that the browser came back to for this request: the message says what it is
-    /// instead, as far as that can be seen, and the person can try again.
-    public static let wrongPaste: Self = "wrong_paste"
-}
-
 extension AuthorizationRequest {
     /// Checks the whole redirect URL that a person has copied from a browser's address bar, where the browser could not
     /// come back by itself: it runs on another machine, or nothing can listen on this one.

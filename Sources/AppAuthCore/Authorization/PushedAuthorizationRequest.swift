@@ -13,7 +13,7 @@ extension AuthorizationRequest {
     ///   ``AuthError/Code/timeout``; `CancellationError`.
     public func pushed(in environment: Environment) async throws -> AuthorizationRequest {
         let url = try client.require(.pushedAuthorizationRequest)
-        let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
+        let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         let response = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
         // RFC 9126 §2.2: 201, and nothing else.
         guard response.status == .created else {

@@ -104,8 +104,8 @@ public struct BackchannelAuthenticationRequest: Sendable {
     ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
     ///   `CancellationError`.
     public func send(in environment: Environment) async throws -> BackchannelAuthentication {
-        let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
-        let response = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
+        let clientEndpoint = ClientEndpoint(client: client, environment: environment)
+        let response = try await clientEndpoint.post(form, to: endpoint, stage: .authorization)
         guard response.status == .ok else {
             throw response.oauthError(from: endpoint, stage: .authorization)
         }
@@ -137,12 +137,6 @@ extension BackchannelAuthenticationRequest.Hint {
         case .idToken(let token): ("id_token_hint", token.rawValue.reveal())
         }
     }
-}
-
-extension ProviderMetadata.Endpoint {
-    /// Backchannel authentication (CIBA Core §7).
-    public static let backchannelAuthentication = ProviderMetadata.Endpoint(
-        rawValue: "backchannel_authentication_endpoint")
 }
 
 extension GrantType {

@@ -87,3 +87,22 @@ extension ClientKey: CustomStringConvertible, CustomReflectable {
     /// Shows no children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+extension Environment {
+    /// Finds the key of a client that authenticates by one (``ClientAuthentication/privateKeyJWT(keyNamed:_:)``). Asked for
+    /// each request to the token endpoint and its siblings.
+    public var clientKey: @Sendable (_ name: String) async throws -> ClientKey {
+        get { self[ClientKeySource.self].find }
+        set { self[ClientKeySource.self].find = newValue }
+    }
+}
+
+private struct ClientKeySource: EnvironmentKey, Sendable {
+    var find: @Sendable (String) async throws -> ClientKey
+
+    static let defaultValue = ClientKeySource { name in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.clientKey to find the key '\(name)', found none", outcome: .notSent)
+    }
+}

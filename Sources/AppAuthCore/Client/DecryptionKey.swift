@@ -66,3 +66,23 @@ extension DecryptionKey: CustomStringConvertible, CustomReflectable {
     /// Shows no children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+extension Environment {
+    /// Finds the key that a response was encrypted to, by the `kid` of its header; nil where it has none. Asked for each
+    /// such response. The name is the sender's and nothing has been verified yet: look it up among the app's own keys, and
+    /// never use it as a path.
+    public var decryptionKey: @Sendable (_ keyID: String?) async throws -> DecryptionKey {
+        get { self[DecryptionKeySource.self].find }
+        set { self[DecryptionKeySource.self].find = newValue }
+    }
+}
+
+private struct DecryptionKeySource: EnvironmentKey, Sendable {
+    var find: @Sendable (String?) async throws -> DecryptionKey
+
+    static let defaultValue = DecryptionKeySource { _ in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.decryptionKey to find the key of an encrypted response, found none")
+    }
+}

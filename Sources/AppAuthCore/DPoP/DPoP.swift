@@ -28,21 +28,6 @@ package final class DPoP: Sendable {
 
     package init(key: DPoPKey) { self.key = key }
 
-    /// A new key for a session of the client's; nil if it uses bearer tokens.
-    ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider names the algorithms that it knows,
-    ///   and not this one (RFC 9449 §5.1).
-    package convenience init?(for client: Client) throws {
-        guard let algorithm = client.dpop else { return nil }
-        if let known = client.provider.dpopSigningAlgorithms, !known.contains(algorithm.rawValue) {
-            throw AuthError(
-                .invalidMetadata, .configuration,
-                "expected the provider to know DPoP with \(algorithm.rawValue), found \(known.joined(separator: ", "))",
-                outcome: .notSent)
-        }
-        self.init(key: try DPoPKey(algorithm))
-    }
-
     /// Puts a proof on a request that is ready but for it.
     ///
     /// - Parameter token: The access token that the request carries; nil at the authorization server.

@@ -54,11 +54,11 @@ extension DPoPAlgorithm {
 }
 
 extension DPoPKey {
-    var stored: JSON {
+    package var stored: JSON {
         ["algorithm": .string(algorithm.rawValue), "pem": JSON(storing: pem), "thumbprint": .string(thumbprint)]
     }
 
-    init(stored json: StoredObject) throws {
+    package init(stored json: StoredObject) throws {
         guard let algorithm = DPoPAlgorithm(rawValue: try json.string("algorithm")) else { throw StoredObject.Damage() }
         self.init(algorithm: algorithm, pem: try json.secret("pem"), thumbprint: try json.string("thumbprint"))
     }

@@ -91,7 +91,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     }
 
     /// The metadata with what ID tokens are verified by taken from a newer document, as far as that says it.
-    func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
+    package func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
         var metadata = self
         for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
             if let value = newer.document[name], value != .null { metadata.document[name] = value }
@@ -114,7 +114,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     }
 
     /// Refuses a URL that the issuer may not name.
-    func allow(_ url: SecureURL, as name: String) throws {
+    package func allow(_ url: SecureURL, as name: String) throws {
         guard isDiscovered, let objection = url.objection(namedBy: issuer.url) else { return }
         throw Self.invalid("'\(name)': \(objection)")
     }
@@ -159,6 +159,9 @@ extension ProviderMetadata {
         public static let deviceAuthorization = Endpoint(rawValue: "device_authorization_endpoint")
         /// Pushed authorization requests (RFC 9126).
         public static let pushedAuthorizationRequest = Endpoint(rawValue: "pushed_authorization_request_endpoint")
+        /// Backchannel authentication (CIBA Core §7).
+        public static let backchannelAuthentication = Endpoint(
+            rawValue: "backchannel_authentication_endpoint")
 
         static let known: [Endpoint] = [
             .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,
@@ -171,6 +174,11 @@ extension ProviderMetadata {
 
     /// The algorithms of its signed userinfo answers; nil where it says nothing.
     public var userInfoSigningAlgorithms: [String]? { list("userinfo_signing_alg_values_supported") }
+
+    /// The algorithms of its signed authorization responses (JARM §4); nil where it says nothing.
+    public var authorizationSigningAlgorithms: [String]? {
+        document["authorization_signing_alg_values_supported"]?.strings
+    }
 
     /// The client authentication methods of its token endpoint; nil where it says nothing.
     public var tokenEndpointAuthMethods: [String]? { list("token_endpoint_auth_methods_supported") }

@@ -11,26 +11,32 @@ public enum EncryptedResponse: Sendable, Hashable {
 
 /// What was in an encrypted token.
 struct DecryptedContent {
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
     /// `cty`, without `application/` (RFC 7516 §4.1.12).
     let contentType: String?
 
     /// The signed token that it is; nil for something else. RFC 7519 §5.2 asks for a `cty` of `JWT` then, and several
     /// providers leave it out: what comes out has to be a signed token all the same.
-    var token: String? {
+    package var token: String? {
         guard contentType == nil || contentType == "jwt" else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
     /// Whether it is an object in JSON, and does not say that it is something else.
-    var isObject: Bool { contentType == nil && bytes.first == UInt8(ascii: "{") }
+    package var isObject: Bool { contentType == nil && bytes.first == UInt8(ascii: "{") }
 }
 
 extension Environment {
+    /// What has to come encrypted, since the client is registered so: it is refused in the clear. Nothing by default.
+    public var requiredEncryption: Set<EncryptedResponse> {
+        get { self[RequiredEncryption.self] }
+        set { self[RequiredEncryption.self] = newValue }
+    }
+
     /// Decrypts a token by the key that its header names (RFC 7516 §5.2).
     ///
     /// - Throws: ``JOSEError`` for a token that cannot be decrypted; what ``decryptionKey`` throws.
-    func decrypt(_ token: String) async throws -> DecryptedContent {
+    package func decrypt(_ token: String) async throws -> DecryptedContent {
         let jwe = try JWE(compact: token)
         let type = jwe.header.cty?.lowercasedASCII
         let prefix = "application/"
@@ -40,7 +46,7 @@ extension Environment {
     }
 
     /// Refuses an answer that is not encrypted where it has to be.
-    func allowPlain(_ response: EncryptedResponse) throws(JOSEError) {
+    package func allowPlain(_ response: EncryptedResponse) throws(JOSEError) {
         guard !requiredEncryption.contains(response) else {
             throw JOSEError("expected it to be encrypted, as the app asks for, found it in the clear")
         }
@@ -61,4 +67,8 @@ extension Environment {
         }
         return Secret(signed)
     }
+}
+
+private enum RequiredEncryption: EnvironmentKey {
+    static let defaultValue: Set<EncryptedResponse> = []
 }

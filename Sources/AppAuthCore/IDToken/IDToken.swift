@@ -48,7 +48,7 @@ public struct IDToken: Sendable, Hashable {
     }
 
     /// `aud` is a string or an array of strings (RFC 7519 §4.1.3).
-    static func audience(of claims: Claims) -> [String]? {
+    package static func audience(of claims: Claims) -> [String]? {
         claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] }
     }
 }

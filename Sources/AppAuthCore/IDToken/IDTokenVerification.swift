@@ -1,13 +1,13 @@
 internal import JOSE
 
 /// Verifies the ID tokens of one client with its provider's keys, which are fetched when they are needed.
-struct IDTokenVerification: Sendable {
-    var client: Client
-    let environment: Environment
+package struct IDTokenVerification: Sendable {
+    package var client: Client
+    package let environment: Environment
     /// Nil if the provider has no keys (no `jwks_uri`).
-    let keys: KeySetCache?
+    package let keys: KeySetCache?
 
-    init(client: Client, environment: Environment, keys entry: KeySetCache.Entry? = nil) {
+    package init(client: Client, environment: Environment, keys entry: KeySetCache.Entry? = nil) {
         (self.client, self.environment) = (client, environment)
         keys = client.provider[.keys].map { KeySetCache(url: $0, environment: environment, entry: entry) }
     }
@@ -17,7 +17,7 @@ struct IDTokenVerification: Sendable {
     /// - Parameter expected: What the request asked for; the access token is added here.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` where there is none that should be there (Core
     ///   §3.1.3.3), and as ``verify(_:_:serverClock:)``.
-    func idToken(
+    package func idToken(
         of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
     ) async throws -> IDToken? {
         guard scope.contains(.openID) else { return nil }
@@ -36,7 +36,7 @@ struct IDTokenVerification: Sendable {
     ///   of another answer of the provider's counts, of its keys for one.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
-    func verify(
+    package func verify(
         _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
     ) async throws -> IDToken {
         var verifier = IDTokenVerifier(client: client)

@@ -7,7 +7,7 @@ extension IDTokenVerification {
     ///   - jws: The token.
     ///   - listed: The algorithms that may be.
     ///   - refusal: Makes the error.
-    func checkSignature(
+    package func checkSignature(
         of jws: JWS, listed: [String], refusal: (_ message: String) -> AuthError
     ) async throws {
         let verifier = IDTokenVerifier(client: client)

@@ -46,7 +46,7 @@ public struct IntrospectionEndpoint: Sendable {
         let environment = verification.environment
         // RFC 9701 §4.
         let accepted = isSigned ? "application/token-introspection+jwt" : "application/json"
-        let response = try await TokenEndpoint(client: client, environment: environment)
+        let response = try await ClientEndpoint(client: client, environment: environment)
             .post(form, to: url, stage: .introspection, accepting: accepted)
         guard response.status == .ok else { throw response.oauthError(from: url, stage: .introspection) }
         guard isSigned else { return try Introspection(response: response) }

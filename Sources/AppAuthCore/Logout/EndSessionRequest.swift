@@ -11,21 +11,22 @@ public struct EndSessionRequest: Sendable {
     /// Makes a request.
     ///
     /// - Parameters:
-    ///   - record: The session.
+    ///   - client: The client that signs out.
+    ///   - idToken: The session's, as a hint (§2); nil if it has none.
     ///   - postLogoutRedirectURI: Where the provider sends the browser afterwards: one that is registered for the client
     ///     (§3). With nil the browser stays at the provider, and ``isAnswered(byQuery:)`` is never true.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint.
-    public init(record: AuthStateRecord, postLogoutRedirectURI: String?) throws {
-        let endpoint = try record.client.provider.require(.endSession)
+    public init(client: Client, idToken: IDToken?, postLogoutRedirectURI: String?) throws {
+        let endpoint = try client.provider.require(.endSession)
         state = try Secret(randomBytes: 32)
         var parameters = FormParameters()
-        parameters.append("client_id", record.client.id)
+        parameters.append("client_id", client.id)
         if let postLogoutRedirectURI {
             parameters.append("post_logout_redirect_uri", postLogoutRedirectURI)
             parameters.append("state", state.reveal())
         }
         urlWithoutHint = endpoint.appending(parameters)
-        parameters.append("id_token_hint", record.idToken?.rawValue.reveal())
+        parameters.append("id_token_hint", idToken?.rawValue.reveal())
         url = Secret(endpoint.appending(parameters))
     }
 

@@ -14,7 +14,7 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
     ) async throws -> AuthStateRecord {
         var unused = [
-            tokens.refreshToken.map { AuthStateRecord.Revocable(name: "refresh_token", value: $0) },
+            tokens.refreshToken.map { RevocableToken(name: "refresh_token", value: $0) },
             .init(name: "access_token", value: tokens.accessToken),
         ].compactMap(\.self)
         do {
@@ -39,10 +39,10 @@ extension AuthState {
 
     /// Waits for the provider a few seconds at most, also in a task that was cancelled.
     private static func revoke(
-        _ tokens: [AuthStateRecord.Revocable], of client: Client, unlessStoredIn store: any TokenStore,
+        _ tokens: [RevocableToken], of client: Client, unlessStoredIn store: any TokenStore,
         _ environment: Environment
     ) async {
-        let revocation = TokenRevocation(client: client, environment: environment)
+        let revocation = RevocationEndpoint(client: client, environment: environment)
         await Task {
             await withTaskGroup { group in
                 group.addTask {

@@ -10,6 +10,30 @@ package struct LockPatience: Sendable {
     }
 }
 
+extension Environment {
+    /// How long the refresh of another process is waited for.
+    package var lockPatience: LockPatience {
+        get { self[LockPatience.self] }
+        set { self[LockPatience.self] = newValue }
+    }
+
+    /// Passes time before something that was refused is tried again.
+    package var sleep: @Sendable (Duration) async throws -> Void {
+        get { self[Sleep.self].pass }
+        set { self[Sleep.self].pass = newValue }
+    }
+}
+
+extension LockPatience: EnvironmentKey {
+    package static var defaultValue: LockPatience { LockPatience() }
+}
+
+private struct Sleep: EnvironmentKey, Sendable {
+    var pass: @Sendable (Duration) async throws -> Void
+
+    static let defaultValue = Sleep { try await Task.sleep(for: $0) }
+}
+
 extension AuthState {
     /// What comes of a wait for the right to present the refresh token.
     enum Turn: Sendable {

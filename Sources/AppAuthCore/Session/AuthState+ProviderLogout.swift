@@ -29,3 +29,10 @@ extension AuthState {
         return true
     }
 }
+
+extension EndSessionRequest {
+    /// Makes a request that signs out of a stored session; see ``init(client:idToken:postLogoutRedirectURI:)``.
+    public init(record: AuthStateRecord, postLogoutRedirectURI: String?) throws {
+        try self.init(client: record.client, idToken: record.idToken, postLogoutRedirectURI: postLogoutRedirectURI)
+    }
+}

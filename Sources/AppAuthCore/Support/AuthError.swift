@@ -81,6 +81,9 @@ extension AuthError {
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
 
+        /// What was pasted is not the address that the browser came back to for this request: the message says what it is
+        /// instead, as far as that can be seen, and the person can try again.
+        public static let wrongPaste: Code = "wrong_paste"
         /// A parameter, an issuer or a URL of the app's own is not acceptable.
         public static let invalidConfiguration: Code = "invalid_configuration"
         /// The server could not be reached, or the connection broke.

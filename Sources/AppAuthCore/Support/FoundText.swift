@@ -2,7 +2,7 @@ internal import JOSE
 
 extension JSON? {
     /// What stands here, for a message about what should: a text itself, cut; of anything else its kind.
-    var foundText: String { if case .string(let text)? = self { "'\(text.shortened(to: 200))'" } else { foundKind } }
+    package var foundText: String { if case .string(let text)? = self { "'\(text.shortened(to: 200))'" } else { foundKind } }
 
     /// The same where a number should stand, and of a number itself.
     var foundNumber: String {

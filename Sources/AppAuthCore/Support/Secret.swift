@@ -46,3 +46,12 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     /// Shows no children, so that `dump` prints nothing either.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+extension Secret {
+    /// Random bytes by libcrypto, in base64url.
+    package init(randomBytes count: Int) throws {
+        do { self.init(Base64URL.encode(try JOSE.randomBytes(count))) } catch {
+            throw AuthError(.unavailable, .configuration, "\(error)")
+        }
+    }
+}

@@ -23,24 +23,10 @@ package final class ServerClocks: Sendable {
         }
     }
 
-    /// The clock by which a client's provider writes: that of its token endpoint, or else of whatever of it has answered
-    /// within a day. Its keys come last, since they may lie elsewhere.
-    package func clock(of client: Client, at now: Timestamp) -> ServerClock? {
-        let locations = [
-            client[.token], client.provider.issuer.url, client[.pushedAuthorizationRequest], client[.authorization],
-            client[.keys],
-        ]
+    /// The first clock of some servers that has told the time within a day.
+    package func clock(ofAny authorities: some Sequence<String>, at now: Timestamp) -> ServerClock? {
         let known = clocks.withLock { $0 }
-        return locations.lazy.compactMap { $0.flatMap { known[$0.authority] } }
+        return authorities.lazy.compactMap { known[$0] }
             .first { clock in clock.received.elapsed(until: now).map { $0 <= Self.longest } ?? false }
-    }
-}
-
-extension Environment {
-    /// The time by which what a client's provider writes is judged, and whose it is: the provider's own, if it has told it
-    /// and is to be believed.
-    func time(of client: Client) -> (date: Date, clock: String) {
-        let now = now()
-        return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this machine's clock")
     }
 }

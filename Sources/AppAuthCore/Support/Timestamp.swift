@@ -40,7 +40,7 @@ public struct Timestamp: Sendable, Hashable {
 
     /// Whether the machine has not been started anew in between. Where the kernel does not tell one boot from another (in a
     /// service without `/proc/sys`), the two clocks do: they agree only if neither was set, nor began anew.
-    func isInSameBoot(as later: Timestamp) -> Bool {
+    package func isInSameBoot(as later: Timestamp) -> Bool {
         guard boot.isEmpty, later.boot.isEmpty else { return boot == later.boot }
         guard sinceBoot != .zero, later.sinceBoot >= sinceBoot else { return false }
         let passed = (later.sinceBoot - sinceBoot).seconds

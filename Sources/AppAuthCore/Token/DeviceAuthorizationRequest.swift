@@ -61,8 +61,8 @@ public struct DeviceAuthorizationRequest: Sendable {
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func send(in environment: Environment) async throws -> DeviceAuthorization {
-        let tokenEndpoint = TokenEndpoint(client: client, environment: environment)
-        let response = try await tokenEndpoint.post(form, to: endpoint, stage: .authorization)
+        let clientEndpoint = ClientEndpoint(client: client, environment: environment)
+        let response = try await clientEndpoint.post(form, to: endpoint, stage: .authorization)
         guard response.status == .ok else {
             throw response.oauthError(from: endpoint, stage: .authorization)
         }

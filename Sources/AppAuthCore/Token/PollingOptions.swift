@@ -10,7 +10,7 @@ public struct PollingOptions: Sendable {
     public init() {}
 
     /// Asks the token endpoint until the person has decided, until the time for that is over, or until the task is cancelled.
-    func tokens(
+    package func tokens(
         _ request: TokenRequest, from endpoint: TokenEndpoint, every interval: Duration, within term: Term
     ) async throws -> TokenResponse {
         var polling = PollingSchedule(interval: interval)

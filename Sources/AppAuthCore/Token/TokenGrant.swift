@@ -49,7 +49,7 @@ public struct TokenGrant: Sendable, Hashable {
 
     /// Whether it is good again and again, so that a session can renew itself by it. What proves a person once does not
     /// belong into a store.
-    var isRepeatable: Bool { type == .clientCredentials }
+    package var isRepeatable: Bool { type == .clientCredentials }
 
     private static func refusal(_ message: String) -> AuthError {
         AuthError(.invalidConfiguration, .token, message, outcome: .notSent)

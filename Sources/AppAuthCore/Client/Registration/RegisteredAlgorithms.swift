@@ -13,7 +13,7 @@ extension Client {
     var deliveredIDTokenAlgorithms: [String] { chosenForIDTokens ?? provider.idTokenSigningAlgorithms.withoutHMAC }
 
     /// Userinfo (OpenID Connect Core §5.3.2).
-    var userInfoAlgorithms: [String] {
+    package var userInfoAlgorithms: [String] {
         registered("userinfo_signed_response_alg") ?? provider.userInfoSigningAlgorithms
             ?? provider.idTokenSigningAlgorithms
     }

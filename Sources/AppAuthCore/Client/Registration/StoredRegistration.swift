@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import JOSE
 
 extension ClientRegistration {
-    var stored: JSON {
+    package var stored: JSON {
         get throws {
             var json: JSON.Object = [
                 "clientID": .string(clientID), "metadata": .object(metadata.members),
@@ -17,7 +17,7 @@ extension ClientRegistration {
         }
     }
 
-    init(stored json: StoredObject) throws {
+    package init(stored json: StoredObject) throws {
         guard let members = try json.value("metadata").object else { throw StoredObject.Damage() }
         self.init(
             clientID: try json.string("clientID"),
@@ -37,7 +37,7 @@ extension Client {
     /// the name of the key, the audience of what it signs, and how tokens are bound.
     ///
     /// - Parameter name: The name of the key from now on.
-    func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
+    package func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
         let authentication: ClientAuthentication =
             switch self.authentication {
             case .privateKeyJWT(let known, let assertion):

@@ -44,10 +44,10 @@ public struct TokenExchangeRequest: Sendable, Hashable {
                 "expected a client with bearer tokens, found one whose tokens are bound to its session's key",
                 outcome: .notSent)
         }
-        return try await send(to: TokenEndpoint(client: client, environment: environment))
+        return try await send(to: ClientEndpoint(client: client, environment: environment))
     }
 
-    func send(to endpoint: TokenEndpoint) async throws -> ExchangedToken {
+    package func send(to endpoint: ClientEndpoint) async throws -> ExchangedToken {
         if let value = scope.first(where: { !$0.isWellFormed }) {
             throw AuthError(
                 .invalidConfiguration, .token,

@@ -6,7 +6,7 @@ extension AuthorizationGrant {
     /// Verifies the ID token that came beside the code, and that it vouches for this code and this state.
     ///
     /// - Throws: ``AuthError``, as the verification of any ID token.
-    func verifiedIDToken(
+    package func verifiedIDToken(
         for request: AuthorizationRequest, by verification: IDTokenVerification
     ) async throws -> IDToken? {
         guard let idToken else { return nil }
@@ -34,7 +34,7 @@ extension IDTokenVerifier {
 
 extension IDToken {
     /// Core §3.3.3.6: the two tokens of one sign-in are about the same person. Their issuer is the client's provider.
-    func requireSamePerson(as other: IDToken?) throws {
+    package func requireSamePerson(as other: IDToken?) throws {
         guard let other else { return }
         guard subject.isExactly(other.subject) else {
             throw AuthError(

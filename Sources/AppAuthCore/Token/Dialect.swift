@@ -34,3 +34,15 @@ public struct Dialect: Sendable {
     /// The standard.
     public static let standard = Dialect()
 }
+
+extension Environment {
+    /// How the server differs from the RFCs.
+    public var dialect: Dialect {
+        get { self[Dialect.self] }
+        set { self[Dialect.self] = newValue }
+    }
+}
+
+extension Dialect: EnvironmentKey {
+    package static var defaultValue: Dialect { .standard }
+}

@@ -4,42 +4,42 @@ internal import JOSE
 /// An object of a stored record, whose members have to be there and of the right kind.
 ///
 /// By hand, since `JSONDecoder` takes longer to start than all else that handing out a stored token needs.
-struct StoredObject {
+package struct StoredObject {
     /// A member is missing, or of the wrong kind.
-    struct Damage: Error {}
+    package struct Damage: Error {}
 
     private let members: JSON.Object
 
-    init(_ json: JSON) throws {
+    package init(_ json: JSON) throws {
         guard let members = json.object else { throw Damage() }
         self.members = members
     }
 
     var names: [String] { members.names }
 
-    func value(_ name: String) throws -> JSON {
+    package func value(_ name: String) throws -> JSON {
         guard let value = members[name] else { throw Damage() }
         return value
     }
 
-    func object(_ name: String) throws -> StoredObject { try StoredObject(value(name)) }
+    package func object(_ name: String) throws -> StoredObject { try StoredObject(value(name)) }
 
-    func string(_ name: String) throws -> String {
+    package func string(_ name: String) throws -> String {
         guard let string = members[name]?.string else { throw Damage() }
         return string
     }
 
-    func strings(_ name: String) throws -> [String] {
+    package func strings(_ name: String) throws -> [String] {
         guard let strings = members[name]?.strings else { throw Damage() }
         return strings
     }
 
-    func objects(_ name: String) throws -> [StoredObject] {
+    package func objects(_ name: String) throws -> [StoredObject] {
         guard let values = members[name]?.array else { throw Damage() }
         return try values.map(StoredObject.init)
     }
 
-    func int(_ name: String) throws -> Int {
+    package func int(_ name: String) throws -> Int {
         guard let int = members[name]?.int else { throw Damage() }
         return int
     }
@@ -49,9 +49,9 @@ struct StoredObject {
         return bool
     }
 
-    func secret(_ name: String) throws -> Secret { Secret(try string(name)) }
+    package func secret(_ name: String) throws -> Secret { Secret(try string(name)) }
 
-    func date(_ name: String) throws -> Date {
+    package func date(_ name: String) throws -> Date {
         guard let seconds = members[name]?.double else { throw Damage() }
         return Date(timeIntervalSince1970: seconds)
     }
@@ -68,7 +68,7 @@ struct StoredObject {
     }
 
     /// Reads a member that may be missing, but not be of the wrong kind.
-    func optional<Value>(_ name: String, _ read: (StoredObject, String) throws -> Value) rethrows -> Value? {
+    package func optional<Value>(_ name: String, _ read: (StoredObject, String) throws -> Value) rethrows -> Value? {
         members[name] == nil ? nil : try read(self, name)
     }
 }

@@ -1,0 +1,66 @@
+package import HTTPTypes
+
+/// An endpoint at which a client authenticates: the token endpoint and those that work the same way (revocation,
+/// introspection, device authorization, pushed authorization requests). RFC 6749 §2.3.
+package struct ClientEndpoint: Sendable {
+    package let client: Client
+    package let environment: Environment
+    /// The key that tokens are bound to; nil for bearer tokens.
+    package let proof: DPoP?
+
+    package init(client: Client, environment: Environment, proof: DPoP? = nil) {
+        (self.client, self.environment, self.proof) = (client, environment, proof)
+    }
+
+    /// What of a form, and of the client, no error may repeat.
+    package func secrets(in form: FormParameters) -> [Secret] {
+        let open = [
+            "grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint", "client_assertion_type",
+            "response_type", "response_mode", "prompt", "acr_values", "code_challenge_method", "audience",
+            "subject_token_type", "actor_token_type", "requested_token_type",
+        ]
+        let values = form.items.filter { !open.contains($0.name) }.map { Secret($0.value) }
+        return values + [client.authentication.secret].compactMap(\.self)
+    }
+
+    /// Posts a form with the client's authentication, and returns the response, whatever its status.
+    ///
+    /// - Parameter adjust: Changes the form and the header fields when they are ready to be sent.
+    package func post(
+        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, accepting type: String = "application/json",
+        adjust: (inout FormParameters, inout HTTPFields) -> Void = { _, _ in }
+    ) async throws -> TransportResponse {
+        var secrets: [Secret] = []
+        func request() async throws -> TransportRequest {
+            let (request, sent) = try await authenticated(form, to: url, stage: stage, accepting: type, adjust)
+            // What the authentication adds is as secret as the rest.
+            secrets += self.secrets(in: sent)
+            return request
+        }
+        var response =
+            if let proof { try await environment.send(provenBy: proof, stage: stage, request) } else {
+                try await environment.send(request(), stage: stage)
+            }
+        response.secrets = secrets
+        return response
+    }
+
+    private func authenticated(
+        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, accepting type: String,
+        _ adjust: (inout FormParameters, inout HTTPFields) -> Void
+    ) async throws -> (TransportRequest, sent: FormParameters) {
+        var form = form
+        var request = HTTPRequest(method: .post, url: url)
+        request.headerFields[.accept] = type
+        do {
+            try await client.authenticate(&form, &request.headerFields, at: url, in: environment)
+        } catch var error as AuthError {
+            error.stage = stage
+            throw error
+        }
+        adjust(&form, &request.headerFields)
+        // RFC 6749 §4, §6: whatever has been adjusted, the body is a form.
+        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
+    }
+}

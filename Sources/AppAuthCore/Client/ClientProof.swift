@@ -1,0 +1,18 @@
+internal import JOSE
+
+extension DPoP {
+    /// A new key for a session of the client's; nil if it uses bearer tokens.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider names the algorithms that it knows,
+    ///   and not this one (RFC 9449 §5.1).
+    package convenience init?(for client: Client) throws {
+        guard let algorithm = client.dpop else { return nil }
+        if let known = client.provider.dpopSigningAlgorithms, !known.contains(algorithm.rawValue) {
+            throw AuthError(
+                .invalidMetadata, .configuration,
+                "expected the provider to know DPoP with \(algorithm.rawValue), found \(known.joined(separator: ", "))",
+                outcome: .notSent)
+        }
+        self.init(key: try DPoPKey(algorithm))
+    }
+}

@@ -1,0 +1,48 @@
+package import HTTPTypes
+internal import JOSE
+
+extension TransportResponse {
+    /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
+    ///
+    /// - Parameters:
+    ///   - url: Where it comes from.
+    ///   - stage: The step of the flow.
+    ///   - secrets: What the error may not repeat, beside what ``ClientEndpoint`` sent.
+    ///   - expected: The status of a success.
+    package func oauthError(
+        from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret] = [],
+        expected: HTTPResponse.Status = .ok
+    ) -> AuthError {
+        let (status, secrets) = (status.code, self.secrets + secrets)
+        guard (400..<600).contains(status),
+            let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
+        else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
+        let isTemporary =
+            status >= 500 || status == 429
+            || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
+        return AuthError(
+            AuthError.Code(server: server.error), stage, "the provider answered \(server.summary)",
+            outcome: status >= 500 ? .perhapsProcessed : .refused, isTemporary: isTemporary, server: server,
+            httpStatus: status, retryAfter: retryAfter)
+    }
+
+    private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
+        guard let json = try? JSON(parsing: body), let code = json["error"]?.string, !code.isEmpty else { return nil }
+        return OAuthError(
+            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string,
+            hiding: secrets)
+    }
+
+    /// Where a token was presented, the error stands in the challenge (RFC 6750 §3).
+    private func oauthErrorInChallenge(hiding secrets: [Secret]) -> OAuthError? {
+        let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+        guard let parameters = challenges.first(where: { $0.parameters["error"] != nil })?.parameters else {
+            return nil
+        }
+        return parameters["error"].map {
+            OAuthError(
+                error: $0, errorDescription: parameters["error_description"], errorURI: parameters["error_uri"],
+                hiding: secrets)
+        }
+    }
+}
