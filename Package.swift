@@ -41,34 +41,42 @@ let package = Package(
 
         // The library, from the bottom up. Each target uses those above it, never one below.
         .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
-        .target(name: "AppAuthCore", dependencies: ["JOSE", "CShims", httpTypes, logging], swiftSettings: swift),
+        .target(name: "AppAuthProtocol", dependencies: ["JOSE", "CShims", httpTypes, logging], swiftSettings: swift),
         .target(
-            name: "AppAuth", dependencies: ["AppAuthCore", "JOSE", "CShims", httpTypes],
+            name: "AppAuthSession", dependencies: ["AppAuthProtocol", "JOSE", httpTypes, logging], swiftSettings: swift),
+        .target(
+            name: "AppAuth", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes],
             swiftSettings: swift),
 
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
         .target(
-            name: "AppAuthFoundation", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
+            name: "AppAuthFoundation",
+            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
             swiftSettings: swift),
         // What RFC 9700 advises against, and old servers still need.
         .target(
-            name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes],
+            name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
             swiftSettings: swift),
 
         // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
         .target(
-            name: "SevenPass", dependencies: ["AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", httpTypes],
+            name: "SevenPass",
+            dependencies: [
+                "AppAuth", "AppAuthLegacy", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes,
+            ],
             swiftSettings: swift),
 
         // For the tests of apps that have a store of their own.
         .target(
-            name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthCore", "JOSE"], swiftSettings: swift),
+            name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE"],
+            swiftSettings: swift),
 
         // The samples.
         .executableTarget(
             name: "sign-in",
             dependencies: [
-                "AppAuth", "AppAuthLegacy", "AppAuthCore", "JOSE", "CShims", "TerminalShims", "ScriptedBrowser",
+                "AppAuth", "AppAuthLegacy", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "TerminalShims",
+                "ScriptedBrowser",
                 "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -85,12 +93,13 @@ let package = Package(
         .target(
             name: "SampleSupport",
             dependencies: [
-                "AppAuth", "AppAuthCore", "JOSE", "CShims", "ScriptedBrowser",
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "ScriptedBrowser",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/Support", swiftSettings: swift),
         .target(
-            name: "ScriptedBrowser", dependencies: ["AppAuthCore", httpTypes], path: "Samples/ScriptedBrowser",
+            name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes],
+            path: "Samples/ScriptedBrowser",
             swiftSettings: swift),
         // The system's OpenSSL again, for a provider that is to be spoken to by TLS.
         .systemLibrary(
@@ -133,7 +142,9 @@ let package = Package(
 
         .testTarget(
             name: "AppAuthTests",
-            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "CShims", "listening-app", httpTypes],
+            dependencies: [
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "listening-app", httpTypes,
+            ],
             swiftSettings: swift),
         .executableTarget(
             name: "listening-app", dependencies: ["AppAuth", httpTypes], path: "Tests/Support/ListeningProgram",
@@ -141,17 +152,21 @@ let package = Package(
         .testTarget(
             name: "AppAuthCoreTests",
             dependencies: [
-                "AppAuthCore", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes, logging,
+                "AppAuthProtocol", "AppAuthSession", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
+                logging,
             ],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthFoundationTests",
-            dependencies: ["AppAuthFoundation", "AppAuthCore", "JOSE", "LocalProvider", httpTypes],
+            dependencies: [
+                "AppAuthFoundation", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", httpTypes,
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthLegacyTests",
             dependencies: [
-                "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", httpTypes,
+                "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE",
+                "LocalProvider", httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
@@ -161,7 +176,8 @@ let package = Package(
             ],
             swiftSettings: swift),
         .testTarget(
-            name: "AppAuthTestSupportTests", dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthCore", "JOSE"],
+            name: "AppAuthTestSupportTests",
+            dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE"],
             swiftSettings: swift),
         .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
@@ -175,31 +191,38 @@ let package = Package(
             swiftSettings: swift),
         // The built programs, from outside.
         .executableTarget(
-            name: "scripted-browser", dependencies: ["AppAuth", "AppAuthCore", "JOSE", "ScriptedBrowser"],
+            name: "scripted-browser",
+            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "ScriptedBrowser"],
             path: "Tests/Support/ScriptedBrowserProgram", swiftSettings: swift),
         .executableTarget(
-            name: "keyring-program", dependencies: ["AppAuth", "AppAuthCore", "AppAuthTestSupport", "JOSE"],
+            name: "keyring-program",
+            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthTestSupport", "JOSE"],
             path: "Tests/Support/KeyringProgram", swiftSettings: swift),
         .testTarget(
             name: "SignInTests",
-            dependencies: ["AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes],
+            dependencies: [
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "SevenPassTests",
-            dependencies: ["SevenPass", "AppAuthCore", "JOSE", "LocalProvider", "SampleSupport", httpTypes],
+            dependencies: [
+                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", "SampleSupport", httpTypes,
+            ],
             swiftSettings: swift),
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "AppAuthLegacy", "AppAuth", "AppAuthCore", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
+                "AppAuthLegacy", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider",
+                "ScriptedBrowser", httpTypes,
             ],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
         // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "AppAuth", "AppAuthCore", httpTypes,
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -214,14 +237,16 @@ let package = Package(
 if Context.environment["APPAUTH_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["AppAuth", "AppAuthCore", "JOSE", httpTypes], path: "Tests/Fuzz/Sources",
+            name: "fuzz", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
+            path: "Tests/Fuzz/Sources",
             swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
 }
 
 // Tests/Sanitizers/run builds what it watches, and nothing else.
 if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
     let libraries = [
-        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthCore", "AppAuth", "listening-app", "AppAuthTests",
+        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthProtocol", "AppAuthSession", "AppAuth", "listening-app",
+        "AppAuthTests",
         "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program", "JOSETests", "ScriptedBrowser",
         "CLibssl", "LocalProvider", "AppAuthCoreTests",
     ]

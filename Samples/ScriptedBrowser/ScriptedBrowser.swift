@@ -1,4 +1,4 @@
-package import AppAuthCore
+package import AppAuthProtocol
 internal import HTTPTypes
 
 /// Plays the person's part where there is no display: follows redirects, keeps cookies, fills in forms and submits them.

@@ -1,5 +1,5 @@
 internal import AppAuth
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import JOSE
 
 /// The line that says how much time is left: rewritten each second on a terminal, said once elsewhere.

@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import AppAuthCore
 internal import JOSE
 
 /// What to say once if the browser has not come back after a while. The provider's page shows what is wrong, and tells

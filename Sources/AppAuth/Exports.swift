@@ -1,1 +1,3 @@
-@_exported public import AppAuthCore
+@_exported public import AppAuthProtocol
+@_exported public import AppAuthSession
+@_exported public import HTTPTypes

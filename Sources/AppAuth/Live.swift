@@ -1,4 +1,4 @@
-public import AppAuthCore
+public import AppAuthProtocol
 
 extension Environment {
     /// The real world: libcurl, the system's clock, no log; a client's key is a file, named by its path: PEM that is

@@ -1,4 +1,5 @@
-public import AppAuthCore
+public import AppAuthProtocol
+public import AppAuthSession
 internal import HTTPTypes
 
 extension AuthState {

@@ -1,5 +1,6 @@
 internal import AppAuth
-internal import AppAuthCore
+internal import AppAuthProtocol
+internal import AppAuthSession
 internal import JOSE
 
 extension Check {

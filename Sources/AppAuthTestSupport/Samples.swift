@@ -1,4 +1,5 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
+internal import AppAuthSession
 internal import FoundationEssentials
 
 /// Sessions to store, which nobody ever had.

@@ -1,4 +1,4 @@
-public import AppAuthCore
+public import AppAuthSession
 
 /// Checks that a store keeps what ``TokenStore`` promises. For a store of an app's own, from whatever test framework.
 ///

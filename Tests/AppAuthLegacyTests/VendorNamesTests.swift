@@ -28,7 +28,9 @@ struct VendorNamesTests {
         URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
     }
 
-    @Test(arguments: ["AppAuth", "AppAuthCore", "AppAuthFoundation", "AppAuthTestSupport", "JOSE", "CShims"])
+    @Test(arguments: [
+        "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthFoundation", "AppAuthTestSupport", "JOSE", "CShims",
+    ])
     func `no vendor is named`(target: String) throws {
         let folder = Self.sources.appending(component: target)
         #expect(FileManager.default.fileExists(atPath: folder.path))

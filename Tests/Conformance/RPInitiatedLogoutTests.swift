@@ -1,5 +1,6 @@
 import AppAuth
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import HTTPTypes
 import LocalProvider
 import Testing

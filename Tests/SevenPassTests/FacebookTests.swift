@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import HTTPTypes
 import JOSE
 import LocalProvider

@@ -1,5 +1,5 @@
 internal import AppAuth
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 internal import JOSE
@@ -15,7 +15,7 @@ final class InputLines: Sendable {
 
     private init(_ input: StandardInput, wakeUp: Int32) { (self.input, self.wakeUp) = (input, LockedValue(wakeUp)) }
 
-    /// - Parameter judge: Looks at each line first, without its end. What it throws ends the stream.
+    /// - Parameter match: Looks at each line first, without its end. What it throws ends the stream.
     static func stream(
         from input: StandardInput, _ match: @escaping @Sendable (String) throws -> Void
     ) -> AsyncThrowingStream<String, any Error> {

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 
 /// Opens a URL where the person is: in the browser of the desktop, or wherever the app wants it.
 ///

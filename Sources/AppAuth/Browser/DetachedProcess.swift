@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import CShims
 internal import FoundationEssentials
 internal import Glibc

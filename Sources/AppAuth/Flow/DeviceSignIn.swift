@@ -1,4 +1,5 @@
-public import AppAuthCore
+public import AppAuthProtocol
+public import AppAuthSession
 
 /// A whole sign-in without a browser on this machine, in one call: discovery, a code that the person enters on another
 /// device, and the wait until they have approved it (RFC 8628).

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import JOSE
 
 /// The first answer to a request, by whichever way it comes: from the browser to the listener, or from the person who

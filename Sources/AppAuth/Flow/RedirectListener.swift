@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 
 /// What opens the authorization URL of a sign-in and waits for its redirect: on loopback, or for a scheme of the app's own.
 enum RedirectListener: Sendable {

@@ -1,4 +1,5 @@
-public import AppAuthCore
+public import AppAuthProtocol
+public import AppAuthSession
 internal import FoundationEssentials
 
 /// A whole sign-out in one call: the tokens are revoked (RFC 7009), the session here is removed, and the browser ends

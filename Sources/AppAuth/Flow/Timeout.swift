@@ -1,4 +1,4 @@
-package import AppAuthCore
+package import AppAuthProtocol
 
 /// Runs an operation for at most a while; then it is cancelled, and the error says so.
 package func withTimeout<Value: Sendable>(

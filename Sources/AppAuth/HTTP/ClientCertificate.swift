@@ -1,4 +1,4 @@
-public import AppAuthCore
+public import AppAuthProtocol
 
 /// The certificate by which a client proves who it is on the connection itself (RFC 8705), and its private key.
 ///

@@ -1,4 +1,3 @@
-internal import AppAuthCore
 internal import CShims
 
 /// An easy handle with what has to live as long as its transfer: the error buffer and the list of header lines.

@@ -1,4 +1,4 @@
-package import AppAuthCore
+package import AppAuthProtocol
 internal import CShims
 
 /// The system's libcurl, opened when it is first needed: it brings more than thirty libraries into the process.

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import CShims
 
 /// The body of the worker's thread: owns a `curl_multi` and everything in it. All but the mailbox is the thread's own.

@@ -1,4 +1,4 @@
-public import AppAuthCore
+public import AppAuthProtocol
 internal import CShims
 internal import JOSE
 

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 
 /// A thread that runs all transfers of a transport. It sleeps in `poll` while there is nothing to do, and ends when the
 /// worker is released and the last transfer is over.

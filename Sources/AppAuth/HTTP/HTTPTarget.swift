@@ -1,4 +1,4 @@
-package import AppAuthCore
+package import AppAuthProtocol
 package import HTTPTypes
 
 /// Where a request goes: its URL, and its host by itself for messages, which name neither path nor query.

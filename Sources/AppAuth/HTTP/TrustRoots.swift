@@ -1,4 +1,4 @@
-package import AppAuthCore
+package import AppAuthProtocol
 internal import FoundationEssentials
 
 /// The certificates that a server's chain has to end in, in the terms of libcurl's options.

@@ -1,5 +1,3 @@
-internal import AppAuthCore
-
 /// A page that a browser shows when it comes to the listener: above all how a sign-in has ended, in the person's language.
 ///
 /// ```swift

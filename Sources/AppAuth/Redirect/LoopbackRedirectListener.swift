@@ -1,4 +1,4 @@
-public import AppAuthCore
+public import AppAuthProtocol
 internal import JOSE
 
 /// Waits on loopback for the browser to come back (RFC 8252 §7.3).
@@ -157,14 +157,14 @@ public final class LoopbackRedirectListener: Sendable {
         while state.hasUnusedOneTimeURL { try await Task.sleep(for: .milliseconds(50)) }
     }
 
-    /// Waits for a redirect that `judge` recognises. Can succeed once; a redirect that came before the call is judged
+    /// Waits for a redirect that `match` recognises. Can succeed once; a redirect that came before the call is judged
     /// as soon as it is made.
     ///
-    /// - Parameter judge: Gets the query, undecoded and without its `?`, of each GET to the exact path of the redirect
+    /// - Parameter match: Gets the query, undecoded and without its `?`, of each GET to the exact path of the redirect
     ///   URI, empty if there is none; and the form of each POST, undecoded, where there is a form post. Returns nil for
     ///   one that is not ours, above all one with another state: the browser is told so, and the wait goes on. Runs on
     ///   the listener's thread: it must not block.
-    /// - Returns: What `judge` returned first that was not nil. The browser waits for ``finish(with:)`` from then on.
+    /// - Returns: What `match` returned first that was not nil. The browser waits for ``finish(with:)`` from then on.
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
     ///   closed, somebody else waits, or its one redirect has come.
     public func redirect<Value: Sendable>(
@@ -201,7 +201,7 @@ public final class LoopbackRedirectListener: Sendable {
         close()
     }
 
-    /// Closes the port and every connection, and ends the thread. Whoever waits in ``redirect(judge:)`` gets an error.
+    /// Closes the port and every connection, and ends the thread. Whoever waits in ``redirect(match:)`` gets an error.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in

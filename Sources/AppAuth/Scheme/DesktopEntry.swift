@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 
 /// The desktop entry that starts the app with a URL of its scheme (Desktop Entry Specification 1.5).
 package struct DesktopEntry: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import Glibc
 
 /// A small text file of the desktop's, read and replaced whole.

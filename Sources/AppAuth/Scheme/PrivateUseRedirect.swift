@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import Glibc
 
 /// A redirect to a scheme of the app's own, for clients that are registered with one (RFC 8252 §7.1).
@@ -53,7 +53,7 @@ public struct PrivateUseRedirect: Sendable, Hashable {
     ///     query, fragment and dots; the scheme in lower case. Compared byte for byte. A scheme without a dot is taken,
     ///     for clients that were registered with one; schemes that belong to others (`https`, `mailto`, …) are not.
     ///   - appName: What the desktop calls the app.
-    ///   - arguments: What tells the started program that it has to call ``handOver(_:)``. The URL follows them.
+    ///   - arguments: What tells the started program that it has to call ``deliver(_:)``. The URL follows them.
     ///   - program: The absolute path of the program; nil means this one. Where no desktop environment runs, xdg-open
     ///     splits the command at its spaces and knows no quotes: none of these texts should need any.
     ///   - installation: Who makes the app the handler.

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 internal import JOSE
@@ -100,13 +100,13 @@ public final class PrivateUseRedirectListener: Sendable {
     /// another user's process.
     public var ignoredRedirects: Int { state.ignoredRedirects }
 
-    /// Waits for a redirect that `judge` recognises. Can succeed once; a redirect that came before the call is judged as
+    /// Waits for a redirect that `match` recognises. Can succeed once; a redirect that came before the call is judged as
     /// soon as it is made.
     ///
-    /// - Parameter judge: Gets the query, undecoded and without its `?`, of each URL that is the redirect URI up to its
+    /// - Parameter match: Gets the query, undecoded and without its `?`, of each URL that is the redirect URI up to its
     ///   query, empty if there is none. Returns nil for one that is not ours, above all one with another state: the wait
     ///   goes on. Runs on the listener's thread: it must not block.
-    /// - Returns: What `judge` returned first that was not nil.
+    /// - Returns: What `match` returned first that was not nil.
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
     ///   closed, somebody else waits, or its one redirect has come.
     public func redirect<Value: Sendable>(
@@ -131,7 +131,7 @@ public final class PrivateUseRedirectListener: Sendable {
     }
 
     /// Closes the socket and every connection, ends the thread, and removes the desktop entry if it is to go and nobody
-    /// else waits for the scheme. Whoever waits in ``redirect(judge:)`` gets an error.
+    /// else waits for the scheme. Whoever waits in ``redirect(match:)`` gets an error.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 
 /// A redirect URI with a scheme that is the app's own (RFC 8252 §7.1).
 package struct PrivateUseURI: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import Glibc
 
 /// The desktop entry of a scheme, and the line that makes it the default.

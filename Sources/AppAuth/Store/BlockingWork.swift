@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import JOSE
 
 /// Runs what blocks, a disk or a lock, on a thread of its own, so that no thread is held up that other tasks need.

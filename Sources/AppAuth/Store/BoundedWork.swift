@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import JOSE
 
 /// Runs what a service may hold up on a thread of its own, and leaves it there when the time is over or the caller's task

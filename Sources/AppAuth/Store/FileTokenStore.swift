@@ -1,4 +1,5 @@
-public import AppAuthCore
+internal import AppAuthProtocol
+public import AppAuthSession
 internal import Glibc
 internal import JOSE
 

@@ -1,4 +1,5 @@
-public import AppAuthCore
+public import AppAuthProtocol
+public import AppAuthSession
 internal import JOSE
 
 /// Keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for all processes of the same person.

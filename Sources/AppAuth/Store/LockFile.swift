@@ -1,4 +1,5 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
+internal import AppAuthSession
 internal import CShims
 internal import Glibc
 internal import JOSE

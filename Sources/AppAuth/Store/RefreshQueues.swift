@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthSession
 internal import JOSE
 
 /// The queues of this process in front of the kernel's locks, one for each lock file.

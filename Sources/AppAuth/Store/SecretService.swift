@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import CShims
 
 /// The system's keyring, for calls one after the other on a thread that may wait; see `libsecret_shims.h`.

@@ -1,4 +1,5 @@
-public import AppAuthCore
+public import AppAuthProtocol
+public import AppAuthSession
 
 /// Which of two stores was taken: see ``KeyringTokenStore/orElse(_:)``.
 public struct TokenStoreChoice: Sendable {

@@ -1,4 +1,4 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
 internal import JOSE
 
 /// The question to the person whether a keyring may be opened: one at a time in a process.

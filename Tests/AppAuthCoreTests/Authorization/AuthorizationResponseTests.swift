@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 /// RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7.

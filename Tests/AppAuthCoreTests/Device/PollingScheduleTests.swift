@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 /// What follows which answer (RFC 8628 §3.5): values alone.

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import HTTPTypes
 import LocalProvider
 import Testing

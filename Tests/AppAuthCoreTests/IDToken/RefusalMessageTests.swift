@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import JOSE
 import LocalProvider
 import Testing

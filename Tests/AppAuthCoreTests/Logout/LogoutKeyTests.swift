@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Dispatch
 import Foundation
 import HTTPTypes

@@ -1,5 +1,6 @@
 import AppAuth
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import JOSE
 import Testing
 

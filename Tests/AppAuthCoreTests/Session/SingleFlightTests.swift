@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import Foundation
 
 /// A way of getting it wrong, built into the driver on purpose: the simulation has to find each of them.

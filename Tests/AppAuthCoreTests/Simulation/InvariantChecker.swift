@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 
 /// Sees everything, knows what is true, and judges by arithmetic of its own.
 final class InvariantChecker {

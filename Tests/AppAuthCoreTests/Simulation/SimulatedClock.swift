@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Foundation
 
 /// The clocks of one machine in virtual time: what is true, and what a person, a battery or a restart makes of it.

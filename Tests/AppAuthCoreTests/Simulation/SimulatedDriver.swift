@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 
 // Mirrors `AuthState` (AuthState.swift and its parts Refresh, Lock and Saving), await by await: between two steps of a task here,
 // any other process or task may act, as it may while the actor is suspended there. Change both together.

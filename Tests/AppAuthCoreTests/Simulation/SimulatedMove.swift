@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 
 // Mirrors `TokenStore.moveSession` (SessionMove.swift), await by await. Change both together.
 

@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 
 /// A program that shares the session: what it holds in memory, which is lost when it is killed.
 final class SimulatedProcess {

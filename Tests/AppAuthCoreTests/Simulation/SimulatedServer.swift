@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import HTTPTypes
 
 /// An authorization server in virtual time: it rotates refresh tokens, and ends the grant when a used one comes back.

@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 
 /// One of two places for a session that all processes share: changed in one step, with one lock, and at times full or shut.
 final class SimulatedStore {

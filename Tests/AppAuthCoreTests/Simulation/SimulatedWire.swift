@@ -1,5 +1,3 @@
-import AppAuthCore
-
 /// One refresh on its way to the server and back.
 final class SimulatedRequest {
     let number: Int

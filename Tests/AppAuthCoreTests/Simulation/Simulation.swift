@@ -1,4 +1,5 @@
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import Foundation
 
 /// One run: a machine with its processes, a server, and what happens to them, in virtual time and without tasks.

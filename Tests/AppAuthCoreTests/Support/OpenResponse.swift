@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 
 extension AuthorizationResponse {
     /// The code of an answer that is not signed; empty otherwise.

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 
 /// The error that an operation throws, as an ``AuthError``; nil if it throws none or another.
 func authError<Value>(_ operation: () async throws -> Value) async -> AuthError? {

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthSession
 import Testing
 
 /// A store that refuses when it is told to, and tells what it was asked.

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import HTTPTypes
 import JOSE
 import Testing

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 /// What a token request asks for (RFC 6749 §4.4.2, §4.5, §6; RFC 8707 §2.2).

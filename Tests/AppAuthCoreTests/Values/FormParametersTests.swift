@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 /// RFC 6749 appendix B: `application/x-www-form-urlencoded` in UTF-8.

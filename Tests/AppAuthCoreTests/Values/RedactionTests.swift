@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthProtocol
 import Testing
 
 /// Where credentials may be sent: RFC 3986 in its strict form, https (RFC 6749 §3.1, §3.2), http on loopback alone

@@ -1,5 +1,5 @@
 import AppAuth
-import AppAuthCore
+import AppAuthProtocol
 import Foundation
 import HTTPTypes
 import Testing

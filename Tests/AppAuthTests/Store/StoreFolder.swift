@@ -1,5 +1,6 @@
 import AppAuth
-import AppAuthCore
+import AppAuthProtocol
+import AppAuthSession
 import CShims
 import Foundation
 import Testing

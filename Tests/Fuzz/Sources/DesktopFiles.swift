@@ -1,5 +1,6 @@
 internal import AppAuth
-internal import AppAuthCore
+internal import AppAuthProtocol
+internal import AppAuthSession
 
 /// What has to hold of a desktop's files, whatever they hold: `mimeapps.list` and the entry of an app.
 enum DesktopFiles {

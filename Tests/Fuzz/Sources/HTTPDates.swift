@@ -1,4 +1,5 @@
-internal import AppAuthCore
+internal import AppAuthProtocol
+internal import AppAuthSession
 internal import FoundationEssentials
 
 /// What has to hold of an HTTP date, whatever it is (RFC 9110 §5.6.7).

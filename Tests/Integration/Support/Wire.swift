@@ -1,5 +1,5 @@
 import AppAuth
-import AppAuthCore
+import AppAuthProtocol
 import HTTPTypes
 
 /// A transport that remembers what went over it.

@@ -1,4 +1,3 @@
-import AppAuthCore
 import Foundation
 import JOSE
 import LocalProvider

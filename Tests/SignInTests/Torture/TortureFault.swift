@@ -1,4 +1,5 @@
-import AppAuthCore
+import JOSE
+import AppAuthSession
 import Foundation
 import HTTPTypes
 import LocalProvider

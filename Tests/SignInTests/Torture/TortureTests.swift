@@ -1,4 +1,4 @@
-import AppAuthCore
+import JOSE
 import Foundation
 import LocalProvider
 import Testing

@@ -1,4 +1,4 @@
-import AppAuthCore
+import AppAuthSession
 import Foundation
 import JOSE
 import LocalProvider

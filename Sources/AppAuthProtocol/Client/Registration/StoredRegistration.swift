@@ -1,0 +1,80 @@
+internal import FoundationEssentials
+package import JOSE
+
+extension ClientRegistration {
+    package var stored: JSON {
+        get throws {
+            var json: JSON.Object = [
+                "clientID": .string(clientID), "metadata": .object(metadata.members),
+                "revision": .number(.init(revision)),
+            ]
+            json["clientSecret"] = clientSecret.map(JSON.init(storing:))
+            json["clientIDIssuedAt"] = try clientIDIssuedAt.map { try JSON(storing: $0) }
+            json["clientSecretExpiresAt"] = try clientSecretExpiresAt.map { try JSON(storing: $0) }
+            json["accessToken"] = accessToken.map(JSON.init(storing:))
+            json["configurationEndpoint"] = configurationEndpoint.map { .string($0.string) }
+            return .object(json)
+        }
+    }
+
+    package init(stored json: StoredObject) throws {
+        guard let members = try json.value("metadata").object else { throw StoredObject.Damage() }
+        self.init(
+            clientID: try json.string("clientID"),
+            clientSecret: try json.optional("clientSecret") { try $0.secret($1) },
+            clientIDIssuedAt: try json.optional("clientIDIssuedAt") { try $0.date($1) },
+            clientSecretExpiresAt: try json.optional("clientSecretExpiresAt") { try $0.date($1) },
+            accessToken: try json.optional("accessToken") { try $0.secret($1) },
+            configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
+            metadata: ClientMetadata(members),
+            // Records from before they were counted have none.
+            revision: try json.optional("revision") { try $0.int($1) } ?? 0)
+    }
+}
+
+extension Client {
+    /// This client, with the credentials that the provider has registered since. What a registration does not say stays:
+    /// the name of the key, the audience of what it signs, and how tokens are bound.
+    ///
+    /// - Parameter name: The name of the key from now on.
+    package func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
+        let authentication: ClientAuthentication =
+            switch self.authentication {
+            case .privateKeyJWT(let known, let assertion):
+                try registration.authentication(keyNamed: name ?? known).saying(assertion)
+            case .clientSecretJWT(_, let assertion):
+                try registration.authentication(keyNamed: name).saying(assertion)
+            default: try registration.authentication(keyNamed: name)
+            }
+        var client = Client(
+            id: id, authentication: authentication, provider: provider, dpop: dpop,
+            bindsTokensToCertificate: bindsTokensToCertificate,
+            idTokenSignedResponseAlgorithm: idTokenSignedResponseAlgorithm)
+        client.registration = registration
+        return client
+    }
+
+    /// This client, as an app or a process knows it, unless the store has it by a later registration: the provider
+    /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them. Which is the later
+    /// one no clock decides, since any can be set back.
+    package func unless(registeredLater stored: Client) -> Client {
+        guard let theirs = stored.registration, stored.id.isExactly(id) else { return self }
+        if let ours = registration { return theirs.revision > ours.revision ? stored : self }
+        // Put together anew, without the registration: that of the session stays, and how the client authenticates by it,
+        // unless the app knows better.
+        guard authentication != .none else { return stored }
+        var client = self
+        client.registration = theirs
+        return client
+    }
+}
+
+extension ClientAuthentication {
+    fileprivate func saying(_ assertion: Assertion) -> ClientAuthentication {
+        switch self {
+        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
+        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
+        default: self
+        }
+    }
+}

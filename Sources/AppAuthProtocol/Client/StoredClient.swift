@@ -1,0 +1,81 @@
+package import JOSE
+
+extension Client {
+    package var stored: JSON {
+        var authentication: JSON.Object = ["method": .string(self.authentication.method)]
+        authentication["secret"] = self.authentication.secret.map(JSON.init(storing:))
+        switch self.authentication {
+        case .privateKeyJWT(let name, let assertion):
+            authentication["key"] = .string(name)
+            authentication["audience"] = assertion.audience.stored
+        case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.stored
+        default: break
+        }
+        var json: JSON.Object = [
+            "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
+        ]
+        if provider.isDiscovered { json["isDiscovered"] = true }
+        if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
+        json["dpop"] = dpop.map { .string($0.rawValue) }
+        json["idTokenSignedResponseAlgorithm"] = idTokenSignedResponseAlgorithm.map(JSON.string)
+        return .object(json)
+    }
+
+    package init(stored json: StoredObject) throws {
+        let authentication = try json.object("authentication")
+        var provider = try ProviderMetadata(document: json.value("provider"))
+        provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
+        self.init(
+            id: try json.string("id"),
+            authentication: try ClientAuthentication(
+                method: authentication.string("method"),
+                secret: authentication.optional("secret") { try $0.secret($1) },
+                key: authentication.optional("key") { try $0.string($1) },
+                audience: ClientAuthentication.Audience(stored: authentication)),
+            provider: provider,
+            dpop: try json.optional("dpop") {
+                guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
+                return algorithm
+            },
+            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false,
+            idTokenSignedResponseAlgorithm: try json.optional("idTokenSignedResponseAlgorithm") { try $0.string($1) })
+    }
+}
+
+extension ClientAuthentication {
+    fileprivate init(method: String, secret: Secret?, key: String?, audience: Audience) throws {
+        switch (method, secret, key) {
+        case ("none", nil, nil): self = .none
+        case ("tls_client_auth", nil, nil): self = .tlsClientAuth
+        case ("self_signed_tls_client_auth", nil, nil): self = .selfSignedTLSClientAuth
+        case ("client_secret_basic", let secret?, nil): self = .clientSecretBasic(secret)
+        case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
+        case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
+        case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
+        default: throw StoredObject.Damage()
+        }
+    }
+}
+
+extension ClientAuthentication.Audience {
+    /// The name of somebody else as it is, `true` for whom it is sent to, and an object for the token endpoint; nil for
+    /// the issuer.
+    fileprivate var stored: JSON? {
+        switch self {
+        case .issuer: nil
+        case .tokenEndpoint: ["endpoint": "token"]
+        case .endpoint: true
+        case .other(let name): .string(name)
+        }
+    }
+
+    fileprivate init(stored authentication: StoredObject) throws {
+        switch try authentication.optional("audience", { try $0.value($1) }) {
+        case nil: self = .issuer
+        case .some(let value) where value == ["endpoint": "token"]: self = .tokenEndpoint
+        case .bool(true): self = .endpoint
+        case .string(let name): self = .other(name)
+        default: throw StoredObject.Damage()
+        }
+    }
+}

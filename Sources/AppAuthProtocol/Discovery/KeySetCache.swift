@@ -1,0 +1,84 @@
+internal import JOSE
+internal import Logging
+
+/// A provider's keys, fetched when they are first needed and kept for as long as their Cache-Control says.
+///
+/// Callers that ask at the same time share one request. A forced refetch, for a key that is not in the set, is made at
+/// most once a minute, so that tokens with made-up key ids cannot make us hammer the provider.
+package final class KeySetCache: Sendable {
+    /// A key set with its times, as the stored record keeps it.
+    package struct Entry: Sendable, Hashable {
+        package let document: JSON
+        package let term: Term
+
+        package init(document: JSON, term: Term) { (self.document, self.term) = (document, term) }
+    }
+
+    private struct State {
+        var entry: Entry?
+        var lastForced: Term?
+        /// Made when they are first needed: that takes longer than all else that a restored session does.
+        lazy var keys: KeySet? = entry.flatMap { try? KeySet($0.document) }
+    }
+
+    private let url: SecureURL
+    private let environment: Environment
+    private let state: LockedValue<State>
+    private let flight = SingleFlight<KeySet>()
+
+    private static let forcedInterval: Duration = .seconds(60)
+
+    package init(url: SecureURL, environment: Environment, entry: Entry? = nil) {
+        (self.url, self.environment) = (url, environment)
+        state = LockedValue(State(entry: entry))
+    }
+
+    /// What a record stores, so that a later process need not ask.
+    package var entry: Entry? { state.withLock { $0.entry } }
+
+    /// The keys, from memory where they have not expired.
+    package func keys() async throws -> KeySet {
+        if let cached { return cached }
+        return try await flight.run { [self] in
+            // A fetch that this caller came too late to share may have ended meanwhile.
+            if let cached { return cached }
+            return try await fetch()
+        }
+    }
+
+    /// The keys fetched anew, or nil if that was done less than a minute ago.
+    package func refetch() async throws -> KeySet? {
+        guard mayForce else { return nil }
+        return try await flight.run { [self] in
+            if !mayForce, let cached { return cached }
+            environment.logger.info("keys: fetched again for a key that is not among them")
+            // At the end, so that whoever asks meanwhile shares this fetch.
+            defer { state.withLock { $0.lastForced = Term(from: environment.now(), for: Self.forcedInterval) } }
+            return try await fetch()
+        }
+    }
+
+    /// How many wait for a request that is under way.
+    package var waitingCount: Int { flight.waitingCount }
+
+    private var cached: KeySet? {
+        let now = environment.now()
+        return state.withLock { state in
+            guard let entry = state.entry, !entry.term.isOver(at: now) else { return nil }
+            return state.keys
+        }
+    }
+
+    private var mayForce: Bool {
+        let now = environment.now()
+        return state.withLock { $0.lastForced?.isOver(at: now) ?? true }
+    }
+
+    private func fetch() async throws -> KeySet {
+        let (json, lifetime) = try await environment.document(at: url, stage: .keys)
+        let keys = try KeySet(json)
+        let entry = Entry(document: json, term: Term(from: environment.now(), for: lifetime))
+        state.withLock { ($0.entry, $0.keys) = (entry, keys) }
+        return keys
+    }
+}

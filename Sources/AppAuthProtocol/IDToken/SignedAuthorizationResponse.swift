@@ -1,0 +1,58 @@
+internal import FoundationEssentials
+internal import JOSE
+
+// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM).
+
+extension AuthorizationResponse {
+    /// What the answer brings, verified if the provider has signed it.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it said no, and whatever
+    ///   fetching the provider's keys throws.
+    package func grant(verifiedBy verification: IDTokenVerification) async throws -> AuthorizationGrant {
+        switch content {
+        case .open(let grant): return grant
+        case .signed(let token):
+            var parameters = FormParameters()
+            for member in try await claims(of: token, verification).members {
+                parameters.append(member.name, member.value.string)
+            }
+            return try request.grant(in: parameters)
+        }
+    }
+
+    /// JARM §2.4: the issuer, the audience, the end, the signature, with an algorithm that the provider names.
+    private func claims(
+        of token: Secret, _ verification: IDTokenVerification
+    ) async throws -> JSON.Object {
+        let jws: JWS
+        do { jws = try JWS(compact: token.reveal()) } catch { throw request.refusal("\(error)") }
+        let json: JSON?
+        do { json = try JSON(parsing: jws.payload) } catch { throw request.refusal("\(error)") }
+        guard let claims = json?.object else {
+            throw request.refusal("expected the signed answer to hold a JSON object, found \(json.foundKind)")
+        }
+        let (client, provider) = (request.client, request.client.provider)
+        guard claims["iss"] == .string(provider.issuer.string) else {
+            throw request.refusal(
+                "expected 'iss' of the signed answer to be '\(provider.issuer)', found \(claims["iss"].foundText)")
+        }
+        let audience = IDToken.audience(of: Claims(claims))
+        guard audience?.contains(where: client.id.isExactly) == true else {
+            let found = audience.map { "'\($0.joined(separator: " ").shortened(to: 200))'" } ?? claims["aud"].foundKind
+            throw request.refusal("expected 'aud' of the signed answer to contain '\(client.id)', found \(found)")
+        }
+        try await verification.checkSignature(of: jws, listed: client.authorizationResponseAlgorithms) {
+            request.refusal($0)
+        }
+        let leeway = IDTokenVerifier(client: client).leeway.seconds
+        guard let end = claims["exp"]?.double else {
+            throw request.refusal(
+                "expected 'exp' of the signed answer to be a number of seconds, found \(claims["exp"].foundKind)")
+        }
+        let (now, clock) = verification.environment.time(of: client)
+        guard now.timeIntervalSince1970 < end + leeway else {
+            throw request.refusal("expected a signed answer that has not expired, found one that did by \(clock)")
+        }
+        return claims
+    }
+}

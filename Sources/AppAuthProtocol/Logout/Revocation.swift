@@ -1,0 +1,67 @@
+internal import HTTPTypes
+internal import Logging
+
+/// A token that was, or was not, revoked.
+public struct TokenRevocation: Sendable {
+    /// `refresh_token` or `access_token` (RFC 7009 §2.1).
+    public let token: String
+    /// Why it was not revoked; nil if the provider confirmed it.
+    public let error: AuthError?
+
+    package init(token: String, error: AuthError?) { (self.token, self.error) = (token, error) }
+}
+
+/// A token that can be revoked, and what RFC 7009 §2.1 calls its kind.
+package struct RevocableToken {
+    package let name: String
+    package let value: Secret
+
+    package init(name: String, value: Secret) { (self.name, self.value) = (name, value) }
+}
+
+/// Revokes tokens of a client (RFC 7009).
+package struct RevocationEndpoint: Sendable {
+    let client: Client
+    let environment: Environment
+
+    package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
+
+    /// Revokes one token after the other; nothing where the provider has no revocation endpoint.
+    package func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
+        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
+        var revocations: [TokenRevocation] = []
+        for token in tokens {
+            let error = await revoke(token.value, token.name, url)
+            revocations.append(TokenRevocation(token: token.name, error: error))
+        }
+        return revocations
+    }
+
+    /// Several providers name their revocation endpoint in the RFC 8414 document alone.
+    private func revocationEndpoint() async -> SecureURL? {
+        var client = client
+        let discovery = Discovery(environment: environment)
+        if let found = try? await discovery.complete(client.provider, with: .revocation) { client.provider = found }
+        return client[.revocation]
+    }
+
+    private func revoke(_ token: Secret, _ hint: String, _ url: SecureURL) async -> AuthError? {
+        var form = FormParameters()
+        form.append("token", token.reveal())
+        form.append("token_type_hint", hint)
+        let endpoint = ClientEndpoint(client: client, environment: environment)
+        do {
+            let response = try await endpoint.post(form, to: url, stage: .revocation)
+            // RFC 7009 §2.2: 200, also for a token that the server does not know.
+            guard response.status == .ok else {
+                throw response.oauthError(from: url, stage: .revocation)
+            }
+            return nil
+        } catch let error as AuthError {
+            environment.logger.notice("revocation: \(hint): \(error)")
+            return error
+        } catch {
+            return AuthError(.transport, .revocation, "the revocation was cancelled", outcome: .perhapsProcessed)
+        }
+    }
+}

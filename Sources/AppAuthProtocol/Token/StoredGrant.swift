@@ -1,0 +1,42 @@
+package import JOSE
+
+extension TokenGrant {
+    package var stored: JSON {
+        var parameters = JSON.Object()
+        for (name, value) in self.parameters { parameters[name] = JSON(storing: value) }
+        return [
+            "type": .string(type.rawValue), "scope": .array(scope.map { .string($0.rawValue) }),
+            "resources": .array(resources.map(JSON.string)), "parameters": .object(parameters),
+        ]
+    }
+
+    package init(stored json: StoredObject) throws {
+        let parameters = try json.object("parameters")
+        try self.init(
+            GrantType(rawValue: json.string("type")), scope: json.strings("scope").map(Scope.init(rawValue:)),
+            resources: json.strings("resources"),
+            parameters: json.unambiguous(parameters.names) { try parameters.secret($0) })
+    }
+}
+
+extension TokenParameters {
+    package func stored(with token: AccessToken) throws -> JSON {
+        var json: JSON.Object = [
+            "resources": .array(resources.map(JSON.string)),
+            "token": try token.stored,
+        ]
+        var others = JSON.Object()
+        for (name, value) in self.others { others[name] = .string(value) }
+        json["others"] = .object(others)
+        json["scope"] = scope.map { .array($0.map { .string($0.rawValue) }) }
+        return .object(json)
+    }
+
+    package init(stored json: StoredObject) throws {
+        let others = try json.object("others")
+        self.init(
+            scope: try json.optional("scope") { try $0.strings($1).map(Scope.init(rawValue:)) },
+            resources: try json.strings("resources"),
+            others: try json.unambiguous(others.names) { try others.string($0) })
+    }
+}

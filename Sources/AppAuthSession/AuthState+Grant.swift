@@ -1,0 +1,40 @@
+public import AppAuthProtocol
+
+extension AuthState {
+    /// Begins a session with a grant that needs no browser, verifies the ID token if there is one, and stores the session.
+    ///
+    /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews itself
+    /// by the same grant; any other needs a refresh token for that, if the server gives one. RFC 6749 §4.4, §4.5.
+    ///
+    /// An ID token is verified with the provider's keys, without a nonce; where the metadata names no keys it is dropped.
+    ///
+    /// - Parameters:
+    ///   - grant: What is presented. It is stored only if it is the client's own credentials.
+    ///   - client: The client, with a provider that has a token endpoint.
+    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    public init(
+        presenting grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
+    ) async throws {
+        let proof = try DPoP(for: client)
+        let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
+            .send(.present(grant), stage: .token)
+        let record = try await Self.begin(
+            with: tokens, of: client, proof: proof, in: store, environment: environment
+        ) {
+            let verification = IDTokenVerification(client: client, environment: environment)
+            var idToken: IDToken?
+            if let token = tokens.idToken, verification.keys != nil {
+                var expected = IDTokenVerifier.Expectations()
+                expected.accessToken = tokens.accessToken
+                idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
+            }
+            var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
+            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            return record
+        }
+        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
+    }
+}

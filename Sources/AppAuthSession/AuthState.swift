@@ -1,0 +1,245 @@
+public import AppAuthProtocol
+internal import FoundationEssentials
+internal import JOSE
+internal import Logging
+
+/// A signed-in session: what an app keeps.
+///
+/// It exchanges the code, gives out access tokens that are valid, refreshes them when needed, keeps the verified ID
+/// token, authenticates requests and signs out. A new refresh token is in the store before anybody gets the access token
+/// that came with it.
+///
+/// Safe to share, within a process and, by way of the store, among processes: however many callers need a token at
+/// once, one refresh is made for all of them, and a caller that is cancelled does not cancel it for the others.
+///
+/// ```swift
+/// if let state = try await AuthState(restoring: store, environment: .live) {
+///     let token = try await state.freshAccessToken()
+/// }
+/// ```
+public actor AuthState {
+    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
+    public internal(set) var record: AuthStateRecord { didSet { showTokens() } }
+
+    package nonisolated let environment: Environment
+    /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
+    package nonisolated var proof: DPoP? { cache.proof }
+    let store: any TokenStore
+    var verification: IDTokenVerification
+    let feed = ChangeFeed()
+    let cache: TokenCache
+    let turns = RefreshQueue()
+    let storing = SingleFlight<Void>()
+    /// The change of the client's registration that was sent last.
+    var registering: SingleFlight<ClientRegistration>?
+    /// Whether the store has or had this session.
+    var wasStored: Bool
+    /// What the store has refused to take.
+    var unsaved: Unsaved? { didSet { showTokens() } }
+    /// Whether the store was last seen without this session.
+    var isGone = false { didSet { showTokens() } }
+    /// Whether those who watch have heard of the end.
+    var hasToldEnd = false
+    /// Runs while a refresh token may be at the provider and what takes its place is not stored.
+    let presenting = SingleFlight<Presented>()
+    /// What the provider was asked to revoke.
+    var revoked: Set<Secret> = []
+    /// How often it was learnt what the store has: what was read before is out of date.
+    var looks = 0
+    /// What the store was last asked to take.
+    var lastTried: Unsaved?
+
+    /// What happened, and is not stored yet. The lock is kept with it: nobody may present a refresh token that the store
+    /// still has, and that is used up.
+    final class Unsaved: Sendable {
+        let event: SessionRules.Event
+        let known: SessionRules.Knowledge
+        /// When it happened.
+        let then: Timestamp?
+        /// Nil where there are no tokens to lose.
+        let lock: RefreshLock?
+
+        init(
+            _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Timestamp? = nil, lock: RefreshLock?
+        ) {
+            (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
+        }
+    }
+
+    /// Takes up a session that was stored; nil if there is none. Sends nothing.
+    ///
+    /// - Parameters:
+    ///   - store: Where it is.
+    ///   - client: The client as it is now, for an app whose client has another secret or another way to authenticate since
+    ///     the sign-in; nil for the client that was stored.
+    ///   - environment: HTTP, clock and log.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, and
+    ///   ``AuthError/Code/invalidConfiguration`` if the session is another client's or another issuer's.
+    public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
+        guard var record = try await store.attempt({ try await store.load() }) else { return nil }
+        try record.refuseToMove(at: store.location)
+        if let client {
+            guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {
+                throw AuthError(
+                    .invalidConfiguration, .configuration,
+                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.location), found one of "
+                        + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
+            }
+            record.change(client.unless(registeredLater: record.client))
+        }
+        self.init(record: record, store: store, environment: environment, wasStored: true)
+    }
+
+    /// Takes up a session that an app has from somewhere else. It is stored with its first change, unless the store has
+    /// another by then.
+    ///
+    /// What was read from this very store is taken up by ``init(restoring:as:environment:)``: this one takes an empty store
+    /// for a new one, and would bring back a session that another process has signed out meanwhile.
+    public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
+        self.init(record: record, store: store, environment: environment, wasStored: false)
+    }
+
+    /// - Parameter proof: What has been in use with the record's key already, and knows its servers.
+    package init(
+        record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
+    ) {
+        (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
+        cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
+        verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
+    }
+
+    /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
+    ///
+    /// What the provider has signed of the response is verified first. One POST goes to the token endpoint, never a second
+    /// one, since a code is good once (but for a server that wants another proof of the key, RFC 9449 §8, which has not
+    /// looked at the code yet). RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    ///
+    /// - Parameters:
+    ///   - response: What ``AuthorizationRequest/response(fromQuery:)`` returned.
+    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then, and tokens that have come are revoked unless
+    ///   the store has a session, which several providers would end with them.
+    public init(
+        exchanging response: AuthorizationResponse, store: any TokenStore, environment: Environment
+    ) async throws {
+        try await self.init(exchanging: response, store: store, environment: environment) { _ in }
+    }
+
+    /// - Parameter confirm: A last step before the session is stored.
+    package init(
+        exchanging response: AuthorizationResponse, store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void
+    ) async throws {
+        let request = response.request
+        let verification = IDTokenVerification(client: request.client, environment: environment)
+        let grant = try await response.grant(verifiedBy: verification)
+        let early = try await grant.verifiedIDToken(for: request, by: verification)
+        let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
+            .send(.exchange(grant, request), stage: .token)
+        let record = try await Self.begin(
+            with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
+            confirm: confirm
+        ) {
+            let idToken = try await verification.idToken(
+                of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
+            try idToken?.requireSamePerson(as: early)
+            return try AuthStateRecord(
+                request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
+        }
+        self.init(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
+    }
+
+    /// Whether there are tokens that the store has refused to take so far. They are lost if the process ends now.
+    public var hasUnsavedTokens: Bool { unsaved?.lock != nil }
+
+    /// What happens to the session from now on. Each use begins a stream of its own; one that nobody reads keeps the
+    /// latest 64 changes. The stream ends with the `AuthState`.
+    public nonisolated var changes: AsyncStream<Change> { feed.subscribe() }
+
+    /// Returns an access token that is valid, refreshed if needed.
+    ///
+    /// Without parameters a token is refreshed 60 seconds before its end, at most a tenth of its lifetime. Callers that
+    /// need a refresh at the same time share one, in whatever process they are; a token that is issued while a caller
+    /// waits is handed out even if it is shorter than asked. A new token is handed out only after the store has the refresh
+    /// token that came with it. If it refuses, the error is ``AuthError/Code/store``, the tokens stay in memory, and the next
+    /// call tries to store them again.
+    ///
+    /// After a second failure in a row callers get the error at once for a while, and nothing is sent:
+    /// ``AuthError/nextAttempt`` says for how long. A server's `Retry-After` counts from the first failure, for five minutes
+    /// at most.
+    ///
+    /// If the same person signs in again meanwhile, with the same client and store, the caller gets the new session's token,
+    /// and this `AuthState` goes on with that session.
+    ///
+    /// - Parameters:
+    ///   - minimumValidity: For how long the token must be good.
+    ///   - forceRefresh: Refresh even if the token seems to be good, and even in a pause after failures: for a user who asks
+    ///     for it. After a 401 call ``reject(_:)`` instead, which keeps the pauses.
+    ///   - parameters: Fewer scopes, or certain resources. Such tokens are kept apart from the session's own.
+    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by an ID
+    ///   token about another person, or by a sign-out), ``AuthError/Code/sessionReplaced`` if the store has another sign-in's
+    ///   session, which is not known to be the same person's, ``AuthError/Code/noRefreshToken``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/store``, or the server's own code: none of these ends the session; `CancellationError`.
+    public nonisolated func freshAccessToken(
+        minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
+    ) async throws -> AccessToken {
+        switch begin(minimumValidity, forceRefresh, parameters) {
+        case .ready(let token): return token
+        case .join(let run): return try await run.value()
+        case .refresh(let refresh): return try await refresh.perform()
+        }
+    }
+
+    /// How a caller gets its token. What a task keeps while it waits has to fit into the first kilobyte of its stack, or
+    /// each of the thousands who may wait takes another one: no more than a reference.
+    private enum Beginning {
+        case ready(AccessToken)
+        case join(TokenCache.Flight.Run)
+        case refresh(Refresh)
+    }
+
+    /// The refresh that a caller begins.
+    private final class Refresh: Sendable {
+        let state: AuthState
+        let flight: TokenCache.Flight
+        let need: SessionRules.TokenRequirement
+
+        init(_ state: AuthState, _ flight: TokenCache.Flight, _ need: SessionRules.TokenRequirement) {
+            (self.state, self.flight, self.need) = (state, flight, need)
+        }
+
+        @inline(never)
+        func perform() async throws -> AccessToken { try await flight.run { try await self.state.refresh(self.need) } }
+    }
+
+    @inline(never)
+    private nonisolated func begin(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
+    ) -> Beginning {
+        if minimumValidity == nil, !forceRefresh, parameters == .session, let run = cache.toJoin { return .join(run) }
+        var need = SessionRules.TokenRequirement(began: environment.now())
+        (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
+        (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
+        switch cache.look(for: &need) {
+        case .ready(let token): return .ready(token)
+        case .toJoin(let run): return .join(run)
+        case .toBegin(let flight): return .refresh(Refresh(self, flight, need))
+        }
+    }
+
+    /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no
+    /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
+    public nonisolated func reject(_ token: AccessToken) { cache.refuse(token) }
+
+    /// How many wait for a token.
+    package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
+
+    /// How many wait for the store to accept what it has refused.
+    package nonisolated var storingCount: Int { storing.waitingCount }
+
+    private func showTokens() { cache.show(record, isOpen: unsaved == nil && !isGone) }
+}

@@ -1,0 +1,68 @@
+public import AppAuthProtocol
+internal import HTTPTypes
+
+extension AuthState {
+    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the answer,
+    /// whatever its status.
+    ///
+    /// If the answer is a 401 that says `invalid_token`, or what ``Dialect/refusesToken`` takes for the same, the token is refreshed and the request is sent once more, with
+    /// its body. Redirects are not followed, since they could take the token to another host.
+    ///
+    /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to the servers it is
+    ///   meant for.
+    /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` and the transport do;
+    ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
+    public nonisolated func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try await send(request, stage: .resource)
+    }
+
+    /// Sends a request with a token that this session has beside its own: an exchanged one, or one for other parameters.
+    /// What is bound to the session's key is good with the key's proof alone (RFC 9449 §7.1).
+    ///
+    /// Nothing is refreshed: a 401 is an answer like any other.
+    ///
+    /// - Parameters:
+    ///   - request: A request, as for ``send(_:)``.
+    ///   - token: What ``exchange(_:)`` or ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` returned.
+    /// - Throws: ``AuthError``, as the transport does; ``AuthError/Code/invalidConfiguration`` for a URL that must not get
+    ///   a token; `CancellationError`.
+    public nonisolated func send(_ request: TransportRequest, with token: AccessToken) async throws -> TransportResponse
+    {
+        try request.refuseUnsafeURL(.resource)
+        return try await send(request, with: token, stage: .resource)
+    }
+
+    nonisolated func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
+        try request.refuseUnsafeURL(stage)
+        let token = try await freshAccessToken()
+        let response = try await send(request, with: token, stage: stage)
+        guard environment.dialect.refusesToken(response) else { return response }
+        // Another caller may have had the same answer and refreshed already.
+        let record = await record
+        guard record.accessToken?.value != token.value || record.renewsItself else { return response }
+        reject(token)
+        let fresh = try await freshAccessToken()
+        return try await send(request, with: fresh, stage: stage)
+    }
+
+    private nonisolated func send(
+        _ request: TransportRequest, with token: AccessToken, stage: AuthError.Stage
+    ) async throws -> TransportResponse {
+        var request = request
+        environment.dialect.authorize(token, &request.head.headerFields)
+        guard let proof else { return try await environment.send(request, stage: stage) }
+        return try await environment.send(provenBy: proof, with: token, stage: stage) { [request] in request }
+    }
+}
+
+extension TransportRequest {
+    /// A token goes to https alone, or to this machine.
+    fileprivate func refuseUnsafeURL(_ stage: AuthError.Stage) throws {
+        let url = try SecureURL("\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")")
+        // A path without its slash would go on in the name of the host.
+        guard url.authority == head.authority else {
+            throw AuthError(
+                .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
+        }
+    }
+}

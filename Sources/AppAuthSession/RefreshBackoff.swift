@@ -1,0 +1,108 @@
+package import AppAuthProtocol
+internal import FoundationEssentials
+internal import JOSE
+
+/// A refresh token that was sent to the provider, noted before it is sent and struck out with the answer.
+///
+/// If the answer never comes, the token may have been used up: whoever finds this note knows why the provider refuses it.
+package struct PendingRefresh: Sendable, Hashable {
+    /// Which token, by its hash.
+    package let fingerprint: String
+    /// When it was first sent, and when last.
+    package let first: Timestamp
+    package let last: Timestamp
+
+    package init(fingerprint: String, first: Timestamp, last: Timestamp) {
+        (self.fingerprint, self.first, self.last) = (fingerprint, first, last)
+    }
+}
+
+/// Refreshes that failed one after another for reasons that may go away, and how long nobody tries again.
+///
+/// Kept with the session, so that all processes which share it leave a broken server in peace together.
+package struct RefreshBackoff: Sendable, Hashable {
+    /// How many in a row.
+    package let count: Int
+    /// When the last of them failed, and for how long nobody tries again.
+    package let pause: Term
+    private let code: AuthError.Code
+    private let message: String
+    private let outcome: AuthError.Outcome
+    private let httpStatus: Int?
+
+    /// The longest pause without a server's wish, in seconds.
+    package static let longestPause = 60.0
+    /// The longest pause that a server's `Retry-After` makes, in seconds. A server, or a proxy before it, that asks for a day
+    /// would keep a person signed out for a day after all is well again.
+    package static let longestWish = 300.0
+
+    /// - Parameter jitter: 0 to 1: the processes of many machines must not come back in step.
+    package init(_ error: AuthError, after previous: RefreshBackoff?, at now: Timestamp, jitter: Double) {
+        count = min(previous?.count ?? 0, 1_000_000) + 1
+        // None after a first failure, then 1 s, 2 s, 4 s, …
+        let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
+        let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
+        pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
+        (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
+    }
+
+    /// The error of the failure itself, for those who waited for that refresh.
+    package func error(at now: Timestamp) -> AuthError {
+        error(message, outcome, at: now)
+    }
+
+    /// The error for those who come while nobody tries.
+    package func pauseError(at now: Timestamp) -> AuthError {
+        let seconds = Int(pause.remaining(at: now).seconds.rounded(.up))
+        let failures = count == 1 ? "the last refresh" : "the last \(count) refreshes"
+        var error = error("\(failures) failed, the next is tried in \(seconds) s: \(message)", .notSent, at: now)
+        error.isHeldBack = true
+        return error
+    }
+
+    private func error(_ message: String, _ outcome: AuthError.Outcome, at now: Timestamp) -> AuthError {
+        let remaining = pause.remaining(at: now).seconds
+        var error = AuthError(
+            code, .refresh, message, outcome: outcome, isTemporary: true, httpStatus: httpStatus,
+            retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
+        error.nextAttempt = now.wall + remaining
+        return error
+    }
+}
+
+extension PendingRefresh {
+    var stored: JSON {
+        get throws { ["fingerprint": .string(fingerprint), "first": try first.stored, "last": try last.stored] }
+    }
+
+    init(stored json: StoredObject) throws {
+        fingerprint = try json.string("fingerprint")
+        (first, last) = (try Timestamp(stored: json.object("first")), try Timestamp(stored: json.object("last")))
+    }
+}
+
+extension RefreshBackoff {
+    var stored: JSON {
+        get throws {
+            var json: JSON.Object = [
+                "count": .number(.init(count)), "pause": try pause.stored, "code": .string(code.rawValue),
+                "message": .string(message), "outcome": .string(outcome.rawValue),
+            ]
+            json["httpStatus"] = httpStatus.map { .number(.init($0)) }
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        guard let outcome = AuthError.Outcome(rawValue: try json.string("outcome")) else {
+            throw StoredObject.Damage()
+        }
+        self.outcome = outcome
+        count = try json.int("count")
+        let stored = try Term(stored: json.object("pause"))
+        pause = Term(from: stored.begin, for: min(stored.length, .seconds(Self.longestWish)))
+        code = AuthError.Code(rawValue: try json.string("code"))
+        message = try json.string("message")
+        httpStatus = try json.optional("httpStatus") { try $0.int($1) }
+    }
+}

@@ -1,0 +1,54 @@
+public import AppAuthProtocol
+internal import HTTPTypes
+internal import JOSE
+
+extension AuthState {
+    /// Fetches the person's claims from the userinfo endpoint (OpenID Connect Core §5.3), with a valid access token.
+    ///
+    /// The answer counts only if its `sub` is the ID token's (§5.3.2); in a session without an ID token there is nothing
+    /// to compare with. A signed answer is verified with the provider's keys, an encrypted one decrypted before.
+    ///
+    /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
+    ///   ``AuthError/Code/invalidResponse``, and whatever ``send(_:)`` throws.
+    public func userInfo() async throws -> Claims {
+        let url = try record.client.require(.userInfo)
+        var request = HTTPRequest(method: .get, url: url)
+        request.headerFields[.accept] = "application/json, application/jwt"
+        return try await userInfo(in: send(TransportRequest(request), stage: .userInfo), from: url)
+    }
+
+    /// The claims in an answer of the userinfo endpoint's, however it was asked.
+    package func userInfo(in response: TransportResponse, from url: SecureURL) async throws -> Claims {
+        guard response.status == .ok else {
+            let secrets = [record.accessToken?.value].compactMap(\.self)
+            throw response.oauthError(from: url, stage: .userInfo, hiding: secrets)
+        }
+        let claims = try await claims(in: response)
+        guard let subject = claims.subject, !subject.isEmpty else { throw Self.refusal("expected 'sub', found none") }
+        if let idToken = record.idToken, !subject.isExactly(idToken.subject) {
+            throw Self.refusal("expected the 'sub' of the ID token, found another")
+        }
+        return claims
+    }
+
+    private func claims(in response: TransportResponse) async throws -> Claims {
+        do {
+            switch response.mediaType {
+            case "application/json":
+                try environment.allowPlain(.userInfo)
+                return try UserInfoToken.claims(in: response.body)
+            case "application/jwt":
+                let token = UserInfoToken(verification: verification, refusal: Self.refusal)
+                return try await token.claims(in: String(decoding: response.body, as: UTF8.self))
+            case let found:
+                throw Self.refusal("expected application/json or application/jwt, found \(found ?? "none")")
+            }
+        } catch let error as JOSEError {
+            throw Self.refusal("\(error)")
+        }
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.invalidResponse, .userInfo, "the userinfo response is refused: \(message)")
+    }
+}
