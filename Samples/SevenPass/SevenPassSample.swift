@@ -26,7 +26,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     @Option(name: .customLong("param"), help: "What else to send with the sign-in, as name=value.")
     var parameters: [Assignment] = []
     @Flag(help: "Start no browser: at the double, a scripted one plays the person.") var headless = false
-    @Flag(help: "Choose Facebook: at the double a script plays it, else its answers come on standard input.")
+    @Flag(help: "Choose Facebook: at the double a script plays it, else its responses come on standard input.")
     var facebook = false
     @Option(help: "Where 7Pass takes Facebook's answers; else that of QA.") var externalCallback: String?
     @Option(help: .hidden) var deliver: String?

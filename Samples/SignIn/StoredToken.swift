@@ -35,7 +35,7 @@ enum StoredToken {
     }
 
     /// The session, if its token is good, or will be in a moment: of many processes that find it stale together one
-    /// refreshes, and the others need no more than its answer.
+    /// refreshes, and the others need no more than its response.
     private static func freshOrSoon(_ store: FileTokenStore) -> AuthStateRecord? {
         if let record = fresh(store) { return record }
         let end = ContinuousClock.now + .milliseconds(200)

@@ -9,7 +9,7 @@ internal import HTTPTypes
 /// let (data, response) = try await session.data(for: URLRequest(url: url))
 /// ```
 /// On Linux `URLSession` by itself follows redirects with the token, ignores its limit for the whole transfer and reads
-/// answers of any size; even an ephemeral one sends cookies back. Here no redirect is followed (its answer comes back as
+/// answers of any size; even an ephemeral one sends cookies back. Here no redirect is followed (its response comes back as
 /// it is), both limits hold, and no cookie is kept. What cannot be mended: URLs with IPv6 addresses fail, roots and client
 /// certificates of one's own cannot be set, and `http_proxy` counts even for loopback. ``AuthState/send(_:)`` has none of
 /// these faults.
@@ -25,7 +25,7 @@ public final class AuthenticatedURLSession: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: As for `URLSession`; nil means one that keeps neither cookies nor answers.
-    ///   - limits: How large an answer may be, and how long it may take; the other limits are `URLSession`'s own.
+    ///   - limits: How large a response may be, and how long it may take; the other limits are `URLSession`'s own.
     public init(
         _ state: AuthState, configuration: URLSessionConfiguration? = nil, limits: HTTPLimits = .default
     ) {
@@ -36,13 +36,13 @@ public final class AuthenticatedURLSession: Sendable {
 
     deinit { session.invalidateAndCancel() }
 
-    /// Sends a request with a valid access token, and returns the answer, whatever its status.
+    /// Sends a request with a valid access token, and returns the response, whatever its status.
     ///
-    /// If the answer says that the token is dead (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent once
+    /// If the response says that the token is dead (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent once
     /// more with a new one, unless its body is a stream, which can be read but once.
     ///
     /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``, with ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/timeout``, or ``AuthError/Code/invalidResponse`` for an answer that is too large;
+    ///   ``AuthError/Code/timeout``, or ``AuthError/Code/invalidResponse`` for a response that is too large;
     ///   `CancellationError`.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try request.refuseUnsafeURL()
@@ -64,7 +64,7 @@ public final class AuthenticatedURLSession: Sendable {
         return try await attempt(request, token).response
     }
 
-    /// Whatever the answer is, what it says of its server counts for the next proof (RFC 9449 §8.2).
+    /// Whatever the response is, what it says of its server counts for the next proof (RFC 9449 §8.2).
     private func attempt(
         _ request: URLRequest, _ token: AccessToken
     ) async throws -> (response: URLTransfers.Response, isDueAgain: Bool) {

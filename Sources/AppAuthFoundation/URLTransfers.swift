@@ -3,7 +3,7 @@ internal import FoundationNetworking
 internal import HTTPTypes
 internal import JOSE
 
-/// The transfers of one `URLSession`: follows no redirect, and ends an answer that grows too large.
+/// The transfers of one `URLSession`: follows no redirect, and ends a response that grows too large.
 final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
     struct Response: Sendable {
         let data: Data
@@ -62,7 +62,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         cancel(
             task,
             AuthError(
-                .invalidResponse, .resource, "expected an answer of at most \(bodyBytes) bytes, found a larger one",
+                .invalidResponse, .resource, "expected a response of at most \(bodyBytes) bytes, found a larger one",
                 outcome: .perhapsProcessed))
     }
 
@@ -75,7 +75,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         } else {
             transfer.continuation.resume(
                 throwing: AuthError(
-                    .invalidResponse, .resource, "expected an answer of HTTP", outcome: .perhapsProcessed))
+                    .invalidResponse, .resource, "expected a response of HTTP", outcome: .perhapsProcessed))
         }
     }
 

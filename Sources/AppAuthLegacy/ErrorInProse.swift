@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// The errors of servers that answer with a sentence where RFC 6749 §5.2 wants a code.
+/// The errors of servers that response with a sentence where RFC 6749 §5.2 wants a code.
 extension TransportResponse {
     /// The sentences of an error: `error` or `errors`, each a text or a list of texts.
     var errorSentences: [String] {

@@ -7,7 +7,7 @@ extension AuthState {
     /// that looks for it nowhere else. ``AuthState/userInfo()`` is the usual way: fields are kept out of logs more often than
     /// bodies.
     ///
-    /// The answer is checked as there. A token that the server takes for dead is not refreshed.
+    /// The response is checked as there. A token that the server takes for dead is not refreshed.
     ///
     /// - Throws: As ``AuthState/userInfo()``; ``AuthError/Code/invalidConfiguration`` for tokens that are bound to a key,
     ///   which have their place in a field of their own (RFC 9449 §7.1).

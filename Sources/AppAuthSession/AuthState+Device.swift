@@ -3,8 +3,8 @@ public import AppAuthProtocol
 extension AuthState {
     /// Waits until a person has approved the device elsewhere, verifies the ID token and stores the session.
     ///
-    /// Asks the token endpoint in the rhythm that the provider gave, measured from the end of each answer. A provider
-    /// that cannot be reached is asked again, less and less often; only an answer that means it, the code's expiry and
+    /// Asks the token endpoint in the rhythm that the provider gave, measured from the end of each response. A provider
+    /// that cannot be reached is asked again, less and less often; only a response that means it, the code's expiry and
     /// cancellation end the wait. Then the provider's keys are fetched. RFC 8628 §3.4, §3.5; OpenID Connect Core
     /// §3.1.3.7, without a nonce, since this flow sends none.
     ///

@@ -1,7 +1,7 @@
 internal import AppAuthProtocol
 internal import Logging
 
-/// What goes to the provider in a refresh, and what is made of the answer.
+/// What goes to the provider in a refresh, and what is made of the response.
 extension AuthState {
     /// What came of the refresh token that was sent.
     enum Presented: Sendable {

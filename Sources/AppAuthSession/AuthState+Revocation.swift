@@ -33,7 +33,7 @@ extension AuthState {
 
     /// Tokens that came after the session had ended are of no use to anybody.
     func revoke(_ orphan: TokenResponse) async {
-        environment.logger.notice("session: an answer came after its end, and is dropped")
+        environment.logger.notice("session: a response came after its end, and is dropped")
         let refreshToken = orphan.refreshToken.map { RevocableToken(name: "refresh_token", value: $0) }
         _ = await revoke(
             [refreshToken, RevocableToken(name: "access_token", value: orphan.accessToken)].compactMap(\.self))

@@ -76,7 +76,7 @@ extension AuthState {
             var memory: AuthStateRecord? = record
             let now = environment.now()
             let decision = SessionRules.apply(event, to: &memory, known: knowledge, at: now)
-            // Signed out meanwhile: the answer is dropped.
+            // Signed out meanwhile: the response is dropped.
             guard record.end == nil, let memory else { return decision }
             record = memory
             // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
@@ -190,7 +190,7 @@ extension AuthState {
         clock.cancel()
     }
 
-    /// Ends the session here and removes it from the store; no answer that is still to come brings it back, here or in
+    /// Ends the session here and removes it from the store; no response that is still to come brings it back, here or in
     /// another process. A newer session in its place stays.
     ///
     /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``. Only what a refresh has brought since

@@ -34,7 +34,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var keys: KeySetCache.Entry?
     /// Access tokens for fewer scopes or for certain resources.
     package private(set) var otherTokens: [TokenParameters: AccessToken] = [:]
-    /// The refresh token that was presented and to which no answer has come yet.
+    /// The refresh token that was presented and to which no response has come yet.
     package var pendingRefresh: PendingRefresh?
     /// What kept the last refreshes from succeeding; nil after one that did.
     package private(set) var backoff: RefreshBackoff?
@@ -120,8 +120,8 @@ public struct AuthStateRecord: Sendable, Hashable {
         return refreshToken.map(SessionRules.Renewal.refreshToken)
     }
 
-    /// What else the server's answer to the request for tokens had (RFC 6749 §5.1), for example `patient` or `instance_url`: of
-    /// the latest answer for the session's own tokens that had anything. Gone when the session ends, as the tokens are.
+    /// What else the server's response to the request for tokens had (RFC 6749 §5.1), for example `patient` or `instance_url`: of
+    /// the latest response for the session's own tokens that had anything. Gone when the session ends, as the tokens are.
     public var additionalParameters: JSON.Object {
         additional.flatMap { try? JSON(parsing: $0.bytes).object } ?? JSON.Object()
     }
@@ -137,7 +137,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         parameters == .session ? accessToken : otherTokens[parameters]
     }
 
-    /// Takes over what the token endpoint answered. What an answer does not repeat stays: refresh token (RFC 6749 §6),
+    /// Takes over what the token endpoint answered. What a response does not repeat stays: refresh token (RFC 6749 §6),
     /// scope (§5.1) and ID token (OpenID Connect Core §12.2).
     mutating func merge(
         _ response: TokenResponse, for parameters: TokenParameters = .session, idToken: IDToken?,
@@ -157,7 +157,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         backoff = nil
     }
 
-    /// Takes over the rotated refresh token, if there is one: alone, from an answer that cannot be used otherwise.
+    /// Takes over the rotated refresh token, if there is one: alone, from a response that cannot be used otherwise.
     mutating func merge(refreshToken rotated: Secret?) {
         // RFC 6749 §4.4.3: client credentials have no use for one.
         if grant == nil { refreshToken = rotated ?? refreshToken }

@@ -2,10 +2,10 @@ public import AppAuthProtocol
 internal import HTTPTypes
 
 extension AuthState {
-    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the answer,
+    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the response,
     /// whatever its status.
     ///
-    /// If the answer is a 401 that says `invalid_token`, or what ``Dialect/refusesToken`` takes for the same, the token is refreshed and the request is sent once more, with
+    /// If the response is a 401 that says `invalid_token`, or what ``Dialect/refusesToken`` takes for the same, the token is refreshed and the request is sent once more, with
     /// its body. Redirects are not followed, since they could take the token to another host.
     ///
     /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to the servers it is
@@ -19,7 +19,7 @@ extension AuthState {
     /// Sends a request with a token that this session has beside its own: an exchanged one, or one for other parameters.
     /// What is bound to the session's key is good with the key's proof alone (RFC 9449 §7.1).
     ///
-    /// Nothing is refreshed: a 401 is an answer like any other.
+    /// Nothing is refreshed: a 401 is a response like any other.
     ///
     /// - Parameters:
     ///   - request: A request, as for ``send(_:)``.
@@ -37,7 +37,7 @@ extension AuthState {
         let token = try await freshAccessToken()
         let response = try await send(request, with: token, stage: stage)
         guard environment.dialect.refusesToken(response) else { return response }
-        // Another caller may have had the same answer and refreshed already.
+        // Another caller may have had the same response and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return response }
         reject(token)

@@ -2,9 +2,9 @@ package import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// A refresh token that was sent to the provider, noted before it is sent and struck out with the answer.
+/// A refresh token that was sent to the provider, noted before it is sent and struck out with the response.
 ///
-/// If the answer never comes, the token may have been used up: whoever finds this note knows why the provider refuses it.
+/// If the response never comes, the token may have been used up: whoever finds this note knows why the provider refuses it.
 package struct PendingRefresh: Sendable, Hashable {
     /// Which token, by its hash.
     package let fingerprint: String

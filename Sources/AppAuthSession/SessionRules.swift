@@ -18,7 +18,7 @@ package enum SessionRules {
         /// What a caller with other parameters gets once it is known whether the session itself is over.
         package private(set) var doubt: AuthError?
 
-        /// What callers have in common who may share a refresh and its answer.
+        /// What callers have in common who may share a refresh and its response.
         package struct Kind: Hashable, Sendable {
             let parameters: TokenParameters
             let minimumValidity: Duration?
@@ -75,7 +75,7 @@ package enum SessionRules {
     package struct Attempt: Sendable {
         package let need: TokenRequirement
         package let renewal: Renewal
-        /// The same refresh token on its way before, without an answer that is known.
+        /// The same refresh token on its way before, without a response that is known.
         package let earlier: PendingRefresh?
 
         /// The refresh token that is presented, if it is one.
@@ -85,7 +85,7 @@ package enum SessionRules {
         }
     }
 
-    /// What an answer is worth.
+    /// What a response is worth.
     package enum IDTokenOutcome: Sendable {
         /// Its ID token is verified, or it has none.
         case verified(IDToken?, keys: KeySetCache.Entry?)
@@ -104,9 +104,9 @@ package enum SessionRules {
         case wanted(TokenRequirement)
         /// The provider has answered. The refresh token in it is the one that is good now; the rest is not verified yet.
         case received(Attempt, TokenResponse)
-        /// Jitter: 0 to 1, for the pause if the answer is of no use.
+        /// Jitter: 0 to 1, for the pause if the response is of no use.
         case answered(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
-        /// No answer, or an error.
+        /// No response, or an error.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
         /// The provider has answered about the client's registration, and has taken back the token before.
@@ -130,7 +130,7 @@ package enum SessionRules {
         /// Send it, and come back with what happened.
         case present(Attempt)
         /// Another process has changed the refresh token or the same person has signed in again, or the session's own refresh
-        /// has to show what an answer means: see what is needed now.
+        /// has to show what a response means: see what is needed now.
         case lookAgain(TokenRequirement)
         case fail(AuthError)
         /// Nothing but what was stored.
@@ -141,7 +141,7 @@ package enum SessionRules {
         package fileprivate(set) var action: Action
         /// What those who watch the session are told.
         package var change: AuthState.Change?
-        /// Tokens that nobody will use: an answer that came after the end.
+        /// Tokens that nobody will use: a response that came after the end.
         package var orphan: TokenResponse?
         /// The session that a sign-out has taken out of the store.
         package var removed: AuthStateRecord?
@@ -259,7 +259,7 @@ extension SessionRules {
                         outcome: .notSent)))
         }
         if let backoff = record.backoff {
-            // One answer for all who waited for it, also when it is a failure, and in whatever process they wait.
+            // One response for all who waited for it, also when it is a failure, and in whatever process they wait.
             if backoff.pause.begin.isAfter(need.began) {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
                 return Decision(.fail(backoff.error(at: now)))
@@ -328,7 +328,7 @@ extension SessionRules {
             guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
             guard attempt.need.parameters == .session else {
                 record.pendingRefresh = attempt.earlier
-                // A refresh token that came a moment ago, and has not been presented without an answer since, is good.
+                // A refresh token that came a moment ago, and has not been presented without a response since, is good.
                 if attempt.earlier == nil, record.accessToken?.isYoung(at: now) == true {
                     return Decision(.fail(error))
                 }
@@ -339,12 +339,12 @@ extension SessionRules {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
             }
             return end(
-                "the answer to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was of no "
+                "the response to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was of no "
                     + "use, and the provider does not accept its refresh token again (\(said))", error, &record, now)
         }
         // Whatever the server has done with the token, the note stays until it has answered.
         if error.outcome != .perhapsProcessed { record.pendingRefresh = attempt.earlier }
-        // The old refresh token is used up: the new one is kept of an answer that cannot be used otherwise.
+        // The old refresh token is used up: the new one is kept of a response that cannot be used otherwise.
         var error = error
         if let rotated = error.rotatedRefreshToken {
             record.merge(refreshToken: rotated)

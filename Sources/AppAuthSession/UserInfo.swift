@@ -5,8 +5,8 @@ internal import JOSE
 extension AuthState {
     /// Fetches the person's claims from the userinfo endpoint (OpenID Connect Core §5.3), with a valid access token.
     ///
-    /// The answer counts only if its `sub` is the ID token's (§5.3.2); in a session without an ID token there is nothing
-    /// to compare with. A signed answer is verified with the provider's keys, an encrypted one decrypted before.
+    /// The response counts only if its `sub` is the ID token's (§5.3.2); in a session without an ID token there is nothing
+    /// to compare with. A signed response is verified with the provider's keys, an encrypted one decrypted before.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
     ///   ``AuthError/Code/invalidResponse``, and whatever ``send(_:)`` throws.
@@ -17,7 +17,7 @@ extension AuthState {
         return try await userInfo(in: send(TransportRequest(request), stage: .userInfo), from: url)
     }
 
-    /// The claims in an answer of the userinfo endpoint's, however it was asked.
+    /// The claims in a response of the userinfo endpoint's, however it was asked.
     package func userInfo(in response: TransportResponse, from url: SecureURL) async throws -> Claims {
         guard response.status == .ok else {
             let secrets = [record.accessToken?.value].compactMap(\.self)

@@ -18,9 +18,9 @@ public struct FacebookDelivery: Sendable {
     public enum Step: Sendable, Hashable {
         /// Open this one in the browser that began the sign-in; it ends at the normal redirect.
         case open(String)
-        /// Facebook, or the person there, said no, or the answer is not well formed. The sign-in waits on.
+        /// Facebook, or the person there, said no, or the response is not well formed. The sign-in waits on.
         case refused(AuthError)
-        /// It is no answer of Facebook's to this app, or one that was handed over already.
+        /// It is no response of Facebook's to this app, or one that was handed over already.
         case ignored
     }
 
@@ -28,7 +28,7 @@ public struct FacebookDelivery: Sendable {
     private let callback: SecureURL
     private var delivered: Set<Secret> = []
 
-    /// Begins to wait for the answers of one sign-in.
+    /// Begins to wait for the responses of one sign-in.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an app id that is not made of digits, and
     ///   for a callback that is no https URL (or http on loopback).
@@ -71,7 +71,7 @@ public struct FacebookDelivery: Sendable {
         return .open(callback.appending(parameters))
     }
 
-    /// Facebook's dialog adds a fragment of its own (`#_=_`) to an answer in the query, so that the code decides.
+    /// Facebook's dialog adds a fragment of its own (`#_=_`) to a response in the query, so that the code decides.
     private static func response(in url: String) -> (parameters: FormParameters, way: String)? {
         let parts = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let query = parts[0].firstIndex(of: "?").map { parts[0][parts[0].index(after: $0)...] } ?? ""
@@ -89,6 +89,6 @@ public struct FacebookDelivery: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidRedirect, .redirect, "the answer of Facebook is refused: \(message)")
+        AuthError(.invalidRedirect, .redirect, "the response of Facebook is refused: \(message)")
     }
 }

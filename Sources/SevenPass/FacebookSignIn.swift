@@ -13,7 +13,7 @@ public struct FacebookSignIn: Sendable {
     public var signIn: SignIn
     /// Where it is asked whether Facebook's app is there.
     public var desktop = DesktopHandlers.system
-    /// Told about each answer of Facebook's.
+    /// Told about each response of Facebook's.
     public var observe: @Sendable (FacebookDelivery.Step) -> Void = { _ in }
     private let deliver: FacebookDelivery
 

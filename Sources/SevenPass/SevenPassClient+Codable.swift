@@ -3,14 +3,14 @@ internal import FoundationEssentials
 public import HTTPTypes
 
 extension SevenPassClient {
-    /// Sends GET, and decodes the answer by `JSONDecoder`.
+    /// Sends GET, and decodes the response by `JSONDecoder`.
     ///
     /// - Throws: As ``send(_:_:_:)``; ``AuthError/Code/invalidResponse`` for JSON of another shape.
     public func get<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
         try Self.decode(type, try await exchange(.get, path, nil))
     }
 
-    /// Makes a call with a body encoded by `JSONEncoder`, and decodes the answer by `JSONDecoder`.
+    /// Makes a call with a body encoded by `JSONEncoder`, and decodes the response by `JSONDecoder`.
     ///
     /// - Throws: As ``get(_:as:)``; whatever the body throws when it is encoded.
     public func send<Answer: Decodable>(

@@ -52,9 +52,9 @@ public struct SevenPassClient: Sendable {
     ///     URL counts if it is below the base; another origin, or a way up out of the base, is refused, and no token is
     ///     asked for.
     ///   - body: Sent as JSON; nil sends none.
-    /// - Returns: The answer; null if it is empty, as that to a DELETE.
+    /// - Returns: The response; null if it is empty, as that to a DELETE.
     /// - Throws: ``SevenPassError`` for any status but 2xx; ``AuthError``: ``AuthError/Code/invalidConfiguration`` for
-    ///   the path, ``AuthError/Code/invalidResponse`` for an answer that is no JSON, and whatever
+    ///   the path, ``AuthError/Code/invalidResponse`` for a response that is no JSON, and whatever
     ///   ``AuthState/send(_:)`` throws; `CancellationError`.
     public func send(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> JSON {
         let response = try await exchange(method, path, body.map { Array($0.serialized().utf8) })
@@ -62,7 +62,7 @@ public struct SevenPassClient: Sendable {
         do { return try JSON(parsing: response.body) } catch { throw Self.unreadable("\(error)", response) }
     }
 
-    /// Makes a call, and returns an answer with status 2xx that is JSON by its type, or empty.
+    /// Makes a call, and returns a response with status 2xx that is JSON by its type, or empty.
     ///
     /// - Parameter secrets: What of the body no error may repeat.
     func exchange(
@@ -83,7 +83,7 @@ public struct SevenPassClient: Sendable {
 
     static func unreadable(_ what: String, _ response: TransportResponse) -> AuthError {
         AuthError(
-            .invalidResponse, .resource, "the answer of the API cannot be read: \(what)",
+            .invalidResponse, .resource, "the response of the API cannot be read: \(what)",
             httpStatus: response.status.code)
     }
 }

@@ -31,7 +31,7 @@ public struct SevenPassConfiguration: Sendable, Hashable {
     public struct Facebook: Sendable, Hashable {
         /// The id of 7Pass's app at Facebook: digits. Facebook answers to a URL of the scheme `fb<appID>`.
         public let appID: String
-        /// Where 7Pass takes that answer.
+        /// Where 7Pass takes that response.
         public let externalCallback: String
 
         /// Puts it together; ``FacebookDelivery`` checks it.

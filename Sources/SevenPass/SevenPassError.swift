@@ -11,7 +11,7 @@ internal import JOSE
 public struct SevenPassError: Error, Sendable, Hashable {
     /// The HTTP status.
     public let status: Int
-    /// The member `error` of the answer, for example `email_taken`; nil if there is none. One line, 64 code points at
+    /// The member `error` of the response, for example `email_taken`; nil if there is none. One line, 64 code points at
     /// most.
     public let code: String?
     /// The body: one line, 1000 code points at most, without the access token and passwords.
@@ -36,6 +36,6 @@ public struct SevenPassError: Error, Sendable, Hashable {
 }
 
 extension SevenPassError: CustomStringConvertible {
-    /// Status and answer in one line.
+    /// Status and response in one line.
     public var description: String { "the API answered \(status)" + (body.isEmpty ? "" : ": \(body)") }
 }

@@ -82,7 +82,7 @@ struct URLRequestTests {
         try await withSession(configuration, dpop: .es256) { provider, state, request in
             let session = AuthenticatedURLSession(state)
             provider.forgetDPoPNonces()
-            // As many as go to one host at once; none has its answer before all of them are there.
+            // As many as go to one host at once; none has its response before all of them are there.
             let hold = provider.hold(.api)
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<4 { group.addTask { try await session.data(for: request).1.statusCode } }

@@ -4,7 +4,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// RFC 6750 §2.2. That the answer is checked as any other is seen where a whole session has an ID token.
+/// RFC 6750 §2.2. That the response is checked as any other is seen where a whole session has an ID token.
 struct UserInfoByFormTests {
     private func withSession(
         takesTokensInForms: Bool = true, dpop: DPoPAlgorithm? = nil,

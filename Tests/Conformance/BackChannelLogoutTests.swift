@@ -114,7 +114,7 @@ extension Plan {
 extension RelyingParty {
     /// Sends the browser to the provider to end the session there.
     ///
-    /// - Returns: Whether the browser came back with the answer to that.
+    /// - Returns: Whether the browser came back with the response to that.
     fileprivate func endSession(_ record: AuthStateRecord) async throws -> Bool {
         let listener = try LoopbackRedirectListener()
         defer { listener.close() }

@@ -7,7 +7,7 @@ import LocalProvider
 import Testing
 
 /// Financial-grade API 1.0 Advanced: by TLS, with signed requests, a key in place of a secret, tokens bound to the client's
-/// certificate, and an answer that is signed: by an ID token beside the code, or as a whole (JARM).
+/// certificate, and a response that is signed: by an ID token beside the code, or as a whole (JARM).
 @Suite(.timeLimit(.minutes(1)))
 struct FAPI1Tests {
     private static let both: [Plan] = [.fapi1, .fapi1JARM]

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct FAPI2Tests {
     private static let all: [Plan] = [.fapi2, .messageSigning, .messageSigningJARM]
-    /// Where the answer's parameters stand open in the redirect.
+    /// Where the response's parameters stand open in the redirect.
     private static let open: [Plan] = [.fapi2, .messageSigning]
 
     @Test("fapi2-security-profile-final-client-test-happy-path", arguments: all)
@@ -153,7 +153,7 @@ struct FAPI2Tests {
         try await plan.run { party in try await party.refreshesTwice(party.signIn()) }
     }
 
-    /// An answer with another state is nobody's: the library goes on waiting for its own.
+    /// A response with another state is nobody's: the library goes on waiting for its own.
     private func ignoresResponse(_ plan: Plan, state: String?) async throws {
         try await plan.run { party in
             if plan.responseMode?.isSigned == true {

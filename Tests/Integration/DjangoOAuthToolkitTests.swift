@@ -37,7 +37,7 @@ extension Integration {
             }
         }
 
-        /// RFC 9207 §2.4: it promises `iss`, and forgets it in an error response, which is then nobody's answer.
+        /// RFC 9207 §2.4: it promises `iss`, and forgets it in an error response, which is then nobody's response.
         @Test func `a refusal without the promised issuer is refused`() async throws {
             try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
                 let login = try await person.login()

@@ -62,7 +62,7 @@ extension Integration {
             }
         }
 
-        /// JARM: the library takes no other answer than a signed one, once it has asked for one.
+        /// JARM: the library takes no other response than a signed one, once it has asked for one.
         @Test(arguments: [AuthorizationRequest.ResponseMode.queryJWT, .formPostJWT])
         func `a response is signed`(mode: AuthorizationRequest.ResponseMode) async throws {
             let (state, query) = try await Provider.here().signsIn(as: "native") { $0.options.responseMode = mode }
@@ -70,7 +70,7 @@ extension Integration {
             try await state.isAlice()
         }
 
-        /// RFC 7662. In a signed answer its 'aud' is that of the token, where RFC 9701 §5 has whoever asked: it is refused.
+        /// RFC 7662. In a signed response its 'aud' is that of the token, where RFC 9701 §5 has whoever asked: it is refused.
         @Test func `what a token is worth is asked for`() async throws {
             let provider = try Provider.here()
             let secret = Secret(try #require(try provider.secret(of: "web")))

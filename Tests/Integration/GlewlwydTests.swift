@@ -94,7 +94,7 @@ extension Integration {
             try await tab.click("#grant-profile")
             let before = await tab.session.events.count
             try await tab.press("Grant access")
-            // The page stays the same, and has stored the answer only when this has come back.
+            // The page stays the same, and has stored the response only when this has come back.
             _ = try await tab.session.event(after: before) { event in
                 event.method == "network.responseCompleted" && event.params.request?.url.contains("/grant/") == true
             }

@@ -10,7 +10,7 @@ import Testing
         try await Wire.send("GET", provider.url(.openIDConfiguration), limit: limit)
     }
 
-    /// Answers that are compared have the same date.
+    /// Responses that are compared have the same date.
     private let stopped = LocalProvider.Configuration.demo { $0.clock = { Date(timeIntervalSince1970: 1_750_000_000) } }
 
     @Test func `a response can end early`() async throws {

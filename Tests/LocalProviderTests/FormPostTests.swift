@@ -2,7 +2,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// OAuth 2.0 Form Post Response Mode: the answer as a page whose form leads to the client.
+/// OAuth 2.0 Form Post Response Mode: the response as a page whose form leads to the client.
 @Suite struct FormPostTests {
     @Test func `the code is in the form, with state and iss, and is good`() async throws {
         try await withProvider { provider in

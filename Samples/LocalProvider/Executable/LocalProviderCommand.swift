@@ -10,7 +10,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
             The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
             sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
 
-            Pushed authorization requests, signed ones, signed answers (response_mode=jwt), DPoP and 'code id_token' \
+            Pushed authorization requests, signed ones, signed responses (response_mode=jwt), DPoP and 'code id_token' \
             (by form_post) work as they are, and the metadata names them; options make the provider insist. A client \
             that signs brings its keys when it registers (RFC 7591).
 

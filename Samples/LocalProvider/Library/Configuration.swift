@@ -79,13 +79,13 @@ extension LocalProvider {
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
 
-        /// The time that each answer of an endpoint takes at least.
+        /// The time that each response of an endpoint takes at least.
         package var latency: [Endpoint: Duration] = [:]
         package var limits = Limits()
         package var clock: @Sendable () -> Date = { Date() }
         /// Keeps every request for ``LocalProvider/log``; off for a provider that runs for days.
         package var keepsLog = true
-        /// Called with each request when its answer is ready.
+        /// Called with each request when its response is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
         var addition: (any ProviderAddition)?
 

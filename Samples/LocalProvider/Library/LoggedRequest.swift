@@ -15,7 +15,7 @@ package struct LoggedRequest: Sendable {
     package let body: [UInt8]
     /// The client's certificate in DER; nil where it showed none, and without TLS.
     package let certificate: [UInt8]?
-    /// nil until the answer is ready, and for requests that got none.
+    /// nil until the response is ready, and for requests that got none.
     package internal(set) var status: Int?
 
     init(_ request: Request, at endpoint: Endpoint) {
@@ -32,6 +32,6 @@ package struct LoggedRequest: Sendable {
         // What follows an interaction's path is its id, which is as good as a session for a moment.
         let path = endpoint == .interaction ? "/interaction/…" : path.forDescription
         let parts = [method.rawValue, path] + (names.isEmpty ? [] : ["(" + names.joined(separator: " ") + ")"])
-        return (parts + ["→", status.map(String.init) ?? "no answer"]).joined(separator: " ")
+        return (parts + ["→", status.map(String.init) ?? "no response"]).joined(separator: " ")
     }
 }

@@ -7,7 +7,7 @@ struct OAuthFailure: Error {
     let code: String
     let description: String
     var status = HTTPResponse.Status.badRequest
-    /// The `WWW-Authenticate` field of the answer.
+    /// The `WWW-Authenticate` field of the response.
     var challenge: String?
 
     init(_ code: String, _ description: String) { (self.code, self.description) = (code, description) }

@@ -19,7 +19,7 @@ protocol ProviderAddition: Sendable {
     /// Another way to sign in, on the login page.
     func choice(_ words: Phrases) -> SignInChoice
 
-    /// The answer to a login form in which the person took that way; nil if it was not taken.
+    /// The response to a login form in which the person took that way; nil if it was not taken.
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply?
 }
 

@@ -26,7 +26,7 @@ package struct RegisteredClient: Sendable {
     package var accessTokenLifetime: Int?
     /// Signs its ID tokens; nil for the provider's default.
     package var idTokenAlgorithm: SignatureAlgorithm?
-    /// Signs its userinfo answers; nil for plain JSON (`userinfo_signed_response_alg`).
+    /// Signs its userinfo responses; nil for plain JSON (`userinfo_signed_response_alg`).
     package var userInfoAlgorithm: SignatureAlgorithm?
     /// Where logout tokens are posted (OpenID Connect Back-Channel Logout §2.2).
     package var backchannelLogoutURI: String?
@@ -40,7 +40,7 @@ package struct RegisteredClient: Sendable {
     package var bindsTokensToCertificate = false
     /// Encrypts its ID tokens, once they are signed (`id_token_encrypted_response_alg`).
     package var idTokenEncryption: ResponseEncryption?
-    /// Encrypts its userinfo answers, signed or not (`userinfo_encrypted_response_alg`).
+    /// Encrypts its userinfo responses, signed or not (`userinfo_encrypted_response_alg`).
     package var userInfoEncryption: ResponseEncryption?
 
     package init(

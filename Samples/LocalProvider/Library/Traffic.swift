@@ -6,7 +6,7 @@ package struct Traffic: Sendable {
     let log: RequestLog
     let plan = FaultPlan()
     let holds = Holds()
-    /// The time that each answer of an endpoint takes at least.
+    /// The time that each response of an endpoint takes at least.
     var latency: [Endpoint: Duration] = [:]
     let clock: @Sendable () -> Date
     let observer: (@Sendable (LoggedRequest) -> Void)?
@@ -41,7 +41,7 @@ package struct Traffic: Sendable {
         return (reply, delivery)
     }
 
-    /// The answer of a fault that keeps the service from acting.
+    /// The response of a fault that keeps the service from acting.
     private static func substitute(_ faults: [Fault]) -> Reply? {
         for case .respond(let reply) in faults { return reply }
         return nil

@@ -148,7 +148,7 @@ struct Login: Command {
         case .redirected:
             waiting.stop()
             console.waitForBrowser(false)
-            console.log("redirect: the answer to this request has come")
+            console.log("redirect: the response to this request has come")
         case .signedIn: console.log("store: the session is stored")
         }
     }
@@ -265,7 +265,7 @@ struct RequestOptions: ParsableArguments, Sendable {
         return options
     }
 
-    /// Whether the browser posts the answer, so that no address holds it.
+    /// Whether the browser posts the response, so that no address holds it.
     var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode?.isPosted == true }
 
     private var pairs: [(name: String, value: String)] {

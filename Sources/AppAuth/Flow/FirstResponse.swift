@@ -1,15 +1,15 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// The first answer to a request, by whichever way it comes: from the browser to the listener, or from the person who
+/// The first response to a request, by whichever way it comes: from the browser to the listener, or from the person who
 /// pastes it. There is one at most: what comes second changes nothing.
 struct FirstResponse: Sendable {
     typealias Answer = Result<AuthorizationResponse, AuthError>
-    /// Says what a query means: nil for one that is not the answer.
+    /// Says what a query means: nil for one that is not the response.
     typealias Matcher = @Sendable (_ query: String) -> Answer?
 
     let request: AuthorizationRequest
-    /// Told why a pasted text is not the answer.
+    /// Told why a pasted text is not the response.
     let refuse: @Sendable (AuthError) -> Void
     private let isThere = LockedValue(false)
 

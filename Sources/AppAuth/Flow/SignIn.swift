@@ -46,7 +46,7 @@ public struct SignIn: Sendable {
     /// What the person pastes: texts, each of which should be the whole redirect URL, for a browser that cannot come back
     /// by itself since it runs on another machine. Asked for once in a run; nil means that nothing can be pasted.
     ///
-    /// The browser is waited for at the same time, and whichever brings the answer first wins. A text that is not the
+    /// The browser is waited for at the same time, and whichever brings the response first wins. A text that is not the
     /// answer is told by ``Event/wrongPaste(_:)``, an empty one is passed over, and the wait goes on; so it does when the
     /// texts end. If their source throws, the sign-in ends with its error: the person has chosen another way. The stream
     /// is terminated as soon as nothing more is read. With a response mode that is posted no address holds the answer: do not
@@ -109,11 +109,11 @@ public struct SignIn: Sendable {
         /// the person sends to the URL and for what is ``SignIn/pasted``. With `canUseDevice` the provider has the device
         /// flow too: offer ``DeviceSignIn``, and end this run for it.
         case withoutBrowser(AuthError?, canUseDevice: Bool)
-        /// What was pasted is not the answer to this request; the message says what it is instead. The wait goes on.
+        /// What was pasted is not the response to this request; the message says what it is instead. The wait goes on.
         case wrongPaste(AuthError)
         /// The browser was sent to the redirect URI without the state of this request, and was turned away. The wait goes on.
         case foreignRedirect
-        /// The browser came back with an answer to this request, or the person has pasted it.
+        /// The browser came back with a response to this request, or the person has pasted it.
         case redirected
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
@@ -188,7 +188,7 @@ public struct SignIn: Sendable {
         }
     }
 
-    /// RFC 6749 §10.12: without its state it is not the answer, whoever sent it.
+    /// RFC 6749 §10.12: without its state it is not the response, whoever sent it.
     private func ignoreRedirect() {
         environment.logger.notice("redirect: ignored, since it is without the state of this sign-in")
         observe(.foreignRedirect)

@@ -2,7 +2,7 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// Why a transfer gave no answer, and what that means for the caller.
+/// Why a transfer gave no response, and what that means for the caller.
 struct CurlFailure: Sendable {
     /// libcurl's code.
     var code: shims_curl_code
@@ -25,17 +25,17 @@ struct CurlFailure: Sendable {
         let host = target.host
         switch (exceeded, code) {
         case (.body, _), (nil, SHIMS_CURLE_FILESIZE_EXCEEDED):
-            return invalid("the answer from \(host) is larger than \(limits.bodyBytes) bytes")
+            return invalid("the response from \(host) is larger than \(limits.bodyBytes) bytes")
         case (.header, _):
-            return invalid("the header of the answer from \(host) is larger than \(limits.headerBytes) bytes")
+            return invalid("the header of the response from \(host) is larger than \(limits.headerBytes) bytes")
         case (nil, SHIMS_CURLE_OUT_OF_MEMORY) where requestBegan, (nil, SHIMS_CURLE_TOO_LARGE) where requestBegan:
             // One line longer than libcurl's own buffer (100 KiB).
-            return invalid("a header line of the answer from \(host) is longer than libcurl takes")
+            return invalid("a header line of the response from \(host) is longer than libcurl takes")
         case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
             (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
-            return invalid("the answer from \(host) is not HTTP")
+            return invalid("the response from \(host) is not HTTP")
         case (nil, SHIMS_CURLE_BAD_CONTENT_ENCODING):
-            return invalid("the answer from \(host) is in a content encoding that could not be undone")
+            return invalid("the response from \(host) is in a content encoding that could not be undone")
         case (nil, SHIMS_CURLE_OPERATION_TIMEDOUT):
             return timeout(target, limits)
         case (nil, SHIMS_CURLE_SSL_CACERT_BADFILE):
@@ -64,8 +64,8 @@ struct CurlFailure: Sendable {
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
         case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: return "connection to \(peer) refused"
         case SHIMS_CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
-        case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without an answer"
-        case SHIMS_CURLE_PARTIAL_FILE: return "the answer from \(host) was cut short"
+        case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without a response"
+        case SHIMS_CURLE_PARTIAL_FILE: return "the response from \(host) was cut short"
         case _ where requestBegan: return "the connection to \(host) broke: \(words)"
         case SHIMS_CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)"
         default: return "no connection to \(peer): \(words)"
@@ -75,7 +75,7 @@ struct CurlFailure: Sendable {
     private func timeout(_ target: HTTPTarget, _ limits: HTTPLimits) -> AuthError {
         let message =
             if requestBegan {
-                "no complete answer from \(target.host) within \(limits.total.inWords)"
+                "no complete response from \(target.host) within \(limits.total.inWords)"
             } else if detail.hasPrefix("Resolving") {
                 "could not resolve host '\(target.host)' within \(min(limits.connect, limits.total).inWords)"
             } else {

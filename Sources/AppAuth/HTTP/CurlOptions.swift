@@ -33,7 +33,7 @@ struct CurlOptions: Sendable {
         // The limit of the whole transfer is kept by ``CurlLoop``.
         let connect = min(request.limits.connect, request.limits.total)
         handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, connect.wholeMilliseconds)
-        // An early end by Content-Length, which says of an answer to HEAD what is not sent.
+        // An early end by Content-Length, which says of a response to HEAD what is not sent.
         if request.head.method != .head {
             handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: request.limits.bodyBytes)
         }

@@ -10,7 +10,7 @@ final class CurlTransfer: @unchecked Sendable {
     let target: HTTPTarget
     var continuation: LockedContinuation<TransportResponse>?
     var isCancelled = false
-    /// When it has to be over. A machine that sleeps gives nobody an answer.
+    /// When it has to be over. A machine that sleeps gives nobody a response.
     var deadline = SuspendingClock.now
     /// Whether something came since ``isLate`` was last asked.
     private var hasReceived = false
@@ -27,7 +27,7 @@ final class CurlTransfer: @unchecked Sendable {
         header = HeaderCollector(limit: request.limits.headerBytes)
     }
 
-    /// Whether the time is over, and all that has arrived is read. A process that was stopped finds the answer waiting when it
+    /// Whether the time is over, and all that has arrived is read. A process that was stopped finds the response waiting when it
     /// goes on, and libcurl, which looks at its clock first, would drop it.
     var isLate: Bool {
         guard !hasReceived else {
@@ -93,7 +93,7 @@ final class CurlTransfer: @unchecked Sendable {
         return true
     }
 
-    /// libcurl sends a request again where a kept connection gave no answer, whatever the method. What is not idempotent
+    /// libcurl sends a request again where a kept connection gave no response, whatever the method. What is not idempotent
     /// may be sent once (RFC 9110 §9.2.2): the server may have acted before the connection broke.
     private func beginRequest() -> Bool {
         guard !requestBegan || request.head.method.isIdempotent else { return false }

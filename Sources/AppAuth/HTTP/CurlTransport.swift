@@ -79,7 +79,7 @@ public final class CurlTransport: HTTPTransport {
         (self.configuration, self.libraryNames, self.environment) = (configuration, libraryNames, environment)
     }
 
-    /// Sends a request and returns the answer, whatever its status.
+    /// Sends a request and returns the response, whatever its status.
     ///
     /// The body comes decompressed, without the `Content-Encoding` and `Content-Length` that it was sent with. Interim
     /// answers are read over and trailers dropped; repeated fields stay apart. Fields that frame the message

@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// Reads the lines of an answer's header section as they come in: status line, fields, empty line.
+/// Reads the lines of a response's header section as they come in: status line, fields, empty line.
 ///
 /// Interim answers (RFC 9110 §15.2) are read over. Trailers count towards the limit and are dropped, since a field means
 /// something else there than in front (RFC 9110 §6.5.1). Repeated fields stay apart and in order. A line that is no field

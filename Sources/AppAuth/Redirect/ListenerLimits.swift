@@ -4,9 +4,9 @@ package struct ListenerLimits: Sendable {
     package var headBytes = 16 << 10
     /// The largest form of a `response_mode=form_post` in bytes.
     package var formBytes = 16 << 10
-    /// The time for a request to come, from the connection on; and for an answer to go.
+    /// The time for a request to come, from the connection on; and for a response to go.
     package var requestTime = Duration.seconds(5)
-    /// The time for the other side to read its answer and close.
+    /// The time for the other side to read its response and close.
     package var farewellTime = Duration.seconds(1)
     /// The time for the browser to fetch and read the last page, from its outcome on.
     package var pageTime = Duration.seconds(1)

@@ -11,7 +11,7 @@ internal import JOSE
 /// await listener.finish(with: .signedIn(appName: "Harbour"))
 /// ```
 /// The browser is answered when the outcome is known: an accepted redirect is sent on at once to an address without the
-/// code, and held there until ``finish(with:)``. Everything else that connects gets a short answer or is closed in time,
+/// code, and held there until ``finish(with:)``. Everything else that connects gets a short response or is closed in time,
 /// and changes nothing but ``ignoredRequests``: other paths, hosts and methods, what is not HTTP, and slow or silent
 /// connections. A request may take 5 s, and its head 16 KiB; 64 connections are open at a time, of which the oldest makes
 /// way for the next.
@@ -58,7 +58,7 @@ public final class LoopbackRedirectListener: Sendable {
     ///     the address before the browser is sent there. Few providers let a redirect URI differ in its path.
     ///   - responseMode: What the authorization request asks for. With one that is posted, a POST to the path is taken too: a
     ///     form (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since
-    ///     providers that do not know the mode answer by it.
+    ///     providers that do not know the mode response by it.
     ///   - sameUser: Whether programs of other users on this machine may connect.
     ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
     ///     page.

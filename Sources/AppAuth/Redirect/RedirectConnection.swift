@@ -1,7 +1,7 @@
 internal import CShims
 internal import Glibc
 
-/// One connection: a request comes in, its answer goes out whole, and the connection ends.
+/// One connection: a request comes in, its response goes out whole, and the connection ends.
 struct RedirectConnection {
     typealias Instant = ContinuousClock.Instant
 
@@ -19,7 +19,7 @@ struct RedirectConnection {
         case over
     }
 
-    /// What has come in, and wants an answer.
+    /// What has come in, and wants a response.
     enum Arrival {
         case head(RequestHead)
         /// The form that was read for a head.
@@ -35,9 +35,9 @@ struct RedirectConnection {
     private var behindHead: ArraySlice<UInt8> = []
     private(set) var stage: Stage
     private(set) var deadline: Instant?
-    /// Whether the answer is the last page, for somebody who is there to read it.
+    /// Whether the response is the last page, for somebody who is there to read it.
     private(set) var carriesPage = false
-    /// Whether the whole answer was sent.
+    /// Whether the whole response was sent.
     private(set) var isSent = false
 
     init(descriptor: Int32, isForeign: Bool, limits: ListenerLimits, now: Instant) {
@@ -158,7 +158,7 @@ struct RedirectConnection {
 
     mutating func hold(_ head: RequestHead) { (stage, deadline) = (.held(head), nil) }
 
-    /// Sends an answer, as far as the other side takes it at once; the rest follows.
+    /// Sends a response, as far as the other side takes it at once; the rest follows.
     mutating func respond(_ response: RedirectResponse, isPage: Bool = false, now: Instant) {
         (carriesPage, behindHead) = (isPage && !isAbandoned, [])
         stage = .sending(response.bytes, from: 0)

@@ -1,4 +1,4 @@
-/// One answer of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
+/// One response of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
 package struct RedirectResponse: Sendable, Hashable {
     package var status: Int
     package var fields: [RequestHead.Field]

@@ -75,7 +75,7 @@ package struct PeerCheck: Sendable {
     /// Whether the other end of a connection is another user's.
     func isForeign(_ connection: Int32) -> Bool {
         var user: UInt32 = 0
-        // No answer about a connection that was reset: whoever sent what it brought could be anybody.
+        // No response about a connection that was reset: whoever sent what it brought could be anybody.
         guard shims_peer_user(diagnosis, connection, &user) == 0 else { return turnsAway }
         return !accepts(user)
     }

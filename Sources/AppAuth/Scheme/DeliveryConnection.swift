@@ -18,7 +18,7 @@ struct DeliveryConnection {
 
     init(descriptor: Int32, deadline: Instant) { (self.descriptor, self.deadline) = (descriptor, deadline) }
 
-    /// What to poll for: a helper that waits for its answer sends no more.
+    /// What to poll for: a helper that waits for its response sends no more.
     var events: Int16 { if case .reading = stage { Int16(POLLIN) } else { 0 } }
     var isOver: Bool { if case .over = stage { true } else { false } }
     var isParked: Bool { if case .parked = stage { true } else { false } }

@@ -28,7 +28,7 @@ public struct FileTokenStore: TokenStore {
     /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
     /// process is stopped.
     public var lockTimeout = Duration.seconds(10)
-    /// In bytes. Far above what may come: the provider's metadata, its keys, and the answers of the token endpoint that
+    /// In bytes. Far above what may come: the provider's metadata, its keys, and the responses of the token endpoint that
     /// are kept together, each of a megabyte at most.
     package var largestRecord = 64 << 20
     /// How a folder is synchronised: fsync(2).

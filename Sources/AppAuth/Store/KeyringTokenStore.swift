@@ -5,9 +5,9 @@ internal import JOSE
 /// Keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for all processes of the same person.
 ///
 /// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
-/// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the answer, no longer than
+/// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the response, no longer than
 /// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
-/// A process asks one at a time: whoever else would ask waits for the answer too.
+/// A process asks one at a time: whoever else would ask waits for the response too.
 ///
 /// The lock that keeps two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`, whatever
 /// `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` say. Programs of one session bus that have different homes, for example one from

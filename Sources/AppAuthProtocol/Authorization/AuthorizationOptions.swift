@@ -23,12 +23,12 @@ extension AuthorizationRequest {
         public var resources: [String] = []
         /// What the person should allow in detail (RFC 9396).
         public var authorizationDetails: [AuthorizationDetail] = []
-        /// What the answer is to bring.
+        /// What the response is to bring.
         public var responseType = ResponseType.code
         /// Whether the ID token that comes with a code has to have `s_hash` (FAPI 1.0 Advanced §5.1); where it has one, it is
         /// checked in any case.
         public var requiresStateHash = false
-        /// How the answer comes back; nil says nothing, which means ``AuthorizationRequest/ResponseMode/query``.
+        /// How the response comes back; nil says nothing, which means ``AuthorizationRequest/ResponseMode/query``.
         public var responseMode: ResponseMode?
         /// An ID token of the person who should sign in.
         public var idTokenHint: Secret?
@@ -60,7 +60,7 @@ extension AuthorizationRequest {
             "code_challenge_method", "request", "request_uri",
         ]
 
-        /// What the answer is checked against, and how it is waited for, counts wherever it was asked for, also among the
+        /// What the response is checked against, and how it is waited for, counts wherever it was asked for, also among the
         /// extra parameters.
         package func withTypedParameters() throws -> Options {
             var options = self
@@ -94,7 +94,7 @@ extension AuthorizationRequest {
             return options
         }
 
-        /// Multiple Response Types §5: an answer with an ID token comes in the fragment, unless another mode is named.
+        /// Multiple Response Types §5: a response with an ID token comes in the fragment, unless another mode is named.
         func checkResponseType(_ scope: [Scope]) throws {
             guard responseType == .codeIDToken else { return }
             guard scope.contains(.openID) else {

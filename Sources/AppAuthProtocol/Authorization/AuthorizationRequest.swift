@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// What the browser is sent to the provider with (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1), and what the answer is
+/// What the browser is sent to the provider with (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1), and what the response is
 /// checked against.
 ///
 /// Each request has a state, a nonce and a PKCE pair of its own, each of 256 random bits, and serves one sign-in.
@@ -19,7 +19,7 @@ public struct AuthorizationRequest: Sendable {
     public let scope: [Scope]
     /// What else was asked.
     public let options: Options
-    /// Binds the answer to this request (RFC 6749 §10.12).
+    /// Binds the response to this request (RFC 6749 §10.12).
     public let state: Secret
     /// Binds the ID token to this request (Core §15.5.2); nil without the scope `openid`.
     public let nonce: Secret?

@@ -7,7 +7,7 @@ public struct AuthorizationResponse: Sendable {
     package let content: Content
 
     package enum Content: Sendable {
-        /// What the answer brings.
+        /// What the response brings.
         case open(AuthorizationGrant)
         /// A token that holds the answer: that it is this request's is known, and no more. It is verified before anything
         /// of it is used.
@@ -47,14 +47,14 @@ extension AuthorizationRequest {
             return AuthorizationResponse(request: self, content: .signed(token))
         }
         guard isAnswered(by: parameters) else { return nil }
-        // JARM §2.3: where a signed answer was asked for, nothing else is one.
+        // JARM §2.3: where a signed response was asked for, nothing else is one.
         guard options.responseMode?.isSigned != true else {
-            throw refusal("expected a signed answer in 'response', found an open one")
+            throw refusal("expected a signed response in 'response', found an open one")
         }
         return AuthorizationResponse(request: self, content: .open(try grant(in: parameters)))
     }
 
-    /// What the parameters of an answer to this request bring.
+    /// What the parameters of a response to this request bring.
     func grant(in parameters: FormParameters) throws -> AuthorizationGrant {
         // RFC 6749 §3.1: parameters are not repeated.
         if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }

@@ -11,8 +11,8 @@ extension AuthorizationRequest {
     /// browser would not send either, are left out of account.
     ///
     /// - Parameter text: At most 16 KiB of UTF-8.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` for a text that is no answer to this request, which
-    ///   leaves the request as it was; as ``response(fromQuery:)`` for an answer that ends it. No message holds any of
+    /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` for a text that is no response to this request, which
+    ///   leaves the request as it was; as ``response(fromQuery:)`` for a response that ends it. No message holds any of
     ///   the text.
     public func response(fromPasted text: String) throws -> AuthorizationResponse {
         // Bytes of ASCII are looked for: "?" and a combining mark behind it are one character of a String.
@@ -29,7 +29,7 @@ extension AuthorizationRequest {
         guard parameters?.values("state").isEmpty == false else {
             throw Self.wrongPaste("expected the whole address, found one without 'state'")
         }
-        throw Self.wrongPaste("this is the answer to another sign-in: its 'state' is not the one of this request")
+        throw Self.wrongPaste("this is the response to another sign-in: its 'state' is not the one of this request")
     }
 
     /// As long as what the listener reads of a request.

@@ -41,7 +41,7 @@ extension AuthorizationRequest {
     private static func requestURI(in response: TransportResponse) throws -> String {
         func refusal(_ message: String) -> AuthError {
             AuthError(
-                .invalidResponse, .authorization, "the answer to the pushed request is refused: \(message)",
+                .invalidResponse, .authorization, "the response to the pushed request is refused: \(message)",
                 httpStatus: response.status.code)
         }
         let json: JSON

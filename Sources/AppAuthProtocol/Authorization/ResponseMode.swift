@@ -1,5 +1,5 @@
 extension AuthorizationRequest {
-    /// How the browser brings the answer (OAuth 2.0 Multiple Response Types §2.1). A fragment would never reach an app
+    /// How the browser brings the response (OAuth 2.0 Multiple Response Types §2.1). A fragment would never reach an app
     /// that listens, so there is none.
     public enum ResponseMode: String, Sendable, Hashable {
         /// In the query of the redirect URI.
@@ -14,10 +14,10 @@ extension AuthorizationRequest {
         /// As ``formPost``, signed by the provider (§2.3.3).
         case formPostJWT = "form_post.jwt"
 
-        /// Whether the answer is the body of a POST.
+        /// Whether the response is the body of a POST.
         public var isPosted: Bool { self == .formPost || self == .formPostJWT }
 
-        /// Whether the answer is a signed token.
+        /// Whether the response is a signed token.
         public var isSigned: Bool { [.jwt, .queryJWT, .formPostJWT].contains(self) }
     }
 

@@ -17,7 +17,7 @@ public struct StepUpChallenge: Sendable, Hashable {
 }
 
 extension TransportResponse {
-    /// What the resource demands, if this is its answer `insufficient_user_authentication` (RFC 9470 §3); nil otherwise.
+    /// What the resource demands, if this is its response `insufficient_user_authentication` (RFC 9470 §3); nil otherwise.
     public var stepUpChallenge: StepUpChallenge? {
         guard status == .unauthorized else { return nil }
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)

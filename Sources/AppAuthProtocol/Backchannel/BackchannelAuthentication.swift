@@ -9,7 +9,7 @@ public struct BackchannelAuthentication: Sendable {
     public var expiresIn: Duration { term.length }
     /// Until when, by this machine's clock.
     public var expiresAt: Date { term.begin.wall + term.length.seconds }
-    /// How long to wait between an answer and the next question, at first: what the provider says, at least a second;
+    /// How long to wait between a response and the next question, at first: what the provider says, at least a second;
     /// 5 seconds where it says nothing.
     public let interval: Duration
     /// What the token endpoint is asked with.

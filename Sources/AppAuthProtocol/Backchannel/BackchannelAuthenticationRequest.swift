@@ -95,7 +95,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
         if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }
     }
 
-    /// Sends the request, authenticated as at the token endpoint (§7.1), and reads the answer strictly.
+    /// Sends the request, authenticated as at the token endpoint (§7.1), and reads the response strictly.
     ///
     /// One POST, not repeated: each asks the person.
     ///

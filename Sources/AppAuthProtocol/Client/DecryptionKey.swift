@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// A private key to which a provider encrypts what is for this client alone: ID tokens and userinfo answers (OpenID Connect Core
+/// A private key to which a provider encrypts what is for this client alone: ID tokens and userinfo responses (OpenID Connect Core
 /// §10.2, RFC 7516).
 ///
 /// ```swift

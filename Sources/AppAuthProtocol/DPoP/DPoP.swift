@@ -44,7 +44,7 @@ package final class DPoP: Sendable {
         return proof
     }
 
-    /// Takes in what an answer says of its server.
+    /// Takes in what a response says of its server.
     ///
     /// - Parameter proof: What went with the request. It is judged by what it held itself: others that were under way at
     ///   the same time may have brought the same nonce, or the same time, before.
@@ -56,7 +56,7 @@ package final class DPoP: Sendable {
         state.withLock { state in
             let known = state.servers[proof.origin]
             if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
-            // §8.2: a server sends a new nonce with any answer, and the latest counts.
+            // §8.2: a server sends a new nonce with any response, and the latest counts.
             state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
         }
         switch response.dpopError {
@@ -96,7 +96,7 @@ extension Environment {
 }
 
 extension TransportResponse {
-    /// The error in a proof's refusal: in the body of an authorization server's answer (§8), in the challenge of a
+    /// The error in a proof's refusal: in the body of an authorization server's response (§8), in the challenge of a
     /// resource's (§9), whose scheme may be written in any case.
     fileprivate var dpopError: String? {
         switch status {

@@ -172,7 +172,7 @@ extension ProviderMetadata {
     /// The algorithms of its ID tokens; RS256 where it says nothing (OpenID Connect Core §15.1).
     public var idTokenSigningAlgorithms: [String] { list("id_token_signing_alg_values_supported") ?? ["RS256"] }
 
-    /// The algorithms of its signed userinfo answers; nil where it says nothing.
+    /// The algorithms of its signed userinfo responses; nil where it says nothing.
     public var userInfoSigningAlgorithms: [String]? { list("userinfo_signing_alg_values_supported") }
 
     /// The algorithms of its signed authorization responses (JARM §4); nil where it says nothing.

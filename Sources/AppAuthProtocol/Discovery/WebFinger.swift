@@ -19,7 +19,7 @@ extension Discovery {
         let (json, _) = try await environment.document(
             at: subject.url, stage: .discovery, accepting: "application/jrd+json, application/json")
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .discovery, "the answer of \(subject.url.authority) is refused: \(message)")
+            AuthError(.invalidResponse, .discovery, "the response of \(subject.url.authority) is refused: \(message)")
         }
         // RFC 7033 §4.4: members and links that are not known are passed over.
         let link = json["links"]?.array?.first { $0["rel"]?.string == WebFingerSubject.relation }

@@ -37,7 +37,7 @@ public struct ClaimSourceReader: Sendable {
     /// Gets the claims of a source.
     ///
     /// A source that has them elsewhere is asked with one GET, with its own access token and never the session's; no
-    /// redirect is followed, and the answer is small. Only a provider on this machine may name a source on it. Claims of an
+    /// redirect is followed, and the response is small. Only a provider on this machine may name a source on it. Claims of an
     /// issuer that is trusted are verified with its keys, and refused if they are not signed by them: TLS alone is not
     /// taken for a signature. Of any other issuer they come as they are, with ``SourcedClaims/isVerified`` false; nobody's
     /// keys are looked for at a place that the claims themselves name. Claims that say whom they are for have to name this

@@ -1,11 +1,11 @@
 internal import JOSE
 
-/// An answer that a provider can encrypt to the client (OpenID Connect Core §10.2).
+/// A response that a provider can encrypt to the client (OpenID Connect Core §10.2).
 public enum EncryptedResponse: Sendable, Hashable {
     /// ID tokens (`id_token_encrypted_response_alg`, OpenID Connect Registration §2), and with them logout tokens
     /// (Back-Channel Logout §2.4).
     case idToken
-    /// Answers of the userinfo endpoint (`userinfo_encrypted_response_alg`).
+    /// Responses of the userinfo endpoint (`userinfo_encrypted_response_alg`).
     case userInfo
 }
 
@@ -45,7 +45,7 @@ extension Environment {
             contentType: type.map { $0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : $0 })
     }
 
-    /// Refuses an answer that is not encrypted where it has to be.
+    /// Refuses a response that is not encrypted where it has to be.
     package func allowPlain(_ response: EncryptedResponse) throws(JOSEError) {
         guard !requiredEncryption.contains(response) else {
             throw JOSEError("expected it to be encrypted, as the app asks for, found it in the clear")

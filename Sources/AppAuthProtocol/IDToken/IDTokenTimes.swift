@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 extension IDTokenVerifier {
-    // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for an answer that
+    // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for a response that
     // has just come.
     func checkTimes(_ claims: Claims) throws {
         let (date, clock) = currentTime
@@ -55,7 +55,7 @@ extension IDTokenVerifier {
 
     private func skew(_ message: String) -> AuthError {
         let measured =
-            serverClock.map { "by its answer's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
+            serverClock.map { "by its response's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
         return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
     }
 }

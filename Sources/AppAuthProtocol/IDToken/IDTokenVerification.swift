@@ -32,8 +32,8 @@ package struct IDTokenVerification: Sendable {
 
     /// Decrypts the token, if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
-    /// - Parameter serverClock: The clock of the answer that brought it; nil if the browser did, or if it told none. Then that
-    ///   of another answer of the provider's counts, of its keys for one.
+    /// - Parameter serverClock: The clock of the response that brought it; nil if the browser did, or if it told none. Then that
+    ///   of another response of the provider's counts, of its keys for one.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
     package func verify(

@@ -22,7 +22,7 @@ public struct IDTokenVerifier: Sendable {
     public var trustedAudiences: Set<String> = []
     /// The current time.
     public var now: @Sendable () -> Timestamp = { .current }
-    /// The provider's clock, as the answer that brought the token told it, or another answer of the provider's.
+    /// The provider's clock, as the response that brought the token told it, or another response of the provider's.
     package var serverClock: ServerClock?
 
     /// Makes a verifier with the default limits.

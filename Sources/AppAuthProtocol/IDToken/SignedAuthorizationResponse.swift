@@ -4,7 +4,7 @@ internal import JOSE
 // JWT Secured Authorization Response Mode for OAuth 2.0 (JARM).
 
 extension AuthorizationResponse {
-    /// What the answer brings, verified if the provider has signed it.
+    /// What the response brings, verified if the provider has signed it.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it said no, and whatever
     ///   fetching the provider's keys throws.
@@ -29,17 +29,17 @@ extension AuthorizationResponse {
         let json: JSON?
         do { json = try JSON(parsing: jws.payload) } catch { throw request.refusal("\(error)") }
         guard let claims = json?.object else {
-            throw request.refusal("expected the signed answer to hold a JSON object, found \(json.foundKind)")
+            throw request.refusal("expected the signed response to hold a JSON object, found \(json.foundKind)")
         }
         let (client, provider) = (request.client, request.client.provider)
         guard claims["iss"] == .string(provider.issuer.string) else {
             throw request.refusal(
-                "expected 'iss' of the signed answer to be '\(provider.issuer)', found \(claims["iss"].foundText)")
+                "expected 'iss' of the signed response to be '\(provider.issuer)', found \(claims["iss"].foundText)")
         }
         let audience = IDToken.audience(of: Claims(claims))
         guard audience?.contains(where: client.id.isExactly) == true else {
             let found = audience.map { "'\($0.joined(separator: " ").shortened(to: 200))'" } ?? claims["aud"].foundKind
-            throw request.refusal("expected 'aud' of the signed answer to contain '\(client.id)', found \(found)")
+            throw request.refusal("expected 'aud' of the signed response to contain '\(client.id)', found \(found)")
         }
         try await verification.checkSignature(of: jws, listed: client.authorizationResponseAlgorithms) {
             request.refusal($0)
@@ -47,11 +47,11 @@ extension AuthorizationResponse {
         let leeway = IDTokenVerifier(client: client).leeway.seconds
         guard let end = claims["exp"]?.double else {
             throw request.refusal(
-                "expected 'exp' of the signed answer to be a number of seconds, found \(claims["exp"].foundKind)")
+                "expected 'exp' of the signed response to be a number of seconds, found \(claims["exp"].foundKind)")
         }
         let (now, clock) = verification.environment.time(of: client)
         guard now.timeIntervalSince1970 < end + leeway else {
-            throw request.refusal("expected a signed answer that has not expired, found one that did by \(clock)")
+            throw request.refusal("expected a signed response that has not expired, found one that did by \(clock)")
         }
         return claims
     }

@@ -4,7 +4,7 @@ internal import JOSE
 /// certificate was shown. For the servers that tokens are presented to.
 ///
 /// ```swift
-/// if let bound = try CertificateThumbprint(confirmation: answer.confirmation) {
+/// if let bound = try CertificateThumbprint(confirmation: response.confirmation) {
 ///     guard bound == CertificateThumbprint(certificate: shown) else { return .unauthorized }
 /// }
 /// ```
@@ -17,7 +17,7 @@ public struct CertificateThumbprint: Sendable, Hashable {
     /// - Parameter der: The certificate in DER.
     public init(certificate der: [UInt8]) { value = Base64URL.encode(Digest.sha256.hash(der)) }
 
-    /// Reads the member `x5t#S256` of a `cnf` (RFC 8705 §3.1): of an introspection answer, or of an access token that is a
+    /// Reads the member `x5t#S256` of a `cnf` (RFC 8705 §3.1): of an introspection response, or of an access token that is a
     /// JWT and was verified. Nil if the token is bound to no certificate.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a member that is no SHA-256 in base64url: such a

@@ -6,9 +6,9 @@ internal import JOSE
 /// ```swift
 /// let introspection = try IntrospectionEndpoint(client: client, environment: .live)
 /// let answer = try await introspection.introspect(token)
-/// guard answer.isActive, answer.scope.contains("orders:read") else { return .forbidden }
+/// guard response.isActive, response.scope.contains("orders:read") else { return .forbidden }
 /// ```
-/// Safe to share. One for each client: it keeps the provider's keys, by which signed answers are verified.
+/// Safe to share. One for each client: it keeps the provider's keys, by which signed responses are verified.
 public struct IntrospectionEndpoint: Sendable {
     /// Who asks: a client that the provider lets ask, with its authentication (RFC 7662 §2.1).
     public var client: Client { verification.client }
@@ -30,9 +30,9 @@ public struct IntrospectionEndpoint: Sendable {
         verification = IDTokenVerification(client: client, environment: environment)
     }
 
-    /// Asks about a token, and reads the answer strictly. A signed answer is verified with the provider's keys.
+    /// Asks about a token, and reads the response strictly. A signed response is verified with the provider's keys.
     ///
-    /// One POST, not repeated; nothing is remembered of the answer.
+    /// One POST, not repeated; nothing is remembered of the response.
     ///
     /// - Parameters:
     ///   - token: The token that somebody presented.

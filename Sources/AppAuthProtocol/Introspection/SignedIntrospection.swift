@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// An introspection answer as a signed JWT (RFC 9701 §5), read but not yet verified.
+/// An introspection response as a signed JWT (RFC 9701 §5), read but not yet verified.
 struct SignedIntrospection {
     private let jws: JWS
 
     /// How far the two clocks may be apart, in seconds.
     private static let leeway = 60.0
-    /// How old an answer may be that has just come, in seconds.
+    /// How old a response may be that has just come, in seconds.
     private static let maximumAge = 300.0
 
     init(_ response: TransportResponse) throws {
@@ -48,7 +48,7 @@ struct SignedIntrospection {
         let age = now.timeIntervalSince(try claims.required("iat") { try claims.time($0) })
         guard (-Self.leeway...Self.maximumAge + Self.leeway).contains(age) else {
             throw Introspection.refusal(
-                "expected an answer that was made now, found one made \(Int(age)) s ago by \(clock)")
+                "expected a response that was made now, found one made \(Int(age)) s ago by \(clock)")
         }
         return try Introspection(ResponseObject(claims.value("token_introspection"), refuse: Introspection.refusal))
     }

@@ -30,7 +30,7 @@ public struct EndSessionRequest: Sendable {
         url = Secret(endpoint.appending(parameters))
     }
 
-    /// Whether a query that the browser came back with answers this request: its state is the one that was sent (§3).
+    /// Whether a query that the browser came back with responses this request: its state is the one that was sent (§3).
     public func isAnswered(byQuery query: String) -> Bool {
         guard let parameters = FormParameters(decoding: query), parameters.repeatedName == nil else { return false }
         return parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }

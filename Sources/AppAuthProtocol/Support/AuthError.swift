@@ -21,7 +21,7 @@ public struct AuthError: Error, Sendable, Hashable {
     public var isTemporary: Bool
     /// What the server said, if it answered with an OAuth error.
     public var server: OAuthError?
-    /// The status of the HTTP answer, if there was one.
+    /// The status of the HTTP response, if there was one.
     public var httpStatus: Int?
     /// How many seconds the server asked to wait, by its `Retry-After`: 0 to 86,400, whatever it is set to.
     public var retryAfter: Int? {
@@ -90,7 +90,7 @@ extension AuthError {
         public static let transport: Code = "transport"
         /// The time allowed was over.
         public static let timeout: Code = "timeout"
-        /// The answer is not what the protocol asks for: status, content type, size, JSON or members.
+        /// The response is not what the protocol asks for: status, content type, size, JSON or members.
         public static let invalidResponse: Code = "invalid_response"
         /// The provider's metadata is not usable, or misses something that the flow needs.
         public static let invalidMetadata: Code = "invalid_metadata"
@@ -134,9 +134,9 @@ extension AuthError {
     public enum Outcome: String, Sendable, Hashable {
         /// The request did not leave: resolving, connecting or TLS failed, or it was never made.
         case notSent
-        /// The request went out and no answer came: the server may have acted on it.
+        /// The request went out and no response came: the server may have acted on it.
         case perhapsProcessed
-        /// The server answered, or the answer was refused here.
+        /// The server answered, or the response was refused here.
         case refused
     }
 }

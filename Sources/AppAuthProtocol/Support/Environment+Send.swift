@@ -69,7 +69,7 @@ extension TransportResponse {
             switch code {
             case 200..<300: "another success"
             case 300..<400: "a redirect, which is never followed"
-            default: "no usable answer"
+            default: "no usable response"
             }
         return AuthError(
             .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code): \(what)",

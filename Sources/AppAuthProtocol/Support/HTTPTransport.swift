@@ -4,9 +4,9 @@ public import HTTPTypes
 ///
 /// An implementation must not follow redirects (they would carry credentials to another host), must keep to the limits
 /// of the request while it reads, and must end the transfer when its task is cancelled. It reports every status as an
-/// answer; it throws only where there is no answer.
+/// answer; it throws only where there is no response.
 public protocol HTTPTransport: Sendable {
-    /// Sends a request and returns the answer, whatever its status.
+    /// Sends a request and returns the response, whatever its status.
     ///
     /// - Throws: ``AuthError`` with the code ``AuthError/Code/transport`` or ``AuthError/Code/timeout``, whose
     ///   ``AuthError/outcome`` says whether the request may have reached the server (any other error counts as
@@ -14,13 +14,13 @@ public protocol HTTPTransport: Sendable {
     func send(_ request: TransportRequest) async throws -> TransportResponse
 }
 
-/// A request with its body and the limits of its answer.
+/// A request with its body and the limits of its response.
 public struct TransportRequest: Sendable {
     /// Method, scheme, authority, path and header fields.
     public var head: HTTPRequest
     /// The body; nil if the request has none.
     public var body: [UInt8]?
-    /// What the answer may take.
+    /// What the response may take.
     public var limits: HTTPLimits
 
     /// Puts a request together.
@@ -54,16 +54,16 @@ public struct HTTPLimits: Sendable, Hashable {
     }
 }
 
-/// The answer to a request: status and header fields, and the whole body.
+/// The response to a request: status and header fields, and the whole body.
 public struct TransportResponse: Sendable {
     /// Status and header fields.
     public var head: HTTPResponse
     /// The body, decompressed.
     public var body: [UInt8]
-    /// What the request held, and what no error about the answer may repeat.
+    /// What the request held, and what no error about the response may repeat.
     var secrets: [Secret] = []
 
-    /// Puts an answer together.
+    /// Puts a response together.
     public init(_ head: HTTPResponse, body: [UInt8]) { (self.head, self.body) = (head, body) }
 
     /// The status of the head.

@@ -1,4 +1,4 @@
-/// The error members of an OAuth answer (RFC 6749 §4.1.2.1, §5.2), cleaned and cut for display.
+/// The error members of an OAuth response (RFC 6749 §4.1.2.1, §5.2), cleaned and cut for display.
 public struct OAuthError: Sendable, Hashable, Codable {
     /// The error code, for example `invalid_grant`.
     public let error: String

@@ -2,7 +2,7 @@ package import HTTPTypes
 internal import JOSE
 
 extension TransportResponse {
-    /// The OAuth error of an answer with status 4xx (RFC 6749 §5.2), else an error about the status.
+    /// The OAuth error of a response with status 4xx (RFC 6749 §5.2), else an error about the status.
     ///
     /// - Parameters:
     ///   - url: Where it comes from.

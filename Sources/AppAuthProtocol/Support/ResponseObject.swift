@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// The JSON object of an answer, whose members are read strictly: what is there is of the right kind, and `null` is
+/// The JSON object of a response, whose members are read strictly: what is there is of the right kind, and `null` is
 /// nothing.
 struct ResponseObject {
     let members: JSON.Object

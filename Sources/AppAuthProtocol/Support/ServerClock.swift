@@ -1,10 +1,10 @@
 package import FoundationEssentials
 internal import HTTPTypes
 
-/// A server's clock, read from the `Date` field of one of its answers (RFC 9110 §6.6.1), and running on by the time
+/// A server's clock, read from the `Date` field of one of its responses (RFC 9110 §6.6.1), and running on by the time
 /// since boot: what is written by that clock, the times of an ID token, is judged by it.
 package struct ServerClock: Sendable, Hashable {
-    /// What the server's clock said when the answer came.
+    /// What the server's clock said when the response came.
     package let date: Date
     /// When that was, here.
     package let received: Timestamp
@@ -15,7 +15,7 @@ package struct ServerClock: Sendable, Hashable {
 
     package init(date: Date, received: Timestamp) { (self.date, self.received) = (date, received) }
 
-    /// The clock of an answer, if it says its time. What comes out of a cache says when it went in (RFC 9111 §5.1).
+    /// The clock of a response, if it says its time. What comes out of a cache says when it went in (RFC 9111 §5.1).
     init?(_ response: TransportResponse, received: Timestamp) {
         guard ["0", nil].contains(response.headerFields[.age]) else { return nil }
         guard let text = response.headerFields[.date], let date = Date(httpDate: text) else { return nil }

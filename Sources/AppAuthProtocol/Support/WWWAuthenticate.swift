@@ -85,7 +85,7 @@ package struct Challenge: Sendable, Hashable {
 }
 
 extension TransportResponse {
-    /// Whether this is the answer of a resource that takes the token for dead (RFC 6750 §3.1, RFC 9449 §7.1).
+    /// Whether this is the response of a resource that takes the token for dead (RFC 6750 §3.1, RFC 9449 §7.1).
     package var saysInvalidToken: Bool {
         status == .unauthorized
             && headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in

@@ -54,7 +54,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         self.form = form
     }
 
-    /// Sends the request, authenticated as at the token endpoint (RFC 8628 §3.1), and reads the answer strictly.
+    /// Sends the request, authenticated as at the token endpoint (RFC 8628 §3.1), and reads the response strictly.
     ///
     /// One POST, not repeated.
     ///

@@ -3,7 +3,7 @@
 public struct PollingOptions: Sendable {
     /// Lets time pass. Throws `CancellationError` at once when its task is cancelled. Tests put a clock of theirs here.
     public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    /// Told what the wait has come to, after each answer, from whatever thread.
+    /// Told what the wait has come to, after each response, from whatever thread.
     public var observe: @Sendable (PollingOptions.Progress) -> Void = { _ in }
 
     /// Waits by the system's clock, and tells nobody.

@@ -1,12 +1,12 @@
 /// How often the token endpoint is asked while a person decides elsewhere (RFC 8628 §3.5, CIBA Core §11): a value without clock
-/// and network, to which each answer says how to go on.
+/// and network, to which each response says how to go on.
 package struct PollingSchedule: Sendable, Hashable {
-    /// Between the end of an answer and the next question.
+    /// Between the end of a response and the next question.
     package private(set) var interval: Duration
-    /// How many times in a row no proper answer came.
+    /// How many times in a row no proper response came.
     package private(set) var failures = 0
 
-    /// What follows an answer.
+    /// What follows a response.
     package enum Next: Sendable, Hashable {
         case poll(after: Duration, PollingOptions.Progress)
         case end(AuthError)
@@ -19,7 +19,7 @@ package struct PollingSchedule: Sendable, Hashable {
 
     package init(interval: Duration) { self.interval = interval }
 
-    /// Takes an answer that holds no tokens into account, and says what follows it.
+    /// Takes a response that holds no tokens into account, and says what follows it.
     package mutating func next(after error: AuthError) -> Next {
         switch error.code.rawValue {
         case "authorization_pending":
@@ -67,7 +67,7 @@ extension AuthError.Code {
 }
 
 extension AuthError {
-    /// - Parameter cause: The provider's answer; nil if the time has run out here.
+    /// - Parameter cause: The provider's response; nil if the time has run out here.
     static func expiredApproval(_ cause: AuthError? = nil) -> AuthError {
         AuthError(
             .expiredToken, .token,

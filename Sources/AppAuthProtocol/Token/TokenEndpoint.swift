@@ -11,7 +11,7 @@ package struct TokenEndpoint: Sendable {
         (self.client, self.environment, self.proof) = (client, environment, proof)
     }
 
-    /// Sends a token request and reads the answer strictly (RFC 6749 §5.1, §5.2).
+    /// Sends a token request and reads the response strictly (RFC 6749 §5.1, §5.2).
     ///
     /// One POST, never repeated: what it carries is used up by the first that arrives.
     ///

@@ -19,7 +19,7 @@ package struct TokenRequest: Sendable {
             ] + request.options.resources.map { ("resource", $0) })
     }
 
-    /// RFC 6749 §6. No scope is sent unless the caller wants fewer: the answer is for what was granted, and
+    /// RFC 6749 §6. No scope is sent unless the caller wants fewer: the response is for what was granted, and
     /// `offline_access` confuses some servers.
     package static func refresh(_ refreshToken: Secret, _ parameters: TokenParameters = .session) throws -> TokenRequest
     {

@@ -1,22 +1,22 @@
 internal import HTTPTypes
 
-/// A successful answer of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
+/// A successful response of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 package struct TokenResponse: Sendable {
     package let accessToken: Secret
     package let tokenType: TokenType
     /// From receipt; nil if the server did not say.
     package let lifetime: Duration?
     package let refreshToken: Secret?
-    /// What was granted, if the answer says.
+    /// What was granted, if the response says.
     package let scope: [Scope]?
-    /// What was granted in detail (RFC 9396 §7), if the answer says.
+    /// What was granted in detail (RFC 9396 §7), if the response says.
     package let authorizationDetails: [AuthorizationDetail]?
     /// Not verified yet.
     package let idToken: Secret?
-    /// What else the answer has, for the app: a JSON object.
+    /// What else the response has, for the app: a JSON object.
     package let additionalParameters: Secret?
     package let received: Timestamp
-    /// The server's clock, if the answer tells it.
+    /// The server's clock, if the response tells it.
     package let serverClock: ServerClock?
 
     private static let known = [
@@ -108,7 +108,7 @@ package struct TokenResponse: Sendable {
         !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
-    /// The refresh token of an answer, whatever else is wrong with it.
+    /// The refresh token of a response, whatever else is wrong with it.
     private static func refreshToken(of response: TransportResponse) -> Secret? {
         guard let text = (try? JSON(parsing: response.body))?["refresh_token"]?.string, isToken(text) else {
             return nil

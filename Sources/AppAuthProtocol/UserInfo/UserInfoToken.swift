@@ -1,6 +1,6 @@
 package import JOSE
 
-/// A userinfo answer that is a token: signed, encrypted, or signed and then encrypted (OpenID Connect Core §5.3.2).
+/// A userinfo response that is a token: signed, encrypted, or signed and then encrypted (OpenID Connect Core §5.3.2).
 package struct UserInfoToken {
     let verification: IDTokenVerification
     let refusal: (_ message: String) -> AuthError
@@ -11,7 +11,7 @@ package struct UserInfoToken {
 
     /// Core §5.3.2, §5.3.4: decrypted, verified, and meant for this client.
     ///
-    /// An answer that is encrypted and not signed is taken, as §5.3.2 allows: it says as much of its sender as plain JSON does,
+    /// A response that is encrypted and not signed is taken, as §5.3.2 allows: it says as much of its sender as plain JSON does,
     /// which is that the provider's TLS certificate was checked. Anybody could encrypt an ID token so; there a signature must be.
     ///
     /// - Throws: ``JOSEError``, which the caller makes its own; what fetching the keys throws, and what

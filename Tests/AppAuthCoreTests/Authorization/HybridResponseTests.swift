@@ -46,7 +46,7 @@ struct HybridResponseTests {
         #expect(error?.message.contains("of the one that came with the code") == true)
     }
 
-    /// The browser brings the first ID token: the provider's time is that of its other answers.
+    /// The browser brings the first ID token: the provider's time is that of its other responses.
     @Test(
         arguments: [(-86_399, nil), (3600, nil), (86_399, nil), (-90_000, .clockSkew)]
             as [(Double, AuthError.Code?)])

@@ -46,7 +46,7 @@ struct RequestObjectTests {
         #expect(claims["resource"]?.strings == ["https://a.example", "https://b.example"])
         #expect(claims["claims"] == ["id_token": ["acr": .null]])
         #expect(claims["authorization_details"] == [["type": "b", "actions": ["read"]]])
-        // The answer is checked against the same request.
+        // The response is checked against the same request.
         #expect(signed.state == request.state)
     }
 

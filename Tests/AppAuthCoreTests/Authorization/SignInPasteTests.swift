@@ -7,7 +7,7 @@ import LocalProvider
 import ScriptedBrowser
 import Testing
 
-/// A sign-in that takes pasted redirects while its listener listens: whichever brings the answer first wins.
+/// A sign-in that takes pasted redirects while its listener listens: whichever brings the response first wins.
 @Suite(.timeLimit(.minutes(5)))
 struct SignInPasteTests {
     private struct Chosen: Error {}

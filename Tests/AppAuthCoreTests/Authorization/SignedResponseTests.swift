@@ -6,7 +6,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM) §2.4: which signed answers get as far as the exchange.
+/// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM) §2.4: which signed responses get as far as the exchange.
 struct SignedResponseTests {
     private let signer: Signer
 
@@ -109,7 +109,7 @@ struct SignedResponseTests {
         #expect(try request.response(fromQuery: "response=" + response(to: request).reveal()) != nil)
     }
 
-    /// The error that a signed answer ends with: the host's own if it got the code.
+    /// The error that a signed response ends with: the host's own if it got the code.
     private func exchange(
         _ request: AuthorizationRequest, at host: Host, now: Date = Signer.now,
         _ edit: (inout JSON.Object) -> Void = { _ in }

@@ -57,7 +57,7 @@ struct SignedSignInTests {
     }
 
     private static let flaws = [
-        DraftFlaw("another iss", "of the signed answer to be 'http") { $0.claims["iss"] = "https://other.example" },
+        DraftFlaw("another iss", "of the signed response to be 'http") { $0.claims["iss"] = "https://other.example" },
         DraftFlaw("another iss", "found 'https://other.example'") { $0.claims["iss"] = "https://other.example" },
         DraftFlaw("no iss", "found none") { $0.claims["iss"] = nil },
         DraftFlaw("an iss of another kind", "found a number") { $0.claims["iss"] = 1 },

@@ -32,7 +32,7 @@ struct DPoPSessionTests {
         configuration.dpopNonce = .required()
         try await World.run(configuration) { world in
             let state = try await world.signIn(world.bound())
-            // The challenge and the answer; the resource of the same server then knows the nonce.
+            // The challenge and the response; the resource of the same server then knows the nonce.
             #expect(world.provider.count(.token) == 2)
             _ = try await state.userInfo()
             #expect(world.provider.count(.userInfo) == 1)
@@ -52,7 +52,7 @@ struct DPoPSessionTests {
         try await World.run(configuration) { world in
             let state = try await world.signIn(world.bound())
             world.provider.forgetDPoPNonces()
-            // None has its answer before all of them are there.
+            // None has its response before all of them are there.
             let hold = world.provider.hold(.api)
             let url = try SecureURL(world.provider.url(.api))
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in

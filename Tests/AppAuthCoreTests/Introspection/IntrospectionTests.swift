@@ -5,7 +5,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// RFC 7662, and RFC 9701 for signed answers.
+/// RFC 7662, and RFC 9701 for signed responses.
 struct IntrospectionTests {
     private func service(_ world: World) async throws -> Client {
         try await world.client("demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
@@ -117,7 +117,7 @@ struct IntrospectionTests {
         DraftFlaw("an old iat", "made now") { $0.claims["iat"] = 1_000_000 },
         DraftFlaw("an early iat", "made now") { $0.claims["iat"] = 1_750_000_300 },
         DraftFlaw("no iat", "expected 'iat'") { $0.claims["iat"] = nil },
-        DraftFlaw("no answer", "expected a JSON object") { $0.claims["token_introspection"] = nil },
+        DraftFlaw("no response", "expected a JSON object") { $0.claims["token_introspection"] = nil },
         DraftFlaw("an inner kind", "'active'") { $0.claims["token_introspection"] = ["active": 1] },
         DraftFlaw("no signature", "expected an algorithm") { $0.signature = .none },
         DraftFlaw("a damaged signature", "signature") { $0.signature = .damaged(.rs256) },

@@ -95,7 +95,7 @@ struct RegistrationChangeTests {
                 await authError { try await state.updateRegistration { $0.clientName = "x" } }?.code == .invalidResponse
             )
             #expect(await store.record?.client.registration == before)
-            // A provider that has changed the token with that answer takes it back; another takes it again.
+            // A provider that has changed the token with that response takes it back; another takes it again.
             let error = await authError { try await state.registration() }
             #expect((error == nil) != rotates, "\(error as Any)")
         }

@@ -65,7 +65,7 @@ struct ExchangeTests {
     @Test func `keys that are new at the provider are fetched for the token that they signed`() async throws {
         try await World.run { world in
             let response = try await world.authorize(world.client())
-            // The first answer is an old key set, as a cache on the way may have it.
+            // The first response is an old key set, as a cache on the way may have it.
             world.provider.fault(.editDocument { $0["keys"] = [] }, at: .keys)
             let state = try await AuthState(
                 exchanging: response, store: MemoryTokenStore(), environment: world.environment)

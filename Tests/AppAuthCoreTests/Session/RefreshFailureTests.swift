@@ -62,7 +62,7 @@ struct RefreshFailureTests {
             #expect((record.pendingRefresh == nil) == (error.outcome != .perhapsProcessed))
             #expect(record.accessToken == before.accessToken && record.refreshToken == before.refreshToken)
             #expect(world.provider.count(.token) == 2)
-            // The server has used up the token whose answer was lost.
+            // The server has used up the token whose response was lost.
             guard error.httpStatus != nil else { return }
             world.clock.advance(by: 1)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)

@@ -262,7 +262,7 @@ extension AuthStateRecord {
     }
 }
 
-/// The tokens of the answers that went out.
+/// The tokens of the responses that went out.
 private final class Responses: Sendable {
     private let bodies = LockedValue<[[UInt8]]>([])
 

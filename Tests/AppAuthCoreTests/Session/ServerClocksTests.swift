@@ -21,7 +21,7 @@ struct ServerClocksTests {
         Timestamp(wall: date + Double(seconds), sinceBoot: .seconds(seconds), boot: "b")
     }
 
-    /// An answer by a clock that is so far ahead.
+    /// A response by a clock that is so far ahead.
     private func note(_ host: String, _ ahead: Double, at seconds: Int = 0, age: String? = nil) {
         var fields: HTTPFields = [.date: (date + Double(seconds) + ahead).httpDate]
         fields[.age] = age

@@ -6,7 +6,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// Refreshes that fail one after another: pauses that all keep, and answers that never came.
+/// Refreshes that fail one after another: pauses that all keep, and responses that never came.
 @Suite(.timeLimit(.minutes(5)))
 struct TroubleTests {
     @Test func `there is no pause after a first failure, then 1 s, doubling to 60 s`() async throws {
@@ -216,7 +216,8 @@ struct TroubleTests {
             #expect(world.provider.count(.token) == 2)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .signInRequired)
-            #expect(error.message.contains("the answer to an earlier refresh") && error.message.contains("never came"))
+            #expect(
+                error.message.contains("the response to an earlier refresh") && error.message.contains("never came"))
         }
     }
 

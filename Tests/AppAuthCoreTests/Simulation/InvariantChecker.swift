@@ -11,7 +11,7 @@ final class InvariantChecker {
         var refreshes = 0
         /// Sessions that ended because the provider's side ended them, or a person did.
         var revoked = 0
-        /// Those whose newest refresh token was lost with an answer or a process, at a server without enough grace.
+        /// Those whose newest refresh token was lost with a response or a process, at a server without enough grace.
         var unavoidable = 0
         /// Those that a foreign ID token ended.
         var foreign = 0

@@ -51,7 +51,7 @@ extension Simulation {
             fail(attempt, Self.error(of: response, at: now), request, task, memory)
         case nil:
             let error = AuthError(
-                request.isUnsent ? .transport : .timeout, .refresh, "expected an answer, found none",
+                request.isUnsent ? .transport : .timeout, .refresh, "expected a response, found none",
                 outcome: request.isUnsent ? .notSent : .perhapsProcessed, isTemporary: true)
             fail(attempt, error, request, task, memory)
         }

@@ -78,7 +78,7 @@ final class SimulatedProcess {
         var lock: SimulatedStore.Lock?
         /// When it began to wait for its turn and the lock, and when it looks at the store again, in milliseconds.
         var wait = (since: 0, nextLook: 0)
-        /// The request whose answer is being stored.
+        /// The request whose response is being stored.
         var answered: SimulatedRequest?
         /// Another task whose end is waited for.
         var awaited: Task?

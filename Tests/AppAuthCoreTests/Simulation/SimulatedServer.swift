@@ -33,7 +33,7 @@ final class SimulatedServer {
         /// In the memory of a process.
         case received(process: Int)
         case stored
-        /// Lost with its answer, or with the process that had it.
+        /// Lost with its response, or with the process that had it.
         case lost
     }
 

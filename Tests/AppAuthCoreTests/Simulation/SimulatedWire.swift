@@ -7,16 +7,16 @@ final class SimulatedRequest {
     let sentAt: Int
     /// When it reaches the server; nil if it never does.
     fileprivate(set) var processedAt: Int?
-    /// When the client has the answer; nil if it never has.
+    /// When the client has the response; nil if it never has.
     fileprivate(set) var answeredAt: Int?
     fileprivate(set) var response: SimulatedServer.Answer?
     fileprivate var isProcessed = false
     /// Whether a proxy sends it twice.
     fileprivate(set) var isDuplicated = false
-    /// What the client knows if no answer comes: the connection broke, or could not be made.
+    /// What the client knows if no response comes: the connection broke, or could not be made.
     fileprivate(set) var breaksAt: Int
     fileprivate(set) var isUnsent = false
-    /// Whether nobody waits for the answer any more.
+    /// Whether nobody waits for the response any more.
     fileprivate(set) var isAbandoned = false
     /// Whether the client has taken what came.
     var isOver = false
@@ -30,7 +30,7 @@ final class SimulatedRequest {
     var endsAt: Int { min(answeredAt ?? breaksAt, breaksAt) }
     var isAnswered: Bool { answeredAt.map { $0 <= breaksAt } ?? false }
 
-    /// The rotated refresh token that its answer holds.
+    /// The rotated refresh token that its response holds.
     var successor: String? { if case .tokens(_, let refresh) = response { refresh } else { nil } }
 }
 
@@ -44,20 +44,20 @@ final class SimulatedWire {
         case unreachable
         /// The request never arrives.
         case lostBefore
-        /// The server answers, and the answer never arrives.
+        /// The server answers, and the response never arrives.
         case lostAfter
-        /// The connection breaks in the middle of the answer.
+        /// The connection breaks in the middle of the response.
         case cut
         /// The request arrives late, but in time; or when the client has given up.
         case delayed, delayedPastTimeout
-        /// The answer arrives late, but in time; or when the client has given up.
+        /// The response arrives late, but in time; or when the client has given up.
         case slowResponse, slowResponsePastTimeout
     }
 
     private(set) var requests: [SimulatedRequest] = []
     /// What happens to the next request.
     var fault: Fault?
-    /// Whether a proxy sends the next request twice; the client has the first answer.
+    /// Whether a proxy sends the next request twice; the client has the first response.
     var isDuplicating = false
     private var count = 0
 
@@ -84,7 +84,7 @@ final class SimulatedWire {
         return request
     }
 
-    /// Lets the server answer what has arrived by now, in the order in which it arrived.
+    /// Lets the server response what has arrived by now, in the order in which it arrived.
     func deliver(to server: SimulatedServer, until now: Int) {
         for request in requests where now > request.breaksAt { abandon(request, server) }
         let due = requests.filter { !$0.isProcessed && $0.processedAt.map { $0 <= now } ?? false }
@@ -99,7 +99,7 @@ final class SimulatedWire {
         requests.removeAll { ($0.isProcessed || $0.processedAt == nil) && ($0.isAbandoned || $0.isOver) }
     }
 
-    /// The process is dead, or its network was asleep when the answer came.
+    /// The process is dead, or its network was asleep when the response came.
     func breakAll(of process: Int? = nil, _ server: SimulatedServer, at now: Int) {
         for request in requests where !request.isOver && (process == nil || request.process == process) {
             request.answeredAt = nil

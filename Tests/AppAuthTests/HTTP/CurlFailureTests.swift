@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// What is said where there is no answer, and whether the request may have been acted on.
+/// What is said where there is no response, and whether the request may have been acted on.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlFailureTests {
     let transport = CurlTransport(.init(proxy: .none))
@@ -39,8 +39,9 @@ struct CurlFailureTests {
     }
 
     static let faults = [
-        Fault(testDescription: "closes", code: .transport, message: "127.0.0.1 closed the connection without an answer")
-        {
+        Fault(
+            testDescription: "closes", code: .transport, message: "127.0.0.1 closed the connection without a response"
+        ) {
             try $0.readRequest()
         },
         Fault(
@@ -50,33 +51,34 @@ struct CurlFailureTests {
             try $0.readRequest()
             $0.reset()
         },
-        Fault(testDescription: "cuts the body", code: .transport, message: "the answer from 127.0.0.1 was cut short") {
+        Fault(testDescription: "cuts the body", code: .transport, message: "the response from 127.0.0.1 was cut short")
+        {
             try $0.readRequest()
             try $0.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
         },
         Fault(
-            testDescription: "cuts a chunk", code: .transport, message: "the answer from 127.0.0.1 was cut short"
+            testDescription: "cuts a chunk", code: .transport, message: "the response from 127.0.0.1 was cut short"
         ) {
             try $0.readRequest()
             try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nabc")
         },
         Fault(
             testDescription: "speaks another protocol", code: .invalidResponse,
-            message: "the answer from 127.0.0.1 is not HTTP"
+            message: "the response from 127.0.0.1 is not HTTP"
         ) {
             try $0.readRequest()
             try $0.send("SSH-2.0-server\r\nabc\r\n\r\n")
         },
         Fault(
             testDescription: "says gzip and sends something else", code: .invalidResponse,
-            message: "the answer from 127.0.0.1 is in a content encoding that could not be undone"
+            message: "the response from 127.0.0.1 is in a content encoding that could not be undone"
         ) {
             try $0.readRequest()
             try $0.reply("200 OK", ["Content-Encoding: gzip"], body: "this is no gzip")
         },
         Fault(
             testDescription: "names an unknown encoding", code: .invalidResponse,
-            message: "the answer from 127.0.0.1 is in a content encoding that could not be undone"
+            message: "the response from 127.0.0.1 is in a content encoding that could not be undone"
         ) {
             try $0.readRequest()
             try $0.reply("200 OK", ["Content-Encoding: rot13"], body: "uryyb")

@@ -19,7 +19,7 @@ struct CurlLimitTests {
         #expect(error?.code == .timeout)
         #expect(error?.outcome == .perhapsProcessed)
         #expect(error?.isTemporary == true)
-        #expect(error?.message == "no complete answer from 127.0.0.1 within 400 ms")
+        #expect(error?.message == "no complete response from 127.0.0.1 within 400 ms")
     }
 
     @Test func `a server that never responds ends the wait as perhaps processed`() async throws {
@@ -161,14 +161,14 @@ struct CurlLimitTests {
     private func expectTooLarge(_ error: AuthError?, _ limit: Int, _ location: SourceLocation = #_sourceLocation) {
         #expect(error?.code == .invalidResponse, sourceLocation: location)
         #expect(error?.outcome == .perhapsProcessed, sourceLocation: location)
-        let expected = "the answer from 127.0.0.1 is larger than \(limit) bytes"
+        let expected = "the response from 127.0.0.1 is larger than \(limit) bytes"
         #expect(error?.message == expected, sourceLocation: location)
     }
 
     private func expectLongHeader(_ error: AuthError?, _ location: SourceLocation = #_sourceLocation) {
         #expect(error?.code == .invalidResponse, sourceLocation: location)
         #expect(error?.outcome == .perhapsProcessed, sourceLocation: location)
-        let expected = "the header of the answer from 127.0.0.1 is larger than 65536 bytes"
+        let expected = "the header of the response from 127.0.0.1 is larger than 65536 bytes"
         #expect(error?.message == expected, sourceLocation: location)
     }
 }

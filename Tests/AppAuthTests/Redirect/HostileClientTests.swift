@@ -2,7 +2,7 @@ import AppAuth
 import Glibc
 import Testing
 
-/// Whatever else connects gets a short answer or is closed in time, and the awaited redirect is served all the same.
+/// Whatever else connects gets a short response or is closed in time, and the awaited redirect is served all the same.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileClientTests {
     private let listener: LoopbackRedirectListener

@@ -1,22 +1,22 @@
 import Glibc
 
-/// A client of few bytes, for crowds: it keeps one small buffer and the first line of each answer alone.
+/// A client of few bytes, for crowds: it keeps one small buffer and the first line of each response alone.
 struct LeanClient {
     private let port: UInt16
     private var buffer = [UInt8](repeating: 0, count: 4096)
 
     init(_ port: UInt16) { self.port = port }
 
-    /// A connection of its own that asks for something, reads the answer to its end, and closes.
+    /// A connection of its own that asks for something, reads the response to its end, and closes.
     ///
-    /// - Returns: The status of the answer; 0 if the other side closed without one.
+    /// - Returns: The status of the response; 0 if the other side closed without one.
     mutating func exchange(_ bytes: [UInt8]) throws -> Int {
         let client = try WireClient(port)
         client.send(bytes)
         return try status(client)
     }
 
-    /// Reads an answer to its end.
+    /// Reads a response to its end.
     mutating func status(_ client: WireClient) throws -> Int {
         var (status, isFirst) = (0, true)
         while true {

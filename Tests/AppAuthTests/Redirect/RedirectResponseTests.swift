@@ -2,7 +2,7 @@ import AppAuth
 import JOSE
 import Testing
 
-/// The bytes of an answer.
+/// The bytes of a response.
 struct RedirectResponseTests {
     private let common: [String: String] = [
         "connection": "close", "cache-control": "no-store", "referrer-policy": "no-referrer",

@@ -6,7 +6,7 @@ import Testing
 /// Who has the other end of the connection.
 @Suite(.timeLimit(.minutes(5)))
 struct SameUserTests {
-    /// The answer to a request of this user's by itself.
+    /// The response to a request of this user's by itself.
     typealias Check = LoopbackRedirectListener.SameUserCheck
 
     private static func listener(

@@ -22,7 +22,7 @@ extension LoopbackRedirectListener {
         try await redirect { query in query.split(separator: "&").contains("state=\(state)") ? query : nil }
     }
 
-    /// Asks for a path, with the right `Host`, and reads the answer.
+    /// Asks for a path, with the right `Host`, and reads the response.
     func get(_ target: String, fields: [String] = [], v6: Bool = false) async throws -> WireResponse {
         let (port, authority) = (port, authority)
         return try await onThread {
@@ -32,7 +32,7 @@ extension LoopbackRedirectListener {
         }
     }
 
-    /// Sends bytes as they are and reads the answer.
+    /// Sends bytes as they are and reads the response.
     func send(_ bytes: [UInt8]) async throws -> WireResponse {
         let port = port
         return try await onThread {

@@ -80,7 +80,7 @@ final class WireClient: Sendable {
         }
     }
 
-    /// The one answer, up to the end of the connection.
+    /// The one response, up to the end of the connection.
     func response() throws -> WireResponse { try WireResponse(try readAll()) }
 
     /// Whether there is something to read, or the end, within some time.
@@ -92,7 +92,7 @@ final class WireClient: Sendable {
 
 struct WireError: Error { var number: Int32 }
 
-/// An answer, taken apart without mercy.
+/// A response, taken apart without mercy.
 struct WireResponse: Sendable {
     let status: Int
     let fields: [String: String]
@@ -114,7 +114,7 @@ struct WireResponse: Sendable {
         }
         self.fields = fields
         body = String(text[end.upperBound...])
-        try #require(fields["content-length"] == "\(body.utf8.count)", "the answer came whole")
+        try #require(fields["content-length"] == "\(body.utf8.count)", "the response came whole")
     }
 
     subscript(_ name: String) -> String? { fields[name] }

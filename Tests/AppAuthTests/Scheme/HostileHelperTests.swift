@@ -93,7 +93,7 @@ struct HostileHelperTests {
     // Only root can be somebody else for a moment.
     private static let isRoot = geteuid() == 0
 
-    /// As nobody, sends a redirect to a socket and prints the answer.
+    /// As nobody, sends a redirect to a socket and prints the response.
     private static let foreignHelper = """
         use Socket; $SIG{PIPE} = 'IGNORE'; ($), $>) = (65534, 65534); socket(S, AF_UNIX, SOCK_STREAM, 0);
         connect(S, pack_sockaddr_un($ARGV[0])) or die "connect: $!";

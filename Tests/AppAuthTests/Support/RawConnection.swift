@@ -50,7 +50,7 @@ final class RawConnection: Sendable {
         }
     }
 
-    /// An answer with a body and its length.
+    /// A response with a body and its length.
     func reply(_ status: String = "200 OK", _ fields: [String] = [], body: String = "") throws {
         let lines = ["HTTP/1.1 \(status)"] + fields + ["Content-Length: \(body.utf8.count)", "", body]
         try send(lines.joined(separator: "\r\n"))

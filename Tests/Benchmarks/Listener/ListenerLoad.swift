@@ -29,7 +29,7 @@ struct Load {
         (self.process, output) = (process, ends[0])
     }
 
-    /// How many answers came, and in how many seconds.
+    /// How many responses came, and in how many seconds.
     func result() throws -> (n: Int, wall: Double) {
         var (text, buffer): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 4096))
         while true {
@@ -48,7 +48,7 @@ struct Load {
             }
         }
         guard status == 0, let n = member("n"), let wall = member("wall_s") else {
-            throw Failure("the clients got no answers")
+            throw Failure("the clients got no responses")
         }
         return (Int(n), wall)
     }
@@ -75,7 +75,7 @@ func listenerLoad(port: Int, for duration: Duration) async throws -> Report {
     return Report(n: n, Spent.now - start)
 }
 
-/// A client that asks, reads the answer to its end, and closes.
+/// A client that asks, reads the response to its end, and closes.
 private struct LoadClient {
     private let port: UInt16
     private let request: [UInt8]
@@ -105,7 +105,7 @@ private struct LoadClient {
         var length = 0
         while true {
             let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count >= 0 else { throw Failure("an answer did not come whole") }
+            guard count >= 0 else { throw Failure("a response did not come whole") }
             guard count > 0 else { break }
             length += count
         }

@@ -68,7 +68,7 @@ struct PollServer: BenchedServer {
     }
 }
 
-/// An answer as long as the library's.
+/// A response as long as the library's.
 enum BenchedResponse {
     static let body = [UInt8](repeating: UInt8(ascii: "x"), count: 2300)
     static let bytes =

@@ -46,7 +46,7 @@ func api(width: Int, for duration: Duration) async throws -> Report {
 
 /// Sends for 100 ms, so many at a time.
 ///
-/// - Returns: How many answers came.
+/// - Returns: How many responses came.
 private func slice(width: Int, _ send: @escaping @Sendable () async throws -> TransportResponse) async throws -> Int {
     let end = ContinuousClock.now + .milliseconds(100)
     return try await withThrowingTaskGroup(of: Int.self) { group in
@@ -56,7 +56,7 @@ private func slice(width: Int, _ send: @escaping @Sendable () async throws -> Tr
                 while ContinuousClock.now < end {
                     let status = try await send().status
                     guard status.kind == .successful else {
-                        throw Failure("expected a successful answer, found status \(status.code)")
+                        throw Failure("expected a successful response, found status \(status.code)")
                     }
                     count += 1
                 }

@@ -105,7 +105,7 @@ struct RelyingParty: Sendable {
     /// Runs a flow of the library's with alice at the browser. If the browser's journey ends elsewhere than at the app, the
     /// flow is cancelled: it would go on waiting.
     ///
-    /// - Throws: What the flow throws; ``NoResponse`` if the browser brought no answer to it.
+    /// - Throws: What the flow throws; ``NoResponse`` if the browser brought no response to it.
     private func browse<Value: Sendable>(
         _ flow: @escaping @Sendable (Browser) async throws -> Value
     ) async throws -> Value {
@@ -133,7 +133,7 @@ struct RelyingParty: Sendable {
 
     /// Uses the session's tokens where the plan does: at the userinfo endpoint, or at a resource.
     ///
-    /// - Throws: What the library throws, or ``Status`` for an answer that is no success.
+    /// - Throws: What the library throws, or ``Status`` for a response that is no success.
     func use(_ state: AuthState) async throws {
         guard plan.destination == .api else {
             _ = try await state.userInfo()

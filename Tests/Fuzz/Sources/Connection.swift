@@ -83,13 +83,14 @@ enum Connection {
         expect(head.fields.filter { $0.name == "host" }.count == 1, "not one host")
     }
 
-    /// Nothing of a client's own gets into the head of an answer, and no request alone is good for more than a refusal.
+    /// Nothing of a client's own gets into the head of a response, and no request alone is good for more than a refusal.
     private static func check(_ response: RedirectResponse) {
         expect((400..<600).contains(response.status), "status \(response.status)")
         let bytes = response.bytes
         let end = Array("\r\n\r\n".utf8)
         let head = bytes.indices.first { bytes[$0...].starts(with: end) }.map { bytes[..<$0] } ?? []
-        expect(!head.isEmpty && bytes.count - head.count - 4 == response.body.utf8.count, "an answer that is not whole")
+        expect(
+            !head.isEmpty && bytes.count - head.count - 4 == response.body.utf8.count, "a response that is not whole")
         expect(head.allSatisfy { $0 == 13 || $0 == 10 || (0x20...0x7E).contains($0) }, "a byte that no head has")
     }
 }

@@ -26,7 +26,7 @@ enum Parameters {
         }
         do {
             guard try request.response(fromQuery: query) != nil else {
-                // The awaited answer must not be passed over.
+                // The awaited response must not be passed over.
                 expect(parameters?.values("state").contains(state) != true, "the right state was ignored")
                 return
             }
@@ -36,8 +36,8 @@ enum Parameters {
             expect(values[2].count == 1 && values[2].first?.isEmpty == false, "accepted without a code")
             expect(parameters?.values("error").first?.isEmpty ?? true, "accepted with an error")
         } catch let error as AuthError {
-            // Nothing may end the wait but an answer with the right state.
-            expect(query.split(separator: "&").contains(where: isState), "ended by an answer with another state")
+            // Nothing may end the wait but a response with the right state.
+            expect(query.split(separator: "&").contains(where: isState), "ended by a response with another state")
             expect(
                 !error.message.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }, "a control character")
         } catch { fatalError("another error: \(error)") }

@@ -2,9 +2,9 @@ internal import AppAuth
 internal import HTTPTypes
 internal import JOSE
 
-/// What has to hold of a person's identifier and of the answer of the host in it (RFC 7033, OpenID Connect Discovery §2).
+/// What has to hold of a person's identifier and of the response of the host in it (RFC 7033, OpenID Connect Discovery §2).
 ///
-/// The first line of an input is the identifier, and the rest is the answer.
+/// The first line of an input is the identifier, and the rest is the response.
 enum WebFingerResponses {
     private struct Host: HTTPTransport {
         let document: [UInt8]

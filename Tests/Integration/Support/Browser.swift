@@ -1,6 +1,6 @@
 import Foundation
 
-/// Headless Chromium with a person in front of it, who signs in and answers at whatever page comes.
+/// Headless Chromium with a person in front of it, who signs in and acts on whatever page comes.
 ///
 /// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
 struct Browser {

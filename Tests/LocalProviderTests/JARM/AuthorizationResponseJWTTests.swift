@@ -5,7 +5,7 @@ import Testing
 
 /// JWT-secured authorization responses (JARM).
 @Suite struct AuthorizationResponseJWTTests {
-    /// The one parameter of an answer that is a token.
+    /// The one parameter of a response that is a token.
     private func response(_ response: Parameters) throws -> String {
         #expect(response.names == ["response"])
         return try #require(response["response"])

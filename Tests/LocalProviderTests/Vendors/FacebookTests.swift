@@ -3,7 +3,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// The sign-in through Facebook, with the answer handed over by the client.
+/// The sign-in through Facebook, with the response handed over by the client.
 @Suite struct FacebookTests {
     private static let redirectURI = "fb734789116545825://authorize"
 
@@ -19,7 +19,7 @@ import Testing
 
     /// Through the dialog in the browser.
     ///
-    /// - Returns: The code and the state of the answer.
+    /// - Returns: The code and the state of the response.
     private func webResponse(_ flow: SevenPassFlow, in browser: TestBrowser) async throws -> Parameters {
         #expect(try await toFacebook(flow, app: false, in: browser) == nil)
         #expect(browser.pageURL.hasPrefix(flow.sevenPass.issuer + "/facebook/dialog?client_id=734789116545825&"))

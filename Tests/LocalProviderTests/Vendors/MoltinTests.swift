@@ -3,7 +3,7 @@ import JOSE
 import LocalProvider
 import Testing
 
-/// Moltin's first API as its documentation and its answers had it.
+/// Moltin's first API as its documentation and its responses had it.
 @Suite struct MoltinTests {
     private typealias Changes = KeyValuePairs<String, String?>
 

@@ -7,7 +7,7 @@ import Testing
 final class KeyringSession: Sendable {
     enum Kind: Sendable {
         case unlocked
-        /// The keyring that there is stays locked, and whoever asks the person gets no answer within the time of a test.
+        /// The keyring that there is stays locked, and whoever asks the person gets no response within the time of a test.
         case locked(isAnswered: Bool)
         /// Nobody on the bus keeps secrets.
         case empty

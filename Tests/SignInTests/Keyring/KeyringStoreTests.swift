@@ -159,7 +159,7 @@ struct KeyringStoreTests {
         }
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
-            // With no display to ask on the answer comes at once.
+            // With no display to ask on the response comes at once.
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 let found = try await fixture.keyringProgram("crowd", "20", with: bus)
                 #expect(found["problems"] == ["dismissed"], "\(found)")

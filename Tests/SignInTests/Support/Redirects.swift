@@ -30,7 +30,7 @@ struct Redirects: Sendable {
         try await ScriptedBrowser(transport: Self.transport, entries: [:]).visit("\(redirectURI)?\(query)")
     }
 
-    /// Comes back with this query, and returns the status of the first answer.
+    /// Comes back with this query, and returns the status of the first response.
     func status(_ query: String) async throws -> Int {
         let request = HTTPRequest(method: .get, url: try SecureURL("\(redirectURI)?\(query)"))
         return try await Self.transport.send(TransportRequest(request)).status.code

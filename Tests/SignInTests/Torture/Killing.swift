@@ -11,7 +11,7 @@ extension Torture {
         for process in try (1..<crowd).map({ _ in try start(.kill, []) }) + start(1) {
             let outcome = try await outcome(of: process)
             if outcome.status == 128 + SIGKILL {
-                // What it asked for is to be asked for again if the request was out and the answer not yet stored.
+                // What it asked for is to be asked for again if the request was out and the response not yet stored.
                 // (That it was sent is told afterwards, that the file is renamed before.)
                 let points = outcome.points
                 let renamed = points.dropLast().count { $0 == "rename session.new" }
@@ -49,7 +49,7 @@ extension Torture {
         return 1
     }
 
-    /// The answer comes when the process that asked for it has been told twice to end, or the request is acted on only then.
+    /// The response comes when the process that asked for it has been told twice to end, or the request is acted on only then.
     ///
     /// - Returns: How many requests may have come to nothing.
     func giveUp(_ crowd: Int) async throws -> Int {

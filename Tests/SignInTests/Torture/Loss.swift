@@ -6,10 +6,10 @@ import LocalProvider
 import Testing
 
 extension Torture {
-    /// What takes an answer away for good.
+    /// What takes a response away for good.
     static let losses: [TortureFault] = [.lost, .cut, .killedBeforeTheResponse]
 
-    /// Takes the answer away at a server that gives no second one: it has changed the refresh token, nobody has the new
+    /// Takes the response away at a server that gives no second one: it has changed the refresh token, nobody has the new
     /// one, and whoever presents the old one again is taken for a thief (RFC 9700 §4.14.2). The session ends then, once and
     /// with the reason, and the person signs in again.
     func lose(by fault: TortureFault, _ name: String) async throws {
@@ -26,7 +26,7 @@ extension Torture {
         }
         for process in processes {
             let outcome = try await outcome(of: process)
-            // It waited for the answer that did not come, or presented the token again, or came after that.
+            // It waited for the response that did not come, or presented the token again, or came after that.
             let code = try outcome.json()["error"]?["code"]?.string
             #expect(
                 outcome.status == 1 && ["transport", "invalid_response", "sign_in_required"].contains(code),
@@ -42,7 +42,7 @@ extension Torture {
     func findLoss(of refreshToken: String, by fault: TortureFault, _ name: String) async throws {
         #expect(!fixture.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
         let message = try await token().outcome().failure(1, "sign_in_required")
-        #expect(message.contains("the answer to an earlier refresh") && message.contains("never came"), "\(message)")
+        #expect(message.contains("the response to an earlier refresh") && message.contains("never came"), "\(message)")
         let record = try fixture.record()
         #expect(record.end != nil && record.refreshToken == nil && record.accessToken == nil, "\(name)")
         #expect(fixture.provider.livingTokens.isEmpty, "\(name)")

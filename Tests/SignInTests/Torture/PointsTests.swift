@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct PointsTests {
     /// Killed before the request is out and after the new refresh token is written, a process costs nothing but another
-    /// refresh, however strict the server is. In between the answer is gone with it: a server with a grace period gives
+    /// refresh, however strict the server is. In between the response is gone with it: a server with a grace period gives
     /// another, of a strict one the loss is counted.
     @Test(arguments: [0, 3600])
     func `a process can be killed at every point of a refresh`(grace: Int) async throws {

@@ -13,17 +13,17 @@ enum TortureFault: CaseIterable {
     case killed
     /// A process is killed before the provider acts on its request.
     case killedBeforeItIsSeen
-    /// A process is killed after the provider has acted and before the answer is out.
+    /// A process is killed after the provider has acted and before the response is out.
     case killedBeforeTheResponse
-    /// The answer is lost on its way.
+    /// The response is lost on its way.
     case lost
-    /// The answer ends in the middle.
+    /// The response ends in the middle.
     case cut
-    /// The answer takes a while.
+    /// The response takes a while.
     case late
-    /// The person gives up while the answer is still to come.
+    /// The person gives up while the response is still to come.
     case givenUp
-    /// The answer comes twice.
+    /// The response comes twice.
     case duplicated
     /// The server fails.
     case refused
@@ -77,7 +77,7 @@ extension Torture {
         }
     }
 
-    /// Everybody gets the same token, by one request, whatever happens to its answer.
+    /// Everybody gets the same token, by one request, whatever happens to its response.
     private func succeed(_ crowd: Int, _ fault: Fault? = nil) async throws -> Int {
         if let fault { fixture.provider.fault(fault, at: .token) }
         var tokens: Set<String> = []

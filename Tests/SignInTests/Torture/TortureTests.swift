@@ -24,7 +24,7 @@ struct TortureTests {
         }
     }
 
-    /// Without a grace period an answer that is lost is a session that is lost: nothing that a client can do changes that.
+    /// Without a grace period a response that is lost is a session that is lost: nothing that a client can do changes that.
     /// So the rounds are played where the old token is good for a while, and no round may cost the session.
     @Test func `whatever happens to a process or a server, the session is there afterwards`() async throws {
         try await withDesk(.torture(grace: 3600)) { fixture in
@@ -65,7 +65,7 @@ struct TortureTests {
         }
     }
 
-    /// On a connection that goes on, the second copy lies where the answer to the next request is looked for.
+    /// On a connection that goes on, the second copy lies where the response to the next request is looked for.
     @Test func `a response that comes twice is taken once`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 5)

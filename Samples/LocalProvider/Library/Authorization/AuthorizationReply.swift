@@ -42,7 +42,7 @@ struct AuthorizationReply {
             let token = try AuthorizationResponseJWT(context: context).token(parameters, for: wayBack.client)
             parameters = [("response", token)]
         } else if context.configuration.sendsIssuerParameter {
-            // RFC 9207 §2: in every answer, errors included; §2.4: a signed one has it inside.
+            // RFC 9207 §2: in every response, errors included; §2.4: a signed one has it inside.
             parameters.append(("iss", context.issuer.identifier))
         }
         return wayBack.mode.isFormPost

@@ -2,7 +2,7 @@ internal import JOSE
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// The pages between an authorization request and its answer, and the forms on them.
+/// The pages between an authorization request and its response, and the forms on them.
 struct InteractionEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
@@ -96,7 +96,7 @@ struct InteractionEndpoint {
         pages.error("This sign-in is over. Please go back to the app and start again.", .notFound)
     }
 
-    /// False if somebody else was faster: an interaction gives one answer.
+    /// False if somebody else was faster: an interaction gives one response.
     private func end(_ interaction: Interaction) -> Bool {
         context.store.withLock { $0.interactions.removeValue(forKey: interaction.id) != nil }
     }

@@ -58,7 +58,7 @@ struct DPoP {
         authorization.confirmation = key
     }
 
-    /// RFC 9449 §8.2: any answer may bring the nonce for the next request.
+    /// RFC 9449 §8.2: any response may bring the nonce for the next request.
     func accompany(_ reply: Reply, at endpoint: Endpoint) throws -> Reply {
         guard let lifetime = context.configuration.dpopNonce.lifetime, Self.endpoints.contains(endpoint) else {
             return reply

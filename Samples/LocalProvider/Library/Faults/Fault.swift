@@ -7,23 +7,23 @@ package enum Fault: Sendable {
     case delay(Duration)
     /// Answers byte by byte, with a pause after each.
     case drip(every: Duration = .zero)
-    /// Ends the connection after so many bytes of the answer, head included.
+    /// Ends the connection after so many bytes of the response, head included.
     case cutOff(after: Int)
-    /// Resets the connection after so many bytes of the answer.
+    /// Resets the connection after so many bytes of the response.
     case reset(after: Int = 0)
     /// Does what was asked, and closes the connection without a word.
     case lostResponse
-    /// Does what was asked, once, and sends the answer twice; the connection goes on.
+    /// Does what was asked, once, and sends the response twice; the connection goes on.
     case duplicatedResponse
-    /// Does nothing, and answers this.
+    /// Does nothing, and responds with this.
     case respond(Reply)
-    /// Does what was asked, and answers this.
+    /// Does what was asked, and responds with this.
     case respondAfterwards(Reply)
     /// Pads the body with spaces to this size; a JSON document stays valid.
     case oversize(bytes: Int)
     /// Sends a body that does not end.
     case endless
-    /// Changes the JSON document of the answer (metadata, keys, tokens, claims), also before userinfo is signed.
+    /// Changes the JSON document of the response (metadata, keys, tokens, claims), also before userinfo is signed.
     case editDocument(@Sendable (inout JSON.Object) -> Void)
     /// Changes the ID token before it is signed, or how it is signed: at ``Endpoint/token``, or where an authorization
     /// answer with one is made, see ``editAuthorizationResponse(_:)``.
@@ -31,14 +31,14 @@ package enum Fault: Sendable {
     /// The same of an authorization response that is a signed token (JARM): at ``Endpoint/interaction`` where the person
     /// saw a page before, else at ``Endpoint/authorization``.
     case editAuthorizationResponse(@Sendable (inout JWTDraft) -> Void)
-    /// Changes the answer in any way.
+    /// Changes the response in any way.
     case editReply(@Sendable (inout Reply) -> Void)
     /// Several at once.
     case all([Fault])
 }
 
 extension Fault {
-    /// Does nothing, and answers with a status: a short text, or an OAuth error where the body says so.
+    /// Does nothing, and responds with a status: a short text, or an OAuth error where the body says so.
     package static func status(
         _ status: HTTPResponse.Status, _ headers: HTTPFields = [:], json: JSON? = nil
     ) -> Fault {

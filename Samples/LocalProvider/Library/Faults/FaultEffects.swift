@@ -1,5 +1,5 @@
 extension Fault {
-    /// Changes the answer, where this fault does.
+    /// Changes the response, where this fault does.
     func change(_ reply: inout Reply) {
         switch self {
         case .respondAfterwards(let other): reply = other
@@ -10,7 +10,7 @@ extension Fault {
         }
     }
 
-    /// How the answer goes out, where this fault says so.
+    /// How the response goes out, where this fault says so.
     var delivery: Delivery? {
         switch self {
         case .drip(let pause): .drip(every: pause)

@@ -5,14 +5,14 @@ internal import JOSE
 /// ```swift
 /// let hold = provider.hold(.token)
 /// async let refreshed = state.freshAccessToken()
-/// try await hold.arrived()          // the request is there and was processed, the answer is not out yet
+/// try await hold.arrived()          // the request is there and was processed, the response is not out yet
 /// hold.release()
 /// ```
 package final class Hold: Sendable {
     package enum Point: Sendable {
         /// Before the request is acted on.
         case request
-        /// After the request was acted on and before the answer goes out.
+        /// After the request was acted on and before the response goes out.
         case response
     }
 

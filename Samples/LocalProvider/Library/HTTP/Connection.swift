@@ -6,7 +6,7 @@ internal import JOSE
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One connection: reads a request, has it answered, writes the answer as told, and goes on while both sides want to.
+/// One connection: reads a request, has it answered, writes the response as told, and goes on while both sides want to.
 struct Connection: Sendable {
     typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
     typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
@@ -99,7 +99,7 @@ struct Connection: Sendable {
         return try await body()
     }
 
-    /// Reads on for a second, since a close with unread input sends a reset, and the client would lose the answer.
+    /// Reads on for a second, since a close with unread input sends a reset, and the client would lose the response.
     private func drain(_ parts: inout RequestReader.Parts) async {
         let channel = channel.channel
         let deadline = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }

@@ -1,4 +1,4 @@
-/// How the bytes of an answer go out.
+/// How the bytes of a response go out.
 enum Delivery: Sendable {
     case whole
     /// All of it, and all of it again.

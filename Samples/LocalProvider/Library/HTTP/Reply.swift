@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import JOSE
 
-/// An answer before it is written to the wire.
+/// A response before it is written to the wire.
 package struct Reply: Sendable {
     package var status: HTTPResponse.Status
     package var headers: HTTPFields

@@ -4,7 +4,7 @@ internal import NIOHTTP1
 
 /// Puts requests together from the parser's parts.
 struct RequestReader {
-    /// Why a request was not read; the answer ends the connection.
+    /// Why a request was not read; the response ends the connection.
     struct Refusal: Error {
         let reply: Reply
 

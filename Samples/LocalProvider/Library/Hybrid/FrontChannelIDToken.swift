@@ -37,7 +37,7 @@ extension AuthorizationChecks {
         return types
     }
 
-    /// What an ID token in the answer needs.
+    /// What an ID token in the response needs.
     func hybrid(_ types: Set<String>, _ scopes: [String], _ mode: AuthorizationReturn.ResponseMode) throws(OAuthFailure)
     {
         guard types.contains("id_token") else { return }

@@ -8,7 +8,7 @@ struct AuthorizationResponseJWT {
     /// §2.1: ten minutes at most.
     private static let lifetime = 600
 
-    /// The parameters of an answer, signed: what it is and for whom stands in the token, too (§2.1).
+    /// The parameters of a response, signed: what it is and for whom stands in the token, too (§2.1).
     func token(
         _ parameters: [(name: String, value: String)], for client: RegisteredClient
     ) throws -> String {

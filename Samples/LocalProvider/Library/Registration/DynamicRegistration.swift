@@ -6,7 +6,7 @@ package struct DynamicRegistration: Sendable {
     package var statementIssuers: [TrustedIssuer] = []
     /// Whether nobody registers without a software statement.
     package var requiresSoftwareStatement = false
-    /// A new registration access token with each answer (RFC 7592 §3).
+    /// A new registration access token with each response (RFC 7592 §3).
     package var rotatesAccessTokens = true
     /// How long a client secret is good, in seconds; nil for ever. Once it is over, reading or changing the registration
     /// brings a new one (RFC 7592 §2.1, §2.2).

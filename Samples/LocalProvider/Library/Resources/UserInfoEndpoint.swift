@@ -39,7 +39,7 @@ struct UserInfoEndpoint {
         return try encryption.encrypted(claims: context.edited(.object(claims)))
     }
 
-    /// Core §5.3.2: a signed answer names its issuer and its audience.
+    /// Core §5.3.2: a signed response names its issuer and its audience.
     private func signed(
         _ claims: JSON.Object, for client: RegisteredClient, _ algorithm: SignatureAlgorithm
     ) throws -> String {

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// An introspection answer as a signed JWT (RFC 9701).
+/// An introspection response as a signed JWT (RFC 9701).
 struct SignedIntrospection {
     let context: Context
 
@@ -14,7 +14,7 @@ struct SignedIntrospection {
         let algorithm = client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
         var draft = JWTDraft(
             header: ["typ": .string(Self.type), "kid": .string(try context.keys.signing(algorithm).kid)],
-            // §5: the outer claims are about the answer, and the inner ones about the token.
+            // §5: the outer claims are about the response, and the inner ones about the token.
             claims: [
                 "iss": .string(context.issuer.identifier), "aud": .string(client.id),
                 "iat": .number(.init(context.now.seconds)), "token_introspection": description,

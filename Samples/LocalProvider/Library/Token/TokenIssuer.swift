@@ -52,7 +52,7 @@ struct TokenIssuer {
         return token
     }
 
-    /// The answer, with an ID token where one is due. Outside the store's lock: signing takes a while, and a test's
+    /// The response, with an ID token where one is due. Outside the store's lock: signing takes a while, and a test's
     /// fault may look at the provider.
     func respond(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenReply {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil

@@ -10,7 +10,7 @@ package struct DoubleOptions: Sendable {
     package var clock: @Sendable () -> Date = { Date() }
     /// Keeps every request for `log`; off for a double that runs for days.
     package var keepsLog = true
-    /// Called with each request when its answer is ready.
+    /// Called with each request when its response is ready.
     package var observer: (@Sendable (LoggedRequest) -> Void)?
 
     package init() {}

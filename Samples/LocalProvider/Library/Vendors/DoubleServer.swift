@@ -45,7 +45,7 @@ struct DoubleServer: Sendable {
 }
 
 extension Reply {
-    /// With the document changed as faults ask for it; an answer that is no JSON object stays.
+    /// With the document changed as faults ask for it; a response that is no JSON object stays.
     fileprivate func edited(by faults: [Fault]) -> Reply {
         var reply = self
         for case .editDocument(let edit) in faults {

@@ -4,7 +4,7 @@ internal import JOSE
 /// The client configuration endpoint (RFC 7592): what was registered is read, changed and deleted with the registration
 /// access token.
 ///
-/// Each answer may bring another token: what these return takes the place of what they were called on. A session does
+/// Each response may bring another token: what these return takes the place of what they were called on. A session does
 /// that by itself: see ``AuthState/registration(keyNamed:)``.
 extension ClientRegistration {
     /// Reads the registration as it stands at the provider (RFC 7592 §2.1).

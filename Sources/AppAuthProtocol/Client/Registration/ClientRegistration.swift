@@ -26,7 +26,7 @@ public struct ClientRegistration: Sendable, Hashable {
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
     public let metadata: ClientMetadata
-    /// How many answers about the client came before this one: of two registrations, the one with more counts.
+    /// How many responses about the client came before this one: of two registrations, the one with more counts.
     let revision: Int
 
     init(

@@ -24,7 +24,7 @@ extension Client {
             ?? (provider.authorizationSigningAlgorithms ?? provider.idTokenSigningAlgorithms).withoutHMAC
     }
 
-    /// Answers to introspection (RFC 9701 §6, §7).
+    /// Responses to introspection (RFC 9701 §6, §7).
     var introspectionAlgorithms: [String] {
         registered("introspection_signed_response_alg")
             ?? provider.document["introspection_signing_alg_values_supported"]?.strings

@@ -28,7 +28,7 @@ public struct TokenExchangeRequest: Sendable, Hashable {
         (self.subject, self.actor) = (subject, actor)
     }
 
-    /// Sends the request, with the client's authentication, and reads the answer strictly.
+    /// Sends the request, with the client's authentication, and reads the response strictly.
     ///
     /// One POST, not repeated. Nothing is stored: what came is the caller's. For a session ``AuthState/exchange(_:)`` does
     /// the same; a client whose tokens are bound to a key (RFC 9449) has that key in its session alone.

@@ -95,7 +95,7 @@ actor BiDiSession {
         let result: Result
     }
 
-    /// The answer to commands that give none.
+    /// The response to commands that give none.
     struct Nothing: Decodable {}
 
     /// The first event after so many that is one of those; of the past, if there is one.

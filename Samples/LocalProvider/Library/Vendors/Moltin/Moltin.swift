@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 package import JOSE
 
-/// Moltin's first API: OAuth 2.0 whose token answers, errors and idea of a dead token are its own.
+/// Moltin's first API: OAuth 2.0 whose token responses, errors and idea of a dead token are its own.
 package final class Moltin: VendorDouble {
     package struct Configuration: Sendable {
         package var clientID = "moltin-demo"

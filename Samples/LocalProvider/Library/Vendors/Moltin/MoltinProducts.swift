@@ -8,7 +8,7 @@ struct MoltinProducts: Sendable {
     func respond(to request: Request) throws(MoltinFailure) -> Reply {
         guard request.method == .get else { throw MoltinFailure(.methodNotAllowed, "Expected GET") }
         let fields = request.headers[values: .authorization]
-        // Without a token the answer is the same as with a dead one.
+        // Without a token the response is the same as with a dead one.
         guard fields.count == 1, let field = fields.first, field.hasPrefix("Bearer "),
             tokens.isAlive(String(field.dropFirst("Bearer ".count)))
         else { throw .deadToken }

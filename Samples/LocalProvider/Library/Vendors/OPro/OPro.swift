@@ -8,7 +8,7 @@ package final class OPro: VendorDouble {
     package struct Configuration: Sendable {
         package var clientID = "opro-demo"
         package var clientSecret = "opro-demo-secret"
-        /// In seconds; nil for tokens that never end, which the answer says as `"expires_in": null`.
+        /// In seconds; nil for tokens that never end, which the response says as `"expires_in": null`.
         package var tokenLifetime: Int?
         package var options = DoubleOptions()
 

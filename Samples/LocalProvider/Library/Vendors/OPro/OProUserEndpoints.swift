@@ -9,7 +9,7 @@ struct OProUserEndpoints: Sendable {
     init(records: OProRecords) { self.records = records }
 
     /// `/users/me.json`: GET shows the user; PUT and POST change what the body names, and show the result; DELETE ends the
-    /// user and all of its tokens, and answers 204. A request without a good token gets 401 and `errors`.
+    /// user and all of its tokens, and responds with 204. A request without a good token gets 401 and `errors`.
     func me(_ request: Request) -> Reply {
         let user: OProUser
         do throws(OProAuthorization.Refusal) {

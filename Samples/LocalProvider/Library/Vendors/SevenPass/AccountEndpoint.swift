@@ -4,7 +4,7 @@ internal import JOSE
 
 /// `me`: GET gives the claims that the token's scopes allow; PATCH changes those that the body names and leaves the others
 /// alone (null takes one away); PUT puts the body in the place of everything that can be changed. Both need the scope
-/// `profile`, and answer with what GET would.
+/// `profile`, and response with what GET would.
 struct AccountEndpoint {
     let context: Context
     private var api: AccountsAPI { AccountsAPI(context: context) }

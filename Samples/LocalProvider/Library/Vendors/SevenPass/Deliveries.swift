@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// The sign-ins that wait for an answer of Facebook.
+/// The sign-ins that wait for a response of Facebook.
 struct Deliveries: Sendable {
     /// The ids of interactions by the state that Facebook was sent.
     private let interactions = LockedValue<[String: String]>([:])

@@ -5,9 +5,9 @@ internal import JOSE
 struct Facebook: Sendable {
     /// How a person goes through it.
     enum Way: String, Sendable {
-        /// A dialog in the browser: the answer stands in the query.
+        /// A dialog in the browser: the response stands in the query.
         case web
-        /// Its app: the answer stands in the fragment.
+        /// Its app: the response stands in the fragment.
         case native
     }
 

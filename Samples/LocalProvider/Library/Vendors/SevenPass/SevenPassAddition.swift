@@ -84,7 +84,7 @@ extension Endpoint {
     package static let checkMail = Endpoint(rawValue: "checkMail")
     package static let checkPassword = Endpoint(rawValue: "checkPassword")
     package static let registration = Endpoint(rawValue: "registration")
-    /// Where the answer of Facebook comes back to, by way of the client.
+    /// Where the response of Facebook comes back to, by way of the client.
     package static let externalCallback = Endpoint(rawValue: "externalCallback")
     /// The web dialog of the double's Facebook.
     package static let facebookDialog = Endpoint(rawValue: "facebookDialog")

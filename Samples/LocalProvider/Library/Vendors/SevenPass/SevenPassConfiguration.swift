@@ -9,7 +9,7 @@ extension SevenPass {
         package var users = [User.sevenPassAlice]
         /// In seconds: two hours. Refresh tokens are good for 90 days from their last use.
         package var accessTokenLifetime = 7200
-        /// Off: a refresh prolongs the refresh token, and the answer has none.
+        /// Off: a refresh prolongs the refresh token, and the response has none.
         package var rotatesRefreshTokens = false
         /// The app that 7Pass has at Facebook.
         package var facebookAppID = "734789116545825"
