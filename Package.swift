@@ -15,6 +15,7 @@ let package = Package(
     name: "swift-appauth",
     products: [
         .library(name: "AppAuth", targets: ["AppAuth"]),
+        .library(name: "AppAuthServer", targets: ["AppAuthServer"]),
         .library(name: "AppAuthFoundation", targets: ["AppAuthFoundation"]),
         .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
         .library(name: "SevenPass", targets: ["SevenPass"]),
@@ -46,6 +47,11 @@ let package = Package(
             name: "AppAuthSession", dependencies: ["AppAuthProtocol", "JOSE", httpTypes, logging], swiftSettings: swift),
         .target(
             name: "AppAuth", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes],
+            swiftSettings: swift),
+
+        // For apps with a server part: what tokens are worth, and sessions that the provider ends.
+        .target(
+            name: "AppAuthServer", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
             swiftSettings: swift),
 
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
@@ -152,8 +158,8 @@ let package = Package(
         .testTarget(
             name: "AppAuthCoreTests",
             dependencies: [
-                "AppAuthProtocol", "AppAuthSession", "AppAuth", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
-                logging,
+                "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "AppAuth", "JOSE", "LocalProvider",
+                "ScriptedBrowser", httpTypes, logging,
             ],
             swiftSettings: swift),
         .testTarget(
@@ -214,7 +220,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "AppAuthLegacy", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider",
+                "AppAuthLegacy", "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "JOSE",
+                "LocalProvider",
                 "ScriptedBrowser", httpTypes,
             ],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
@@ -222,7 +229,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", httpTypes,
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthServer", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -248,7 +255,7 @@ if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
         "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthProtocol", "AppAuthSession", "AppAuth", "listening-app",
         "AppAuthTests",
         "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program", "JOSETests", "ScriptedBrowser",
-        "CLibssl", "LocalProvider", "AppAuthCoreTests",
+        "CLibssl", "LocalProvider", "AppAuthCoreTests", "AppAuthServer",
     ]
     let others =
         sanitizer == "address"

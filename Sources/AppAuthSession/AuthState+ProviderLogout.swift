@@ -1,28 +1,11 @@
 public import AppAuthProtocol
 
 extension AuthState {
-    /// Ends the session if it is one that the provider has ended (OpenID Connect Back-Channel Logout §2.7): its tokens
-    /// are gone from here and from the store, and whoever watches ``changes`` hears of it.
+    /// Ends the session if it is one that the provider has ended.
     ///
-    /// - Returns: Whether the token names this session; false also where it was over already.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway, and
-    ///   the token can be used again.
-    @discardableResult
-    public func end(by token: LogoutToken) async throws -> Bool {
-        do { return try await end { token.names($0) } } catch {
-            token.release()
-            throw error
-        }
-    }
-
-    /// Ends the session if it is the one that the provider has ended (OpenID Connect Front-Channel Logout §2).
-    ///
-    /// - Returns: Whether the request names this session; false also where it was over already.
-    /// - Throws: As ``end(by:)-(LogoutToken)``.
-    @discardableResult
-    public func end(by logout: FrontChannelLogout) async throws -> Bool { try await end { logout.names($0) } }
-
-    private func end(if isNamed: (IDToken) -> Bool) async throws -> Bool {
+    /// - Parameter isNamed: Whether what the provider sent names the session of an ID token.
+    /// - Returns: Whether it did; false also where the session was over already.
+    package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // What another process has stored, or ended, counts.
         await synchronise()
         // What memory has forgotten may still be in a store that refused to remove it.

@@ -29,7 +29,8 @@ struct VendorNamesTests {
     }
 
     @Test(arguments: [
-        "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthFoundation", "AppAuthTestSupport", "JOSE", "CShims",
+        "AppAuth", "AppAuthProtocol", "AppAuthServer", "AppAuthSession", "AppAuthFoundation", "AppAuthTestSupport",
+        "JOSE", "CShims",
     ])
     func `no vendor is named`(target: String) throws {
         let folder = Self.sources.appending(component: target)

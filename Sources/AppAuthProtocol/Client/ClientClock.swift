@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 
 extension ServerClocks {
     /// The clock by which a client's provider writes: that of its token endpoint, or else of whatever of it has answered
@@ -15,7 +15,7 @@ extension ServerClocks {
 extension Environment {
     /// The time by which what a client's provider writes is judged, and whose it is: the provider's own, if it has told it
     /// and is to be believed.
-    func time(of client: Client) -> (date: Date, clock: String) {
+    package func time(of client: Client) -> (date: Date, clock: String) {
         let now = now()
         return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this machine's clock")
     }

@@ -56,7 +56,7 @@ extension Environment {
     /// is the one that is kept: a provider takes it back as a hint (§3.1.2.1) and could not read the other.
     ///
     /// - Throws: As ``decrypt(_:)``.
-    func signedToken(in token: Secret) async throws -> Secret {
+    package func signedToken(in token: Secret) async throws -> Secret {
         let text = token.reveal()
         guard JWE.hasForm(text) else {
             try allowPlain(.idToken)

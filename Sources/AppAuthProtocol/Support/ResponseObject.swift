@@ -1,10 +1,10 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import HTTPTypes
 
 /// The JSON object of a response, whose members are read strictly: what is there is of the right kind, and `null` is
 /// nothing.
-struct ResponseObject {
-    let members: JSON.Object
+package struct ResponseObject {
+    package let members: JSON.Object
     private let refuse: @Sendable (String) -> AuthError
 
     /// A hundred years: more is an error of whoever wrote it.
@@ -15,7 +15,7 @@ struct ResponseObject {
     /// - Parameters:
     ///   - answer: Must be of type application/json.
     ///   - refuse: Makes the error of what was expected and found.
-    init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
+    package init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
         guard response.mediaType == "application/json" else {
             throw refuse("expected content of type application/json, found \(response.mediaType ?? "none")")
         }
@@ -24,27 +24,27 @@ struct ResponseObject {
         try self.init(json, refuse: refuse)
     }
 
-    init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
+    package init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
         guard let members = json?.object else { throw refuse("expected a JSON object, found \(json.foundKind)") }
         (self.members, self.refuse) = (members, refuse)
     }
 
-    func refusal(_ message: String) -> AuthError { refuse(message) }
+    package func refusal(_ message: String) -> AuthError { refuse(message) }
 
-    func value(_ name: String) -> JSON? {
+    package func value(_ name: String) -> JSON? {
         // Not by `?:`, where `nil` would be the JSON null.
         guard let value = members[name], value != .null else { return nil }
         return value
     }
 
-    func string(_ name: String) throws -> String? {
+    package func string(_ name: String) throws -> String? {
         guard let value = value(name) else { return nil }
         guard let text = value.string else { throw refuse("expected '\(name)' to be a string, found \(value.kind)") }
         return text
     }
 
     /// RFC 6749 appendix A: visible ASCII and spaces, so that nothing can break out of a header field or a form.
-    func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
+    package func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
         guard let text = try string(name) else { return nil }
         func refusal(_ found: String) -> AuthError {
             refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
@@ -57,13 +57,13 @@ struct ResponseObject {
 
     func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
 
-    func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
+    package func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
         guard let value = try read(name) else { throw refuse("expected '\(name)', found none") }
         return value
     }
 
     /// A string, or an array of strings (RFC 7519 §4.1.3).
-    func stringOrStrings(_ name: String) throws -> [String]? {
+    package func stringOrStrings(_ name: String) throws -> [String]? {
         guard let value = value(name) else { return nil }
         guard let strings = value.strings ?? value.string.map({ [$0] }) else {
             throw refuse(
@@ -83,7 +83,7 @@ struct ResponseObject {
     }
 
     /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).
-    func time(_ name: String) throws -> Date? {
+    package func time(_ name: String) throws -> Date? {
         guard let value = value(name) else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
             throw refuse("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")

@@ -10,7 +10,9 @@ extension Client {
     var idTokenAlgorithms: [String] { chosenForIDTokens ?? provider.idTokenSigningAlgorithms }
 
     /// ID tokens that the browser brings (Core §3.3.2.12), and logout tokens (Back-Channel Logout §2.6 step 2).
-    var deliveredIDTokenAlgorithms: [String] { chosenForIDTokens ?? provider.idTokenSigningAlgorithms.withoutHMAC }
+    package var deliveredIDTokenAlgorithms: [String] {
+        chosenForIDTokens ?? provider.idTokenSigningAlgorithms.withoutHMAC
+    }
 
     /// Userinfo (OpenID Connect Core §5.3.2).
     package var userInfoAlgorithms: [String] {
@@ -25,7 +27,7 @@ extension Client {
     }
 
     /// Responses to introspection (RFC 9701 §6, §7).
-    var introspectionAlgorithms: [String] {
+    package var introspectionAlgorithms: [String] {
         registered("introspection_signed_response_alg")
             ?? provider.document["introspection_signing_alg_values_supported"]?.strings
             ?? provider.idTokenSigningAlgorithms

@@ -1,3 +1,4 @@
+internal import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 

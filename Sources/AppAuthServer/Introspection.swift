@@ -1,3 +1,4 @@
+public import AppAuthProtocol
 public import FoundationEssentials
 internal import HTTPTypes
 

@@ -1,3 +1,4 @@
+public import AppAuthProtocol
 public import FoundationEssentials
 
 /// A verified logout token (OpenID Connect Back-Channel Logout §2.4): it comes from ``LogoutTokenVerifier`` alone.

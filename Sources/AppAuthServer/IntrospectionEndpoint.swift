@@ -1,3 +1,4 @@
+public import AppAuthProtocol
 internal import HTTPTypes
 internal import JOSE
 

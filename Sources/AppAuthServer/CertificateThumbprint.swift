@@ -1,3 +1,4 @@
+public import AppAuthProtocol
 internal import JOSE
 
 /// The certificate that an access token is bound to (RFC 8705 §3): the token is good only on a connection on which that

@@ -1,3 +1,5 @@
+public import AppAuthProtocol
+
 /// A front-channel logout request (OpenID Connect Front-Channel Logout §2): the provider has shown the app's
 /// ``ClientMetadata/frontchannelLogoutURI`` in a frame of the browser, with the session that is over.
 ///
