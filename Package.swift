@@ -86,7 +86,7 @@ let package = Package(
                 "SampleSupport", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            path: "Samples/SignIn", swiftSettings: swift),
+            path: "Sources/SignInTool", swiftSettings: swift),
         .executableTarget(
             name: "seven-pass",
             dependencies: [
@@ -94,7 +94,7 @@ let package = Package(
             ],
             path: "Samples/SevenPass", swiftSettings: swift),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
-        .target(name: "TerminalShims", path: "Samples/TerminalShims"),
+        .target(name: "TerminalShims"),
         // What starts a server to try a sample with, and plays the person where there is no display.
         .target(
             name: "SampleSupport",
@@ -105,25 +105,23 @@ let package = Package(
             path: "Samples/Support", swiftSettings: swift),
         .target(
             name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes],
-            path: "Samples/ScriptedBrowser",
             swiftSettings: swift),
         // The system's OpenSSL again, for a provider that is to be spoken to by TLS.
         .systemLibrary(
-            name: "CLibssl", path: "Samples/LocalProvider/CLibssl", pkgConfig: "libssl",
+            name: "CLibssl", pkgConfig: "libssl",
             providers: [.apt(["libssl-dev"])]),
         .target(
-            name: "LocalProvider",
+            name: "AppAuthTestProvider",
             dependencies: [
                 "CLibssl", "JOSE", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            path: "Samples/LocalProvider/Library", swiftSettings: swift),
+            ], swiftSettings: swift),
         .executableTarget(
             name: "local-provider",
-            dependencies: ["LocalProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-            path: "Samples/LocalProvider/Executable", swiftSettings: swift),
+            dependencies: ["AppAuthTestProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Sources/LocalProviderTool", swiftSettings: swift),
         .executableTarget(
             name: "moltin",
             dependencies: [
@@ -158,27 +156,27 @@ let package = Package(
         .testTarget(
             name: "AppAuthCoreTests",
             dependencies: [
-                "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "AppAuth", "JOSE", "LocalProvider",
+                "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "AppAuth", "JOSE", "AppAuthTestProvider",
                 "ScriptedBrowser", httpTypes, logging,
             ],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthFoundationTests",
             dependencies: [
-                "AppAuthFoundation", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", httpTypes,
+                "AppAuthFoundation", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
             name: "AppAuthLegacyTests",
             dependencies: [
                 "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE",
-                "LocalProvider", httpTypes,
+                "AppAuthTestProvider", httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
             name: "VendorSampleTests",
             dependencies: [
-                "LocalProvider", "JOSE", "moltin", "opro", "sbanken", "local-provider", httpTypes,
+                "AppAuthTestProvider", "JOSE", "moltin", "opro", "sbanken", "local-provider", httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
@@ -188,9 +186,9 @@ let package = Package(
         .testTarget(
             name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
         .testTarget(
-            name: "LocalProviderTests",
+            name: "AppAuthTestProviderTests",
             dependencies: [
-                "LocalProvider", "local-provider", "JOSE", httpTypes,
+                "AppAuthTestProvider", "local-provider", "JOSE", httpTypes,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -207,13 +205,15 @@ let package = Package(
         .testTarget(
             name: "SignInTests",
             dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", "ScriptedBrowser", httpTypes,
+                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "ScriptedBrowser",
+                httpTypes,
             ],
             swiftSettings: swift),
         .testTarget(
             name: "SevenPassTests",
             dependencies: [
-                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "LocalProvider", "SampleSupport", httpTypes,
+                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "SampleSupport",
+                httpTypes,
             ],
             swiftSettings: swift),
         // A case for each module of the OpenID Foundation's plans for relying parties.
@@ -221,7 +221,7 @@ let package = Package(
             name: "ConformanceTests",
             dependencies: [
                 "AppAuthLegacy", "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "JOSE",
-                "LocalProvider",
+                "AppAuthTestProvider",
                 "ScriptedBrowser", httpTypes,
             ],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
@@ -249,21 +249,16 @@ if Context.environment["APPAUTH_FUZZ"] != nil {
             swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
 }
 
-// Tests/Sanitizers/run builds what it watches, and nothing else.
-if let sanitizer = Context.environment["APPAUTH_SANITIZE"] {
-    let libraries = [
-        "CLibcrypto", "CLibcurl", "CShims", "JOSE", "AppAuthProtocol", "AppAuthSession", "AppAuth", "listening-app",
-        "AppAuthTests",
-        "AppAuthTestSupport", "AppAuthTestSupportTests", "keyring-program", "JOSETests", "ScriptedBrowser",
-        "CLibssl", "LocalProvider", "AppAuthCoreTests", "AppAuthServer",
-    ]
-    let others =
-        sanitizer == "address"
-        ? []
-        : [
-            "AppAuthFoundation", "AppAuthFoundationTests", "AppAuthLegacy", "TerminalShims", "SampleSupport", "sign-in",
-            "scripted-browser", "SignInTests",
-        ]
-    package.targets.removeAll { !(libraries + others).contains($0.name) }
+// For those who build a few targets in a way of their own, as Tests/Sanitizers/run does: these, and what they depend on.
+if let chosen = Context.environment["APPAUTH_TARGETS"] {
+    var wanted: Set<String> = []
+    func add(_ name: String) {
+        guard let target = package.targets.first(where: { $0.name == name }), wanted.insert(name).inserted else {
+            return
+        }
+        for case .byNameItem(let dependency, _) in target.dependencies { add(dependency) }
+    }
+    for name in chosen.split(separator: ",") { add(String(name)) }
+    package.targets.removeAll { !wanted.contains($0.name) }
     package.products = []
 }

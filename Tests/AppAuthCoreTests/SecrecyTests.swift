@@ -3,7 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 import Testing
 

@@ -5,7 +5,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `URLRequest`s with the token of a session, and a `URLSession` without its faults on Linux.

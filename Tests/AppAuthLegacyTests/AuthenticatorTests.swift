@@ -4,7 +4,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// The way of working of Heimdallr and FFSAuthenticator: a token endpoint, a password, and requests that get their header.

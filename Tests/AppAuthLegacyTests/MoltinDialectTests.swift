@@ -1,7 +1,7 @@
 import AppAuthLegacy
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Moltin's first API through an `AuthState`.

@@ -2,7 +2,7 @@ import AppAuthLegacy
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// oPRO's demo through an `AuthState`.

@@ -2,7 +2,7 @@ import AppAuthLegacy
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// S'banken's client credentials through an `AuthState`.

@@ -2,7 +2,7 @@ import AppAuthLegacy
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// One clock for both sides, which stands still until a test moves it.

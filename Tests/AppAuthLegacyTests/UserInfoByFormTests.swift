@@ -1,7 +1,7 @@
 import AppAuthLegacy
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 6750 §2.2. That the response is checked as any other is seen where a whole session has an ID token.

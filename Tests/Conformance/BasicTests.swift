@@ -3,7 +3,7 @@ import AppAuthSession
 import AppAuthLegacy
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Core by the code flow; most of it again with an ID token beside the code, and by a form.

@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Financial-grade API: Client-Initiated Backchannel Authentication, in poll mode: alice approves the sign-in on a device of

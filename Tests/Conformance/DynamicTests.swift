@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Registration, and requests by reference. The rest of the plan is in ``ConfigTests`` and ``BasicTests``.

@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Financial-grade API 1.0 Advanced: by TLS, with signed requests, a key in place of a secret, tokens bound to the client's

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// FAPI 2.0 Security Profile, and the same with Message Signing: pushed requests, a key in place of a secret, tokens bound

@@ -1,5 +1,5 @@
 import AppAuthProtocol
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OAuth 2.0 Form Post Response Mode. The rest of the plan is in ``BasicTests``.

@@ -2,7 +2,7 @@ import AppAuthServer
 import AppAuth
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 import Testing
 

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// FAPI 2.0 Message Signing: a signed response (JARM) is verified as an ID token is, before the code is sent.

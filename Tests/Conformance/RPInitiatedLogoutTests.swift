@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect RP-Initiated Logout.

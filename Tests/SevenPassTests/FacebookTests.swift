@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import SampleSupport
 import SevenPass
 import Testing

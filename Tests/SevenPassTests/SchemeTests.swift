@@ -1,6 +1,6 @@
 import AppAuth
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import SampleSupport
 import SevenPass
 import Testing

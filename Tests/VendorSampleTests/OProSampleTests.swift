@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `opro`, as a person uses it.

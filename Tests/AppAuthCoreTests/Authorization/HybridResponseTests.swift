@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Core §3.3: what an ID token beside the code is good for, at a real server.

@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 9101 §4, §10; OpenID Connect Core §6.1.

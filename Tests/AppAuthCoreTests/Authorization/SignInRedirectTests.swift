@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 import Testing
 

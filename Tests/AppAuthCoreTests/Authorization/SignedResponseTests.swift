@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// JWT Secured Authorization Response Mode for OAuth 2.0 (JARM) §2.4: which signed responses get as far as the exchange.

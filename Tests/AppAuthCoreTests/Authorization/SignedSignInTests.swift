@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// JWT Secured Authorization Response Mode (JARM), at a real server.

@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 
 /// A client at a till, and the person with a device of their own: time passes only while the client waits.
 final class BackchannelFixture: Sendable {

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What is asked, and what is answered (CIBA Core §7).

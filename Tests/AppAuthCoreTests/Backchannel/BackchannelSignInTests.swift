@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A sign-in that is approved on the person's own device (CIBA Core), in poll mode.

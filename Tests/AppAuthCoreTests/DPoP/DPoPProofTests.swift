@@ -2,7 +2,7 @@ import AppAuthProtocol
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 9449 §4.2: what a proof holds.

@@ -4,7 +4,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 9449, at a real server that checks every proof.

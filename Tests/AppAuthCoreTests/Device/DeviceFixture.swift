@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 
 /// A device and the person in front of it: time passes only while the device sleeps, and the person acts when the test

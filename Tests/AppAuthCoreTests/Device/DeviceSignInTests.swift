@@ -4,7 +4,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// The device flow over the wire, with a clock that the test moves (RFC 8628).

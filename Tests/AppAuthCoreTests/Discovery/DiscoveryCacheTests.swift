@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// One document for many callers, for as long as its Cache-Control says, within five minutes and a day.

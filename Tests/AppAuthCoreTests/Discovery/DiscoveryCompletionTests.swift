@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Endpoints that stand in the RFC 8414 document alone.

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a server may answer instead of its metadata.

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Discovery §4, RFC 8414 §3.

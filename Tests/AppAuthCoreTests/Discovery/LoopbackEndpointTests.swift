@@ -3,7 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A provider elsewhere may not name a place on this machine, where it would send the library's requests to local

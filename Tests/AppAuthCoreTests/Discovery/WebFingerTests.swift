@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Discovery §2, RFC 7033.

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Core §5.3.2, §5.3.4.

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A client's key, and how a provider encrypts to it.

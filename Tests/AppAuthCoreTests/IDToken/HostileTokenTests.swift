@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a hostile sender may try beyond one wrong claim: RFC 8725 §2 and §3, RFC 8259 §8 and §9.

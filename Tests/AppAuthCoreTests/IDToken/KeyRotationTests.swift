@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect Core §10.1.1: keys as providers really change them.

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A refusal says what was expected and what was found, and repeats nothing that is nobody's business.

@@ -3,7 +3,7 @@ import AppAuthProtocol
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 7662, and RFC 9701 for signed responses.

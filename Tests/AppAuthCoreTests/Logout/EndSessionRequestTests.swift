@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// OpenID Connect RP-Initiated Logout §2 and §3.

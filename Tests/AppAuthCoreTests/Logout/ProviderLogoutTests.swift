@@ -5,7 +5,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 import Testing
 

@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 7009.

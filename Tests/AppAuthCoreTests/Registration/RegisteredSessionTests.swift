@@ -4,7 +4,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A registered client's credentials are part of the session, and are managed from it (RFC 7592).

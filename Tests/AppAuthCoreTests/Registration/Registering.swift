@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 
 extension World {
     /// What a native app asks for.

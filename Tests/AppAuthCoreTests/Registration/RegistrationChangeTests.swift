@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A change of the registration that was sent takes back the token before (RFC 7592 §2.2): what comes of it is not lost.

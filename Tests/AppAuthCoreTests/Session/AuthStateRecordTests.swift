@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// The stored form of a session.

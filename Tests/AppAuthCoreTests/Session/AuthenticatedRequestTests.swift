@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 6750 §2.1 and §3.1: the token in the header, and one more try after `invalid_token`.

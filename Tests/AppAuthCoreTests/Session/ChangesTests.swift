@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What those who watch a session are told.

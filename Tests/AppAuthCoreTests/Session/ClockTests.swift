@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A wall clock that is wrong, or is set, and a machine that sleeps or starts anew.

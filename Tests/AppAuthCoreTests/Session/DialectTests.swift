@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a server says otherwise than the RFCs is translated on its way.

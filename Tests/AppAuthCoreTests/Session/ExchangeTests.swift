@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// From a code to a stored session, over the wire (OpenID Connect Core §3.1.3).

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A session that was ended stays ended, whatever comes afterwards.

@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A stored session whose folder disappears for a while, as an unmounted disk does, is not a session that was signed out.

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Tokens for fewer scopes (RFC 6749 §6) and for certain resources (RFC 8707) are never handed out for one another.

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// One refresh at a time, shared by all who need it.

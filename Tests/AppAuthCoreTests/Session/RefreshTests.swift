@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a refresh takes over, and when one is made (RFC 6749 §6, OpenID Connect Core §12).

@@ -1,7 +1,7 @@
 import AppAuth
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// When a stored session is taken up, and when the person is asked again.

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A rotated refresh token is stored before the response that brought it is verified: that may take minutes, and the process

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Whose clock counts, of all the servers that have answered.

@@ -4,7 +4,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Several holders of one stored session, as several processes are.

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 9470 §3.

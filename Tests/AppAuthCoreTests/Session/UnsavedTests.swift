@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// New tokens that the store has refused so far.

@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Tokens of a sign-in that fails after they have come: no session holds them, so they are revoked.

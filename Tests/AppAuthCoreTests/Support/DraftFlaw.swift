@@ -1,4 +1,4 @@
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// One respect in which a signed token of the provider's is not as it should be.

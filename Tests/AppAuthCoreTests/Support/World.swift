@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 
 /// A provider on loopback, and what is around the library: a real HTTP client, a clock and a log. Both sides have the

@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `client_secret_jwt` and `private_key_jwt` (OpenID Connect Core §9, RFC 7523), at a server that checks them.

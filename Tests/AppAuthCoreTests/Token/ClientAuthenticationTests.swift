@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// RFC 6749 §2.3, as it arrives at a token endpoint.

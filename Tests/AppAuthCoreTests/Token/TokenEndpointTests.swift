@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// The one POST (RFC 6749 §3.2, §4.1.3, §5.2).

@@ -1,6 +1,6 @@
 import AppAuth
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 
 /// Self-signed certificates of a provider on loopback and of two clients, made by the `openssl` command in a folder that is
 /// removed in the end.

@@ -3,7 +3,7 @@ import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 extension RelyingParty {

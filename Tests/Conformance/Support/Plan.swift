@@ -1,6 +1,6 @@
 import AppAuthProtocol
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// How a plan of the OpenID Foundation has its relying party sign in. A module that stands in several plans is run in each

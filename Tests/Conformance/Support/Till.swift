@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 
 /// A relying party whose user approves the sign-in elsewhere. Its waits pass no time: they put both sides' clocks forward.
 struct Till: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `sign-in device` on a terminal: the picture of the code, and the time that is left.

@@ -2,7 +2,7 @@ import AppAuth
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `sign-in device`, with a person who enters the code in another browser (RFC 8628).

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Who a client assertion is meant for (RFC 7523 §3): several providers take only their token endpoint.

@@ -1,6 +1,6 @@
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `--par` (RFC 9126) and `--dpop` (RFC 9449).

@@ -1,5 +1,5 @@
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What is asked for if the user says nothing: as far as the provider has it (OpenID Connect Discovery §3).

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// The last rung: a code for another device, where no browser was started and the provider has that flow.

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Sign-ins without a browser: `client-credentials` and `password`.

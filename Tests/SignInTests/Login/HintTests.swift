@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// An error that an option can mend names the option.

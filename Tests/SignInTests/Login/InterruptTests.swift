@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Signals and limits end a command, whatever it waits for, and leave nothing behind.

@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a new user gets wrong: one clear line, and no browser opens.

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Another user of the machine, who reads the one-time URL in the browser's arguments and is there first.

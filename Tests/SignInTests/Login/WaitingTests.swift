@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What is said while the browser does not come back: the provider's page shows the error, and nobody else knows it.

@@ -4,7 +4,7 @@ import AppAuthSession
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

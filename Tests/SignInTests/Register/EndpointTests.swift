@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Where the registration endpoint is found if the OpenID Connect metadata has none.

@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// `sign-in register`, and the sign-in with what was registered.

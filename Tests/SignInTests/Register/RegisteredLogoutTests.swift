@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Where the browser comes back to after a sign-out: only where the provider sends it (RP-Initiated Logout §2).

@@ -1,5 +1,5 @@
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 
 /// A desk in a session of its own: what a login makes, and the desktop's files, are the test's.
 struct SchemeFixture: Sendable {

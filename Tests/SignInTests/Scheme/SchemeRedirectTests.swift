@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A sign-in that comes back by a private-use scheme: with the real xdg-mime and xdg-open, from one process to the other.

@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// No token, code, secret, verifier or password is printed or stands in an argument list.

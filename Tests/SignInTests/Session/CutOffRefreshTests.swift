@@ -1,7 +1,7 @@
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A refresh that is cut off, at a provider that ends the grant when a used refresh token comes back.

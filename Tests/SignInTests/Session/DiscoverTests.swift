@@ -1,6 +1,6 @@
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Which session is meant where nobody says.

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Another process that keeps a lock of the session: commands say which, within their time, and can be ended.

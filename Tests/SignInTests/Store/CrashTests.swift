@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What a process leaves behind that dies while it writes the session: `NAME.new`, in part or whole. It was never put in

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What is no session can be set aside: it keeps its contents under another name, and a new session takes its place.

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// On failure nothing is stored, and a session that was stored before stays as it was.

@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A store that cannot be written to: what is there can be used, and what would have to be changed is not begun.

@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 
 /// A person's place at a computer: a home folder, a browser, and a provider to sign in at.
 final class CommandFixture: Sendable {

@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 
 /// What `sign-in device` shows, and the person who enters it in another browser.

@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import ScriptedBrowser
 
 /// A sign-in that waits, as whoever may connect to it sees it.

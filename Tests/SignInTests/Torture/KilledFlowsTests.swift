@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A sign-in and a sign-out that are killed at every third point, from a random one on: a call on a file of the session, or

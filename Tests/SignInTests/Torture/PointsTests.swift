@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A refresh of one process that is cut off at every point at which others could tell: a call on a file of the session, or on

@@ -2,7 +2,7 @@ import JOSE
 import AppAuthSession
 import Foundation
 import HTTPTypes
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// What happens in a round.

@@ -1,6 +1,6 @@
 import JOSE
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// Hundreds of rounds of real processes that share one session, at a provider that rotates refresh tokens and ends the

@@ -1,7 +1,7 @@
 import AppAuthSession
 import Foundation
 import JOSE
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// One session that is moved between a file and the keyring while processes use both.

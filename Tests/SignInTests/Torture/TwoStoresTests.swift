@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A session on its way between a file and a real GNOME Keyring, used from both ends, at a provider that gives no second

@@ -1,5 +1,5 @@
 import Foundation
-import LocalProvider
+import AppAuthTestProvider
 import Testing
 
 /// A process that may open too few files says so before it begins, and is not ended by a signal on its way.

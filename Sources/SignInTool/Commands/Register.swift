@@ -1,0 +1,109 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `sign-in register`
+struct Register: Command {
+    static let configuration = CommandConfiguration(
+        abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
+
+    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    var issuer: String
+    @Option(
+        name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
+        help: "Where the provider may send the browser back to, for example http://127.0.0.1/callback.")
+    var redirectURIs: [String] = []
+    @Option(parsing: .unconditional, help: "The scopes that the client may ask for, separated by spaces.")
+    var scope: String?
+    @Option(
+        name: .customLong("registration-endpoint"), parsing: .unconditional,
+        help: "The URL of the registration endpoint, if the provider's metadata has none.")
+    var registrationEndpoint: String?
+    @Option(name: .customLong("client-name"), parsing: .unconditional, help: "What people call the client.")
+    var name: String?
+    @Option(
+        name: .customLong("initial-access-token-file"), parsing: .unconditional,
+        help: "A file that holds what lets one register.")
+    var initialAccessTokenFile: String?
+    @Option(
+        name: .customLong("software-statement-file"), parsing: .unconditional,
+        help: "A file that holds what somebody else says of the software (RFC 7591 §2.3).")
+    var softwareStatementFile: String?
+    @Option(
+        name: .customLong("client-auth"), parsing: .unconditional,
+        help: "How the client is going to authenticate (default: none).")
+    var method: ClientOptions.Method?
+    @Option(
+        name: .customLong("client-key"), parsing: .unconditional,
+        help: "The client's private key, for private_key_jwt: PEM that is not encrypted, or a JWK.")
+    var keyFile: String?
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if redirectURIs.isEmpty { throw ValidationError("Missing expected argument '--redirect-uri <redirect-uri>'") }
+        if (method == .private_key_jwt) != (keyFile != nil) {
+            throw ValidationError("--client-auth private_key_jwt and --client-key go together")
+        }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let (token, statement) = try (
+            initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
+        )
+        let keyPath = keyFile.map { $0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)" }
+        var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
+        metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
+        metadata.scope = scope.map([Scope].init(spaceDelimited:))
+        metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
+        let provider = try await provider(console.environment)
+        let request = try ClientRegistrationRequest(
+            provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
+        let registration = try await request.send(in: console.environment)
+        // It is registered, kept or not, usable or not: what is printed is all that there is of it.
+        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: keyPath) } catch let error
+            as AuthError
+        { console.note("the client is registered, but not kept here: \(error.message)") }
+        do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
+            console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
+        }
+        try console.succeed(registration.document, text: text(registration, at: provider))
+        return 0
+    }
+
+    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
+        let discovery = Discovery(environment: environment)
+        let found = try await discovery.metadata(for: issuer).with(.registration, at: registrationEndpoint)
+        // Some have the endpoint in the RFC 8414 document alone.
+        let provider = try await discovery.complete(found, with: .registration)
+        guard provider[.registration] != nil else {
+            throw AuthError(
+                .invalidMetadata, .registration,
+                "the provider \(issuer) has no 'registration_endpoint' in its metadata; if there is one, name it with "
+                    + "--registration-endpoint", outcome: .notSent)
+        }
+        return provider
+    }
+
+    private func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
+        var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
+        if let date = registration.clientSecretExpiresAt {
+            lines.append("Its secret is good until \(date.ISO8601Format()).")
+        }
+        lines += JSON.object(registration.metadata.members).lines
+        var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
+        if let scope { words += ["--scope", scope] }
+        lines.append("Sign in with: \(words.map(\.quotedForShell).joined(separator: " "))")
+        return lines.map(\.onOneLine).joined(separator: "\n")
+    }
+}
+
+extension ClientOptions.Method {
+    /// As RFC 7591 §2 has it.
+    fileprivate var registeredName: String {
+        switch self {
+        case .basic: "client_secret_basic"
+        case .post: "client_secret_post"
+        case .none, .client_secret_jwt, .private_key_jwt: rawValue
+        }
+    }
+}

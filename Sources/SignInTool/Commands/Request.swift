@@ -1,0 +1,106 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import HTTPTypes
+
+/// `sign-in request`
+struct Request: Command {
+    static let configuration = CommandConfiguration(abstract: "Sends an HTTP request with a valid access token.")
+
+    @Argument(help: "The method, for example GET.")
+    var method: String
+    @Argument(help: "The URL: https, or http on loopback.")
+    var url: String
+    @Option(parsing: .unconditionalSingleValue, help: "A header field, as 'Name: value'.")
+    var header: [String] = []
+    @Option(parsing: .unconditional, help: "The body.")
+    var data: String?
+    @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file that holds the body.")
+    var dataFile: String?
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard HTTPRequest.Method(method) != nil else {
+            throw ValidationError("expected an HTTP method, found '\(method)'")
+        }
+        guard data == nil || dataFile == nil else { throw ValidationError("--data and --data-file exclude each other") }
+        for line in header {
+            let field = Self.field(line)
+            guard let field else { throw ValidationError("--header: expected 'Name: value', found '\(line)'") }
+            guard field.name != .authorization else {
+                throw ValidationError("--header: the access token goes into Authorization")
+            }
+        }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let target = try SecureURL(url)
+        guard let method = HTTPRequest.Method(method) else { throw WrongUsage("expected an HTTP method") }
+        var request = HTTPRequest(method: method, url: target)
+        for field in header.compactMap(Self.field) { request.headerFields.append(field) }
+        let body = try body()
+        if body != nil, request.headerFields[.contentType] == nil {
+            request.headerFields[.contentType] = "application/x-www-form-urlencoded"
+        }
+        let transportRequest = TransportRequest(request, body: body)
+        let response = try await session.withState(console, within: limit) { try await $0.send(transportRequest) }
+        let status = response.status
+        if common.json {
+            try console.succeed(Self.json(response), text: "")
+        } else {
+            try console.print(Self.printable(response.body))
+        }
+        // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
+        if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge)) }
+        return status.code < 400 ? 0 : 1
+    }
+
+    /// What a person can do about it: no refresh changes how they signed in (RFC 9470).
+    private static func hint(_ challenge: StepUpChallenge) -> String {
+        var words = ["sign-in login …"]
+        if !challenge.acrValues.isEmpty {
+            words += ["--acr-values", challenge.acrValues.joined(separator: " ").onOneLine.quotedForShell]
+        }
+        if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
+        return "The resource wants another sign-in than this: \(words.joined(separator: " "))"
+    }
+
+    private static func field(_ line: String) -> HTTPField? {
+        guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {
+            return nil
+        }
+        let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        guard HTTPField.isValidValue(String(value)) else { return nil }
+        return HTTPField(name: name, value: String(value))
+    }
+
+    private func body() throws -> [UInt8]? {
+        if let data { return Array(data.utf8) }
+        guard let dataFile else { return nil }
+        do { return try InputFile.readWaiting(dataFile, atMost: 1 << 30) } catch .cancelled {
+            throw CancellationError()
+        } catch {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "\(dataFile): \(error.description)", outcome: .notSent)
+        }
+    }
+
+    private static func json(_ response: TransportResponse) -> JSON {
+        var headers = JSON.Object()
+        for field in response.headerFields {
+            let name = field.name.canonicalName
+            headers[name] = .string(headers[name]?.string.map { "\($0), \(field.value)" } ?? field.value)
+        }
+        let body = (try? JSON(parsing: response.body)) ?? .string(String(decoding: response.body, as: UTF8.self))
+        return ["status": .number(.init(response.status.code)), "headers": .object(headers), "body": body]
+    }
+
+    /// The body as it is for a pipe or a file; for a terminal without what could control it.
+    private static func printable(_ body: [UInt8]) -> [UInt8] {
+        guard Console.isTerminal(.output) else { return body }
+        let lines = String(decoding: body, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        return Array((lines.map { String($0).onOneLine }.joined(separator: "\n") + "\n").utf8)
+    }
+}

@@ -1,0 +1,17 @@
+internal import AppAuth
+
+extension AuthError {
+    /// The message, with the command line that sets aside what is damaged.
+    ///
+    /// - Parameter options: Those of the command that failed: the ones that name a session are repeated.
+    func message(for options: [String]) -> String {
+        let names = ["--issuer", "--client-id", "--store"]
+        var words = ["sign-in", "logout", "--local", "--discard"]
+        for (index, option) in options.enumerated() {
+            if names.contains(option), index + 1 < options.count { words += [option, options[index + 1]] }
+            if names.contains(where: { option.hasPrefix("\($0)=") }) { words.append(option) }
+        }
+        let line = words.map(\.quotedForShell).joined(separator: " ")
+        return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
+    }
+}

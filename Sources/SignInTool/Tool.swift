@@ -1,0 +1,87 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command line: which commands there are, and what becomes of errors and signals.
+struct Tool: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
+        subcommands: [
+            Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
+            Request.self,
+            Logout.self, Status.self, Register.self, Discover.self, Demo.self, DeliveredRedirect.self,
+        ])
+
+    /// Runs a command.
+    ///
+    /// - Returns: The exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
+        let command: any ParsableCommand
+        do {
+            // The most frequent command does not wait until the parsers of all the others are built. Its help and its errors
+            // are the whole tool's, as those of the others are.
+            let token = arguments.first == "token" ? try? Token.parse(Array(arguments.dropFirst())) : nil
+            command = if let token { token } else { try parseAsRoot(arguments) }
+        } catch {
+            return refuse(error, arguments)
+        }
+        if let command = command as? any Command { return await run(command, arguments, interrupts, input) }
+        if command is Tool { return refuse(ValidationError("a command is missing; see 'sign-in --help'"), arguments) }
+        do {
+            var help = command
+            try help.run()
+            return 0
+        } catch {
+            return refuse(error, arguments)
+        }
+    }
+
+    private static func run(
+        _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
+    ) async -> Int32 {
+        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let console = Console(options: command.common, input: input, limit: limit)
+        do {
+            return try await interrupts.run {
+                guard command.endsInTime else { return try await command.run(console, limit: limit) }
+                return try await withTimeout(limit, .configuration, console.whatIsLate) {
+                    try await command.run(console, limit: limit)
+                }
+            }
+        } catch let error as WrongUsage {
+            console.fail(code: "usage", error.message)
+            return 2
+        } catch let error as AuthError {
+            console.fail(code: error.code.rawValue, console.advice.message(error, arguments))
+            return 1
+        } catch {
+            return interrupts.status(console)
+        }
+    }
+
+    /// Wrong usage in one line, or the help that was asked for.
+    private static func refuse(_ error: any Error, _ arguments: [String]) -> Int32 {
+        let text = fullMessage(for: error)
+        guard exitCode(for: error) != .success else {
+            Console.write(text + "\n", to: .output)
+            return 0
+        }
+        let line = text.split(separator: "\n").first.map(String.init) ?? "wrong usage"
+        let message = line.hasPrefix("Error: ") ? String(line.dropFirst("Error: ".count)) : line
+        Console(json: arguments.contains("--json")).fail(code: "usage", unknown(arguments, message) ?? message)
+        return 2
+    }
+
+    /// The command or option that there is not, where the parser reports what that has left missing or over.
+    private static func unknown(_ arguments: [String], _ message: String) -> String? {
+        guard let name = arguments.first, name != "help",
+            ["Missing expected", "Unknown option", "Unexpected argument"].contains(where: message.hasPrefix)
+        else { return nil }
+        guard let command = configuration.subcommands.first(where: { $0._commandName == name }) else {
+            return "expected a command first, found '\(name)'; see 'sign-in --help'"
+        }
+        let options = helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }
+        return arguments.dropFirst().map { $0.prefix { $0 != "=" } }
+            .first { $0.hasPrefix("--") && !options.contains($0) }
+            .map { "there is no option '\($0)'; see 'sign-in \(name) --help'" }
+    }
+}

@@ -1,0 +1,61 @@
+import JOSE
+import AppAuthTestProvider
+import Testing
+
+/// What the options of `local-provider` change beyond OpenID Connect Core.
+@Suite struct CommandOptionTests {
+    private let form: [(name: String, value: String)] = [
+        ("grant_type", "client_credentials"), ("client_id", "demo-service"),
+        ("client_secret", "service-secret-of-thirty-two-bytes"), ("scope", "api"),
+        ("authorization_details", #"[{"type":"payment_initiation"}]"#),
+    ]
+
+    @Test func `the provider insists on what it is told to, and its metadata says so`() async throws {
+        let child = try CommandTests.Child([
+            "--require-par", "--require-dpop", "--dpop-nonce", "--authorization-details-type", "payment_initiation",
+            "--step-up", "urn:example:strong",
+        ])
+        let issuer = String(child.firstLine().dropLast())
+        let metadata = try #require(try await Wire.send("GET", issuer + "/.well-known/openid-configuration").json)
+        #expect(metadata["require_pushed_authorization_requests"]?.bool == true)
+        #expect(metadata["authorization_details_types_supported"]?.strings == ["payment_initiation"])
+        #expect(metadata["acr_values_supported"]?.strings?.contains("urn:example:strong") == true)
+
+        let (key, url) = (try DPoPKey(), issuer + "/token")
+        let plain = try await Wire.post(url, form)
+        #expect(plain.json?["error"]?.string == "invalid_dpop_proof")
+        let challenge = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url))])
+        #expect(challenge.json?["error"]?.string == "use_dpop_nonce")
+        let nonce = try #require(challenge.header("DPoP-Nonce"))
+        let response = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url, nonce: nonce))])
+        let token = try #require(response.json?["access_token"]?.string)
+        #expect(response.json?["authorization_details"]?.array?.count == 1)
+
+        let echo = issuer + "/api/echo"
+        let refusal = try await Wire.send("GET", echo, key.fields("GET", echo, token: token, nonce: nonce))
+        #expect(refusal.header("WWW-Authenticate")?.contains(#"acr_values="urn:example:strong""#) == true)
+    }
+
+    @Test func `without them it takes things as they come`() async throws {
+        let child = try CommandTests.Child([])
+        let issuer = String(child.firstLine().dropLast())
+        let metadata = try #require(try await Wire.send("GET", issuer + "/.well-known/openid-configuration").json)
+        #expect(metadata["require_pushed_authorization_requests"]?.bool == false)
+        let response = try await Wire.post(issuer + "/token", form.filter { $0.name != "authorization_details" })
+        #expect(response.json?["token_type"]?.string == "Bearer")
+        #expect(response.header("DPoP-Nonce") == nil)
+        let token = try #require(response.json?["access_token"]?.string)
+        let echo = try await Wire.send("GET", issuer + "/api/echo", [("Authorization", "Bearer \(token)")])
+        #expect(echo.status == 200)
+    }
+
+    @Test(arguments: [
+        ["--require-par"], ["--require-dpop"], ["--dpop-nonce"], ["--authorization-details-type", "x"],
+        ["--step-up", "x"],
+    ])
+    func `a vendor's double takes none of them`(option: [String]) throws {
+        let child = try CommandTests.Child(["--double", "moltin"] + option)
+        #expect(child.end() == 2)
+        #expect(child.rest(child.errors).contains("expected no \(option[0])"))
+    }
+}

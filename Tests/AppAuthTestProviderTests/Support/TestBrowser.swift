@@ -1,0 +1,68 @@
+import JOSE
+import AppAuthTestProvider
+import Testing
+
+/// A browser without a screen: keeps cookies, follows redirects within the provider, submits forms.
+final class TestBrowser {
+    private var cookies: [String: String] = [:]
+    private(set) var page: Wire.Answer?
+    private(set) var pageURL = ""
+
+    /// Opens a URL and follows redirects as long as they stay at the provider.
+    ///
+    /// - Returns: Where the last redirect leads, if it leads away; nil if there is a page.
+    func open(_ url: String) async throws -> String? { try await follow(Wire.send("GET", url, fields), from: url) }
+
+    /// Submits the page's form with a button and what was typed.
+    func submit(_ action: String, _ typed: [(name: String, value: String)] = []) async throws -> String? {
+        let html = try #require(page?.text)
+        let target = try #require(html.firstMatch(of: /<form method="post" action="([^"]+)">/)?.1)
+        let hidden = html.matches(of: /<input type="hidden" name="([^"]+)" value="([^"]*)">/)
+            .map { (name: Self.unescaped(String($0.1)), value: Self.unescaped(String($0.2))) }
+        return try await submit(to: Self.unescaped(String(target)), hidden + typed + [("action", action)])
+    }
+
+    func submit(to url: String, _ form: [(name: String, value: String)]) async throws -> String? {
+        try await follow(Wire.post(url, form, fields), from: url)
+    }
+
+    func signIn(_ name: String = "alice", _ password: String = "looking-glass") async throws -> String? {
+        try await submit("sign-in", [("username", name), ("password", password)])
+    }
+
+    var hasCookies: Bool { !cookies.isEmpty }
+
+    /// Takes the other browser's cookies over.
+    func steal(from other: TestBrowser) { cookies = other.cookies }
+
+    private var fields: [(String, String)] {
+        cookies.isEmpty ? [] : [("Cookie", cookies.map { "\($0)=\($1)" }.joined(separator: "; "))]
+    }
+
+    private func follow(_ first: Wire.Answer, from url: String) async throws -> String? {
+        var (response, url) = (first, url)
+        for _ in 0..<10 {
+            for cookie in response.headers("Set-Cookie") {
+                let pair = cookie.prefix { $0 != ";" }
+                let name = String(pair.prefix { $0 != "=" })
+                cookies[name] = cookie.contains("Max-Age=0") ? nil : String(pair.dropFirst(name.count + 1))
+            }
+            guard let location = response.header("Location") else {
+                (page, pageURL) = (response, url)
+                return nil
+            }
+            guard location.split(separator: "/").dropFirst().first == url.split(separator: "/").dropFirst().first else {
+                return location
+            }
+            url = location
+            response = try await Wire.send("GET", url, fields)
+        }
+        Issue.record("too many redirects")
+        return nil
+    }
+
+    static func unescaped(_ text: String) -> String {
+        text.replacing("&lt;", with: "<").replacing("&gt;", with: ">").replacing("&quot;", with: "\"")
+            .replacing("&#39;", with: "'").replacing("&amp;", with: "&")
+    }
+}
