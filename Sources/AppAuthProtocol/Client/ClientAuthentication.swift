@@ -71,7 +71,7 @@ public enum ClientAuthentication: Sendable, Hashable {
     /// Returns the most likely method for the client's credentials.
     ///
     /// Chooses the key if the provider lists that method or if there is no secret, otherwise the secret as
-    /// ``secret(_:for:)`` does, and ``none`` without either. The metadata lists what the provider supports for any
+    /// ``secret(_:for:)`` does, and `none` without either. The metadata lists what the provider supports for any
     /// client, not what is registered for this one. If the registration is known, use
     /// ``ClientRegistration/client(at:keyNamed:)``.
     public static func best(

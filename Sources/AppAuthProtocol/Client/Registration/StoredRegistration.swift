@@ -36,7 +36,7 @@ extension Client {
     /// Returns this client with the credentials of a newer registration. Values that a registration does not contain
     /// are kept: the name of the key, the audience of assertions, and the binding of tokens.
     ///
-    /// - Parameter name: The new name of the key; nil keeps the current one.
+    /// - Parameter name: The new name of the key; nil keeps the current one, if there is one.
     package func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
         let authentication: ClientAuthentication =
             switch self.authentication {
