@@ -1,6 +1,6 @@
 extension JWE {
-    /// Encrypts to a public key, in compact form (RFC 7516 §5.1). Sets `alg`, `enc` and `epk` in the header; the caller
-    /// sets the rest.
+    /// Encrypts to a public key, in compact form (RFC 7516 §5.1). Sets `alg`, `enc` and `epk`; the caller sets the rest
+    /// of the header.
     ///
     /// - Throws: ``JOSEError`` if the key does not fit the algorithm, or if the system provides no random bytes.
     package static func encrypt(

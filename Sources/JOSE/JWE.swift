@@ -8,7 +8,7 @@ package struct JWE: Sendable {
     /// The encoded header, which the tag protects together with the content (§5.1 step 14).
     private let additionalData: [UInt8]
 
-    /// The relevant members of a header. Members with a key of the sender (`jku`, `jwk`, `x5u`, `x5c`) are never read.
+    /// The relevant members of a header. The sender's keys (`jku`, `jwk`, `x5u`, `x5c`) are never read.
     package struct Header: Sendable, Hashable {
         package let alg: KeyManagementAlgorithm
         package let enc: ContentEncryption
@@ -21,8 +21,7 @@ package struct JWE: Sendable {
         let apv: [UInt8]
     }
 
-    /// Enough for a signed token of 64 KiB, which base64url makes a third longer, with the header and the encrypted
-    /// key.
+    /// Enough for a signed token of 64 KiB, a third longer in base64url, with the header and the encrypted key.
     package static let maximumCount = 128 * 1024
 
     /// Returns whether a text has the form of an encrypted token: five parts (§9).

@@ -7,8 +7,8 @@ package struct JWS: Sendable {
     private let token: String
     private let signedCount: Int
 
-    /// The relevant members of a header. Members with a key of the sender (`jku`, `jwk`, `x5u`, `x5c`) are never read
-    /// (RFC 8725 §3.10).
+    /// The relevant members of a header. The sender's keys (`jku`, `jwk`, `x5u`, `x5c`) are never read (RFC 8725
+    /// §3.10).
     package struct Header: Sendable, Hashable {
         package let alg: String
         package let kid: String?

@@ -15,8 +15,7 @@ struct KeyAgreement {
         case (.x25519, .x25519): break
         default: return nil
         }
-        // libcrypto rejects a point that is not on the curve (RFC 8725 §3.4), and for X25519 a secret of zeros
-        // (RFC 7748 §6.1).
+        // libcrypto rejects a point off the curve (RFC 8725 §3.4), and for X25519 a secret of zeros (RFC 7748 §6.1).
         guard let peer = try? PublicKey(peer), var secret = own.secret(with: peer) else { return nil }
         defer { wipe(&secret) }
         return derive(from: secret, byteCount: byteCount)

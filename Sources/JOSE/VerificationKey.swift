@@ -44,8 +44,7 @@ package final class VerificationKey: @unchecked Sendable {
             switch algorithm.family {
             case .edDSA: verifiesEdDSA(signature, of: input)
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
-            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS, libcrypto also accepts a signature without its leading
-            // zeros.
+            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS, libcrypto also accepts one without its leading zeros.
             case .rsaPKCS1, .rsaPSS:
                 signature.count == EVP_PKEY_get_size(key.pointer) && verifiesDigest(signature, of: input, algorithm)
             }

@@ -1,11 +1,12 @@
 internal import JOSE
 
-/// A single, detailed permission that the user should grant (RFC 9396 §2), such as one payment. It can express more
-/// than a scope.
+/// A detailed permission that the user should grant (RFC 9396 §2), such as one payment. It can say more than a scope.
 ///
 /// ```swift
 /// options.authorizationDetails = [
-///     AuthorizationDetail("payment_initiation", actions: ["initiate"], others: ["instructedAmount": ["currency": "EUR", "amount": "123.50"]])
+///     AuthorizationDetail(
+///         "payment_initiation", actions: ["initiate"],
+///         others: ["instructedAmount": ["currency": "EUR", "amount": "123.50"]])
 /// ]
 /// ```
 public struct AuthorizationDetail: Sendable, Hashable {
@@ -35,7 +36,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
 
     /// Parses an authorization detail that a server has granted.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if `type` is missing, or if a member of §2.2 has
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if `type` is missing, or a member of §2.2 has
     ///   the wrong type.
     public init(_ json: JSON) throws {
         func refusal(_ message: String) -> AuthError { AuthError(.invalidResponse, .token, message) }

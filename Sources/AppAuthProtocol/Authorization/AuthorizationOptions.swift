@@ -14,8 +14,7 @@ extension AuthorizationRequest {
         /// The maximum age of the user's sign-in at the provider, in seconds. It is checked against the ID token's
         /// `auth_time`.
         public var maxAge: Int?
-        /// The requested authentication contexts, in order of preference. If the ID token names one, it must be among
-        /// these.
+        /// The authentication contexts, in order of preference. If the ID token names one, it must be among these.
         public var acrValues: [String] = []
         /// The languages for the provider's pages (BCP 47), in order of preference.
         public var uiLocales: [String] = []
@@ -29,8 +28,8 @@ extension AuthorizationRequest {
         public var authorizationDetails: [AuthorizationDetail] = []
         /// What the response contains.
         public var responseType = ResponseType.code
-        /// Whether an ID token that comes with a code must have `s_hash` (FAPI 1.0 Advanced §5.1). If it has one, it is
-        /// always checked.
+        /// Whether an ID token that comes with a code must have `s_hash` (FAPI 1.0 Advanced §5.1). If present, the hash
+        /// is always checked.
         public var requiresStateHash = false
         /// How the response is returned. If it is nil, the request has no `response_mode`, which means
         /// ``AuthorizationRequest/ResponseMode/query``.
@@ -99,8 +98,7 @@ extension AuthorizationRequest {
             return options
         }
 
-        /// Multiple Response Types §5: a response with an ID token is returned in the fragment, unless another mode is
-        /// named.
+        /// Multiple Response Types §5: a response with an ID token is in the fragment, unless another mode is named.
         func checkResponseType(_ scope: [Scope]) throws {
             guard responseType == .codeIDToken else { return }
             guard scope.contains(.openID) else {

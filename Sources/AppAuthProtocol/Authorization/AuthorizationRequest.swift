@@ -106,8 +106,8 @@ public struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// RFC 6749 §3.1: no parameter may be repeated, including those in the endpoint's own query. RFC 8707 §2 allows it
-    /// for `resource`.
+    /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts
+    /// `resource`.
     private static func requireEachOnce(_ parameters: FormParameters, _ endpoint: SecureURL) throws {
         let existing = endpoint.query.flatMap { FormParameters(decoding: $0) } ?? FormParameters()
         var seen: Set<String> = []

@@ -9,8 +9,7 @@ public struct AuthorizationResponse: Sendable {
     package enum Content: Sendable {
         /// The contents of the response.
         case open(AuthorizationGrant)
-        /// A token with the contents. So far only its state has been checked; it is verified before anything else of it
-        /// is used.
+        /// A token with the contents. Only its state has been checked; it is verified before anything else is used.
         case signed(Secret)
     }
 }

@@ -1,8 +1,7 @@
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// The provider's response to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3). The provider is now asking the
-/// user.
+/// The provider's response to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3). It now asks the user.
 public struct BackchannelAuthentication: Sendable {
     /// The request.
     public let request: BackchannelAuthenticationRequest
@@ -10,8 +9,7 @@ public struct BackchannelAuthentication: Sendable {
     public var expiresIn: Duration { term.length }
     /// When the request expires, by this machine's clock.
     public var expiresAt: Date { term.begin.wall + term.length.seconds }
-    /// The initial pause between a response and the next poll: the provider's value, but at least a second; 5 seconds
-    /// by default.
+    /// The initial pause between a response and the next poll: the provider's value, at least 1 second; by default 5.
     public let interval: Duration
     /// The request's ID, for the token endpoint.
     package let authReqID: Secret

@@ -34,7 +34,7 @@ public enum ClientAuthentication: Sendable, Hashable {
 
     /// The audience of a client assertion (RFC 7523 §3 item 3).
     public enum Audience: Sendable, Hashable {
-        /// The provider's issuer, which identifies exactly one provider (RFC 9126 §2, FAPI 2.0 Security Profile
+        /// The provider's issuer, which identifies only this provider (RFC 9126 §2, FAPI 2.0 Security Profile
         /// §5.3.3.1).
         case issuer
         /// The URL of the token endpoint, at whichever endpoint the client authenticates (OpenID Connect Core §9).

@@ -77,8 +77,7 @@ package final class DPoP: Sendable {
 extension Environment {
     /// Sends a request with a proof, and repeats it once if the server rejects only the proof.
     ///
-    /// - Parameter makeRequest: Creates the request, also for the repetition: a client assertion is valid once
-    ///   (RFC 7523 §3).
+    /// - Parameter makeRequest: Creates the request for each attempt: a client assertion is valid once (RFC 7523 §3).
     package func send(
         provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
         _ makeRequest: () async throws -> TransportRequest

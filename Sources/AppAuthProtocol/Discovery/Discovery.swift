@@ -104,8 +104,7 @@ public final class Discovery: Sendable {
 
     private func fetch(_ issuer: Issuer, at url: String) async throws -> Fetched {
         let (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
-        // Discovery §4.3, RFC 8414 §3.3: the issuer must be exactly the requested one, or the document must not be
-        // used.
+        // Discovery §4.3, RFC 8414 §3.3: unless the issuer is exactly the requested one, the document must not be used.
         guard let found = json["issuer"]?.string else {
             throw AuthError(
                 .invalidMetadata, .discovery, "expected an object with 'issuer' at \(url), found \(json.foundIssuer)")

@@ -17,8 +17,7 @@ package final class KeySetCache: Sendable {
     private struct State {
         var entry: Entry?
         var lastForced: Term?
-        /// Created when the keys are first needed: parsing takes longer than everything else that restoring a session
-        /// does.
+        /// Created when first needed: parsing takes longer than everything else that restoring a session does.
         lazy var keys: KeySet? = entry.flatMap { try? KeySet($0.document) }
     }
 

@@ -24,8 +24,7 @@ public struct ClaimSourceReader: Sendable {
     ///
     /// - Parameters:
     ///   - client: The client whose provider names the sources.
-    ///   - issuers: The metadata of the issuers whose claims the app trusts: from ``Discovery``, for a list of the
-    ///     app's own.
+    ///   - issuers: The issuers whose claims the app trusts, from its own list, with metadata from ``Discovery``.
     ///   - environment: The HTTP client and the clock.
     public init(client: Client, trusting issuers: [ProviderMetadata] = [], environment: Environment) {
         (self.client, self.environment) = (client, environment)

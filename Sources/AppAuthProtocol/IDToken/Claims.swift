@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The claims about a user (OpenID Connect Core §5.1), from an ID token or the userinfo endpoint.
 ///
-/// The standard claims have properties. Read all others by name. A property is nil if its claim has the wrong JSON
-/// type.
+/// The standard claims have properties. Read all others by name. If a claim has the wrong JSON type, its property is
+/// nil.
 ///
 /// ```swift
 /// claims.name                  // "Jane Doe"
@@ -18,8 +18,7 @@ public struct Claims: Sendable, Hashable, Codable {
     /// A claim by its name.
     public subscript(name: String) -> JSON? { members[name] }
 
-    /// The user's identifier (`sub`): unique at the issuer and never reassigned. Use it together with the issuer as the
-    /// key.
+    /// The user's identifier (`sub`): unique at the issuer and never reassigned. Use it with the issuer as the key.
     public var subject: String? { self["sub"]?.string }
     /// The full name.
     public var name: String? { self["name"]?.string }

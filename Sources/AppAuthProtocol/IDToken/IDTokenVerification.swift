@@ -33,7 +33,7 @@ package struct IDTokenVerification: Sendable {
     /// Decrypts a token if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
     /// - Parameter serverClock: The clock of the response with the token; nil if the browser brought the token, or if
-    ///   the response had no `Date`. The clock of another response of the provider is then used, such as that of its
+    ///   the response had no `Date`. The clock of another response of the provider is then used, such as that with its
     ///   keys.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary if a newer key may fit, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
@@ -60,7 +60,7 @@ package struct IDTokenVerification: Sendable {
     ///   - refusal: Creates the error from a message.
     ///   - examine: Examines the token with keys; with nil if the provider has none.
     /// - Throws: What `examine` throws, and what fetching the keys throws. The refusal is temporary if the key is
-    ///   unknown, because providers sign with a new key before all their servers publish it, and if the keys were
+    ///   unknown, because providers may sign with a new key before clients can fetch it, and if the keys were
     ///   fetched too recently to fetch them again.
     func verified<Value>(
         refusal: (_ message: String) -> AuthError, _ examine: (KeySet?) throws -> Examination<Value>

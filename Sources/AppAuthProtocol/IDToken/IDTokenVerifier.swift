@@ -1,8 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Verifies ID tokens by all steps of OpenID Connect Core §3.1.3.7. Each error says what was expected and what was
-/// found.
+/// Verifies ID tokens by all steps of OpenID Connect Core §3.1.3.7. An error says what was expected and what was found.
 ///
 /// A value without state: safe to use from many tasks, without I/O, and as fast as libcrypto. ``AuthState`` uses it. An
 /// app needs it only for tokens that it obtained by itself.
@@ -41,8 +40,7 @@ public struct IDTokenVerifier: Sendable {
         /// The access token that came with the ID token, for `at_hash`.
         public var accessToken: Secret?
         /// Whether the token came from the browser and not from the token endpoint (Core §3.3.2.12). The client's
-        /// secret would then be enough to forge an HMAC, so that one is accepted only if the client is registered for
-        /// it.
+        /// secret would then suffice to forge an HMAC, so that one is accepted only if it is registered.
         public var isFromBrowser = false
         /// The ID token before a refresh, if this one comes from the refresh (Core §12.2).
         public var previous: IDToken?
@@ -212,7 +210,7 @@ public struct IDTokenVerifier: Sendable {
         return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
     }
 
-    // Core §12.2: the sub after a refresh is the same. It is checked after the signature, because a different one ends
+    // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
     // the session.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
         guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }

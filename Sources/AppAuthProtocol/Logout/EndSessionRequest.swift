@@ -14,8 +14,7 @@ public struct EndSessionRequest: Sendable {
     ///   - client: The client that signs out.
     ///   - idToken: The session's ID token, as a hint (§2); nil if it has none.
     ///   - postLogoutRedirectURI: The URI to which the provider then redirects the browser; it must be registered for
-    ///     the client (§3). If it is nil, the browser stays at the provider, and ``isAnswered(byQuery:)`` never returns
-    ///     true.
+    ///     the client (§3). If it is nil, the browser stays at the provider and ``isAnswered(byQuery:)`` is never true.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint.
     public init(client: Client, idToken: IDToken?, postLogoutRedirectURI: String?) throws {
         let endpoint = try client.provider.require(.endSession)

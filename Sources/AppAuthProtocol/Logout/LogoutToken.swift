@@ -43,7 +43,6 @@ public struct LogoutToken: Sendable, Hashable {
 }
 
 extension IDToken {
-    /// The provider's ID of the session (`sid`, Back-Channel Logout §2.1, Front-Channel Logout §3), if the token has
-    /// one.
+    /// The provider's ID of the session (`sid`, Back-Channel Logout §2.1, Front-Channel Logout §3), if present.
     public var sessionID: String? { claims["sid"]?.string }
 }

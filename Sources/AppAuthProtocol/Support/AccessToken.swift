@@ -64,8 +64,7 @@ public struct AccessToken: Sendable, Hashable {
     /// The value of the `Authorization` header field (RFC 6750 §2.1, RFC 9449 §7.1).
     public var authorization: String { "\(type.rawValue) \(value.reveal())" }
 
-    /// Returns whether the token has expired. Returns false if the lifetime is unknown, or if the age cannot be
-    /// determined.
+    /// Returns whether the token has expired; false if its lifetime is unknown or its age cannot be determined.
     public func isExpired(at now: Timestamp) -> Bool {
         guard let lifetime, let age = age(at: now) else { return false }
         return age >= lifetime

@@ -106,8 +106,7 @@ extension AuthError {
         public static let clockSkew: Code = "clock_skew"
         /// There is no session, or it has ended: the user must sign in (again).
         public static let signInRequired: Code = "sign_in_required"
-        /// The store holds the session of another sign-in, perhaps of another account. Restore it from the store to use
-        /// it.
+        /// The store holds the session of another sign-in, perhaps of another account. To use that one, restore it.
         public static let sessionReplaced: Code = "session_replaced"
         /// The access token has expired, and there is no refresh token.
         public static let noRefreshToken: Code = "no_refresh_token"

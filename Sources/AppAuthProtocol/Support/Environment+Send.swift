@@ -87,8 +87,8 @@ extension TransportResponse {
         return (Int(field) ?? untilDate).flatMap { $0 >= 0 ? min($0, 86_400) : nil }
     }
 
-    /// How long the document may be kept: `max-age` of Cache-Control, limited to 5 minutes up to a day. A day if the
-    /// field is absent.
+    /// How long the document may be kept: `max-age` of Cache-Control, limited to 5 minutes up to a day. Without
+    /// `max-age`, a day; with `no-store` or `no-cache`, 5 minutes.
     package var cacheLifetime: Duration {
         let directives = headerFields[values: .cacheControl].joined(separator: ",").lowercased()
             .split(separator: ",").map { $0.filter { $0 != " " } }

@@ -1,8 +1,8 @@
 internal import JOSE
 
 extension JSON? {
-    /// The value as an error message may show it: a string shortened to 200 code points, and only the kind of any other
-    /// value.
+    /// The value as an error message may show it: a string shortened to 200 code points, of any other value only its
+    /// kind.
     package var foundText: String {
         if case .string(let text)? = self { "'\(text.shortened(to: 200))'" } else { foundKind }
     }

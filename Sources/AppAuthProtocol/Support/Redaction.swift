@@ -44,8 +44,7 @@ struct Redaction {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// Returns the range of a pattern that begins at `index`. At the end of a truncated text, the beginning of one is
-    /// enough.
+    /// Returns the range of a pattern that begins at `index`. At the end of a truncated text, its beginning is enough.
     private func range(of pattern: Pattern, at index: Int, in pieces: [Piece], _ isCut: Bool) -> Range<Int>? {
         let rest = pieces[index...]
         guard isCut || rest.count >= pattern.bytes.count else { return nil }

@@ -92,8 +92,8 @@ public struct SecureURL: Sendable, Hashable {
         return true
     }
 
-    /// Returns the part of a rejected URL that may be shown: no user information, query or fragment, which may hold
-    /// secrets.
+    /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be
+    /// secret.
     private static func excerpt(_ string: String) -> String {
         let shown = string.prefix { $0 != "?" && $0 != "#" }
         let visible = shown.lastIndex(of: "@").map { "…" + shown[$0...] } ?? String(shown)
@@ -101,8 +101,7 @@ public struct SecureURL: Sendable, Hashable {
     }
 
     /// Splits `host[:port]`. Returns nil for user information, an empty host, and brackets around anything but an IPv6
-    /// address. Escapes, which RFC 3986 §3.2.2 allows, are rejected too: HTTP clients disagree on the host that they
-    /// mean.
+    /// address. Escapes, which RFC 3986 §3.2.2 allows, are rejected too: HTTP clients disagree on their meaning.
     private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
         let bytes = authority.utf8
         let host: Substring.UTF8View

@@ -32,8 +32,7 @@ package struct ServerClock: Sendable, Hashable {
     /// Returns the server's time at a later moment; nil if it cannot be determined.
     package func date(at timestamp: Timestamp) -> Date? { received.elapsed(until: timestamp).map { date + $0.seconds } }
 
-    /// Returns the server's time at a later moment, and whose clock it is; nil if it is implausible or cannot be
-    /// determined.
+    /// Returns the server's time at a later moment, and whose clock it is; nil if it is unknown or implausible.
     func time(at timestamp: Timestamp) -> (date: Date, clock: String)? {
         guard isPlausible, let date = date(at: timestamp) else { return nil }
         return (date, "the clock of the provider itself")

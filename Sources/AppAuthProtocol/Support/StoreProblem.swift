@@ -27,8 +27,7 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     /// later version of this library. It is left unchanged. `discard()` of the library's stores moves it aside, so that
     /// a new session can be stored.
     public static let damaged = StoreProblem(rawValue: "damaged")
-    /// Another process has held a lock of the session for longer than a caller waits. The error names the process if it
-    /// can.
+    /// Another process has held a lock of the session for longer than a caller waits. The error names it if possible.
     public static let busy = StoreProblem(rawValue: "busy")
     /// The session is being moved to another store: see ``TokenStore/moveSession(to:)``.
     public static let moving = StoreProblem(rawValue: "moving")

@@ -3,8 +3,7 @@ internal import JOSE
 
 /// An object of a stored record. Its members must be present and of the right type.
 ///
-/// Written by hand, because `JSONDecoder` takes longer to start than everything else that returning a stored token
-/// needs.
+/// Written by hand, because `JSONDecoder` takes longer to start than everything else for a stored token.
 package struct StoredObject {
     /// A member is missing or of the wrong type.
     package struct Damage: Error {
@@ -65,8 +64,7 @@ package struct StoredObject {
         return .milliseconds(Int((seconds * 1000).rounded()))
     }
 
-    /// Reads a dictionary whose names must differ. JSON treats two names as different that Swift considers canonically
-    /// equivalent.
+    /// Reads a dictionary whose names must differ in Swift too: two that differ in JSON may be canonically equivalent.
     func unambiguous<Value>(_ names: [String], _ value: (String) throws -> Value) throws -> [String: Value] {
         try Dictionary(names.map { ($0, try value($0)) }) { _, _ in throw Damage() }
     }

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// The provider's response to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the user, and where to enter
+/// The provider's response to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the user and where to enter
 /// it.
 ///
 /// Show ``verificationURI`` and ``userCode`` only to the user: the first to enter the code decides who is signed in. If
@@ -20,8 +20,7 @@ public struct DeviceAuthorization: Sendable {
     public var expiresIn: Duration { term.length }
     /// When the code expires by this machine's clock: receipt plus `expires_in`.
     public var expiresAt: Date { term.begin.wall + term.length.seconds }
-    /// The initial pause between a response and the next poll: the provider's value, but at least a second; 5 seconds
-    /// by default.
+    /// The initial pause between a response and the next poll: the provider's value, at least 1 second; by default 5.
     public let interval: Duration
     /// The code for the token endpoint.
     package let deviceCode: Secret

@@ -54,8 +54,8 @@ public struct DeviceAuthorizationRequest: Sendable {
         self.form = form
     }
 
-    /// Sends the request with the authentication of the token endpoint (RFC 8628 §3.1), and checks the response
-    /// strictly.
+    /// Sends the request with the authentication of the token endpoint (RFC 8628 §3.1), and strictly checks the
+    /// response.
     ///
     /// Sends one POST and never repeats it.
     ///

@@ -1,7 +1,7 @@
 public import HTTPTypes
 
-/// A server's deviations from the RFCs: four functions between the network and the library. By default, each follows
-/// the standard.
+/// A server's deviations from the RFCs: four functions between network and library. By default, they follow the
+/// standard.
 ///
 /// The library itself follows only the standard. A dialect translates requests before they are sent and responses
 /// before they are read. It is code and is not stored: pass it to the ``Environment`` at every start.

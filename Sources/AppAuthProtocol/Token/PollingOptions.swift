@@ -3,7 +3,7 @@
 public struct PollingOptions: Sendable {
     /// Waits for a duration. Throws `CancellationError` at once if its task is cancelled. Tests can replace it.
     public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    /// Receives the progress after each response without tokens, on any thread.
+    /// Receives the progress after each poll that does not end the wait, on any thread.
     public var observe: @Sendable (PollingOptions.Progress) -> Void = { _ in }
 
     /// Creates options that use the system's clock and report nothing.

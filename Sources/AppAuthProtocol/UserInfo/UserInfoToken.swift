@@ -13,8 +13,7 @@ package struct UserInfoToken {
     /// Decrypts and verifies the token, and checks that it is for this client (Core §5.3.2, §5.3.4).
     ///
     /// Accepts a token that is encrypted but not signed, as §5.3.2 allows: like plain JSON, it is only as trustworthy
-    /// as the provider's TLS certificate. For an ID token that is not enough: anyone could encrypt one, so that it must
-    /// be signed.
+    /// as the provider's TLS certificate. An ID token must be signed, because anyone could encrypt one.
     ///
     /// - Throws: ``JOSEError``, which the caller converts; what fetching the keys throws; what
     ///   ``Environment/decryptionKey`` throws.

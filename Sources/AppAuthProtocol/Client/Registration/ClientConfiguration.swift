@@ -1,8 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// Management of a registered client at the client configuration endpoint (RFC 7592), with the registration access
-/// token.
+/// Management of a registered client at its configuration endpoint (RFC 7592), with the registration access token.
 ///
 /// Each response may bring another token: replace the registration by the returned one. A session does that by itself:
 /// see ``AuthState/registration(keyNamed:)``.
@@ -18,8 +17,7 @@ extension ClientRegistration {
 
     /// Changes the metadata (RFC 7592 §2.2).
     ///
-    /// The request holds all registered metadata with the change, because the provider deletes members that are
-    /// missing.
+    /// The request holds all registered metadata with the change, because the provider deletes missing members.
     ///
     /// - Parameter change: Alters the metadata. A member that it removes is deleted.
     /// - Throws: As ``read(in:)``, and ``AuthError/Code/invalidRedirectURI``, ``AuthError/Code/invalidClientMetadata``;

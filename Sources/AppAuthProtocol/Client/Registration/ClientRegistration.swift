@@ -27,8 +27,7 @@ public struct ClientRegistration: Sendable, Hashable {
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
     public let metadata: ClientMetadata
-    /// The number of earlier responses about the client. Of two registrations, the one with the higher number is
-    /// current.
+    /// The number of earlier responses about the client. The registration with the highest number is current.
     let revision: Int
 
     init(
