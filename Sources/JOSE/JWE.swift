@@ -8,7 +8,7 @@ package struct JWE: Sendable {
     /// The encoded header, which the tag protects together with the content (§5.1 step 14).
     private let additionalData: [UInt8]
 
-    /// The relevant members of a header. The sender's keys (`jku`, `jwk`, `x5u`, `x5c`) are never read.
+    /// The relevant members of a header. The key members `jku`, `jwk`, `x5u` and `x5c` are never read.
     package struct Header: Sendable, Hashable {
         package let alg: KeyManagementAlgorithm
         package let enc: ContentEncryption

@@ -7,8 +7,7 @@ package struct JWS: Sendable {
     private let token: String
     private let signedCount: Int
 
-    /// The relevant members of a header. The sender's keys (`jku`, `jwk`, `x5u`, `x5c`) are never read (RFC 8725
-    /// §3.10).
+    /// The relevant members of a header. The key members `jku`, `jwk`, `x5u` and `x5c` are never read (RFC 8725 §3.10).
     package struct Header: Sendable, Hashable {
         package let alg: String
         package let kid: String?

@@ -23,7 +23,7 @@ extension Client {
 }
 
 extension ProviderMetadata {
-    /// Returns the URL of an endpoint for clients with a certificate (RFC 8705 §5); nil if there is none.
+    /// Returns the URL of an endpoint for clients with a certificate (RFC 8705 §5); nil if it is the usual one.
     public func mutualTLSAlias(of endpoint: Endpoint) -> SecureURL? { (try? alias(of: endpoint)) ?? nil }
 
     fileprivate func alias(of endpoint: Endpoint) throws -> SecureURL? {
