@@ -1,8 +1,8 @@
 public import AppAuthProtocol
 internal import JOSE
 
-/// The certificate that an access token is bound to (RFC 8705 §3): the token is good only on a connection on which that
-/// certificate was shown. For the servers that tokens are presented to.
+/// The thumbprint of the certificate that an access token is bound to (RFC 8705 §3). The token is valid only on a
+/// connection with that certificate. For resource servers.
 ///
 /// ```swift
 /// if let bound = try CertificateThumbprint(confirmation: response.confirmation) {
@@ -10,19 +10,19 @@ internal import JOSE
 /// }
 /// ```
 public struct CertificateThumbprint: Sendable, Hashable {
-    /// SHA-256 of the certificate in DER, in base64url without padding.
+    /// The SHA-256 of the certificate in DER, in base64url without padding.
     public let value: String
 
-    /// Takes the thumbprint of a certificate, as the connection has it.
+    /// Computes the thumbprint of a connection's certificate.
     ///
     /// - Parameter der: The certificate in DER.
     public init(certificate der: [UInt8]) { value = Base64URL.encode(Digest.sha256.hash(der)) }
 
-    /// Reads the member `x5t#S256` of a `cnf` (RFC 8705 §3.1): of an introspection response, or of an access token that is a
-    /// JWT and was verified. Nil if the token is bound to no certificate.
+    /// Reads the member `x5t#S256` of a `cnf` (RFC 8705 §3.1) from an introspection response, or from a verified access
+    /// token that is a JWT. Returns nil if the token is not bound to a certificate.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a member that is no SHA-256 in base64url: such a
-    ///   token is not to be taken for one that is bound to nothing.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the member is not a SHA-256 in base64url:
+    ///   such a token must not count as unbound.
     public init?(confirmation: JSON.Object?) throws {
         guard let member = confirmation?["x5t#S256"] else { return nil }
         guard let text = member.string, Base64URL.decode(text)?.count == Digest.sha256.byteCount else {

@@ -1,22 +1,22 @@
 public import AppAuthProtocol
 
-/// A front-channel logout request (OpenID Connect Front-Channel Logout §2): the provider has shown the app's
-/// ``ClientMetadata/frontchannelLogoutURI`` in a frame of the browser, with the session that is over.
+/// A front-channel logout request (OpenID Connect Front-Channel Logout §2). The provider has opened the app's
+/// ``ClientMetadata/frontchannelLogoutURI`` in a frame of the browser and named the session that is over.
 ///
-/// Any page can do that. So it counts only if it names the provider and a session, which a stranger does not know:
-/// register with `frontchannel_logout_session_required`.
+/// Any web page can open that URI. The request therefore counts only if it names the provider and a session, whose ID a
+/// stranger does not know: register the client with `frontchannel_logout_session_required`.
 ///
 /// ```swift
 /// let logout = try FrontChannelLogout(fromQuery: query, client: client)
 /// for state in sessions { try await state.end(by: logout) }
 /// ```
 public struct FrontChannelLogout: Sendable, Hashable {
-    /// Who says so.
+    /// The issuer of the request.
     public let issuer: String
-    /// Which session is over.
+    /// The ID of the session that is over.
     public let sessionID: String
 
-    /// Reads and checks the query that the app's URI was opened with.
+    /// Parses and checks the query of the app's URI.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found.
     public init(fromQuery query: String, client: Client) throws {
@@ -33,14 +33,14 @@ public struct FrontChannelLogout: Sendable, Hashable {
             }
             return value
         }
-        // §2: if either is there, both are.
+        // §2: if one of them is present, both must be.
         (issuer, sessionID) = (try single("iss"), try single("sid"))
         guard issuer.isExactly(client.provider.issuer.string) else {
             throw refusal("expected 'iss' to be '\(client.provider.issuer)', found another")
         }
     }
 
-    /// Whether the session of an ID token is the one that it ends.
+    /// Returns whether this request ends the session of an ID token.
     public func names(_ idToken: IDToken) -> Bool {
         issuer.isExactly(idToken.issuer) && idToken.sessionID.map(sessionID.isExactly) == true
     }

@@ -2,39 +2,39 @@ public import AppAuthProtocol
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// What a token is worth, by the word of the provider (RFC 7662 §2.2).
+/// The provider's statement about a token (RFC 7662 §2.2).
 ///
-/// Of a token that is not active nothing more is known. Whether an active one is meant for this server, and good for
-/// what is asked, is for the caller to decide: see ``audience`` and ``scope``.
+/// For an inactive token, nothing else is known. For an active one, the caller must decide whether it is for this
+/// server and permits the request: see ``audience`` and ``scope``.
 public struct Introspection: Sendable, Hashable {
-    /// Whether the token is good now.
+    /// Whether the token is currently valid.
     public let isActive: Bool
-    /// What it is good for.
+    /// The granted scopes.
     public let scope: [Scope]
-    /// The client that it was issued to.
+    /// The client that the token was issued to.
     public let clientID: String?
-    /// What people call the person who granted it.
+    /// A readable name of the user who authorized the token.
     public let username: String?
-    /// How it is presented, for example `Bearer`.
+    /// How the token is presented, for example `Bearer`.
     public let tokenType: String?
-    /// When it ends.
+    /// When the token expires.
     public let expiration: Date?
-    /// When it was issued.
+    /// When the token was issued.
     public let issuedAt: Date?
-    /// Before when it is not good.
+    /// When the token becomes valid.
     public let notBefore: Date?
-    /// Whom it is about, mostly the person who granted it.
+    /// The token's subject, usually the user who authorized it.
     public let subject: String?
-    /// Whom it is meant for; empty where the provider does not say.
+    /// The audience of the token; empty if the provider does not say.
     public let audience: [String]
-    /// Who issued it.
+    /// The issuer of the token.
     public let issuer: String?
-    /// Its name (`jti`).
+    /// The token's ID (`jti`).
     public let tokenID: String?
-    /// The key that it is bound to (RFC 7800 §3.1): `jkt` of DPoP (RFC 9449 §6.2), `x5t#S256` of mutual TLS (RFC 8705
-    /// §3.2). The caller has to check the possession of it: of the latter by ``CertificateThumbprint``.
+    /// The key that the token is bound to (RFC 7800 §3.1): `jkt` of DPoP (RFC 9449 §6.2), `x5t#S256` of mutual TLS
+    /// (RFC 8705 §3.2). The caller must check its possession, in the second case with ``CertificateThumbprint``.
     public let confirmation: JSON.Object?
-    /// All members, with those that have no property here.
+    /// All members, including those without a property here.
     public let members: JSON.Object
 
     init(response: TransportResponse) throws {

@@ -2,27 +2,27 @@ public import AppAuthProtocol
 internal import HTTPTypes
 internal import JOSE
 
-/// Asks a provider what tokens are worth (RFC 7662): for the servers that tokens are presented to.
+/// Asks a provider about the validity of tokens (RFC 7662). For resource servers.
 ///
 /// ```swift
 /// let introspection = try IntrospectionEndpoint(client: client, environment: .live)
-/// let answer = try await introspection.introspect(token)
+/// let response = try await introspection.introspect(token)
 /// guard response.isActive, response.scope.contains("orders:read") else { return .forbidden }
 /// ```
-/// Safe to share. One for each client: it keeps the provider's keys, by which signed responses are verified.
+/// Safe to share. Use one for each client: it keeps the provider's keys, which verify signed responses.
 public struct IntrospectionEndpoint: Sendable {
-    /// Who asks: a client that the provider lets ask, with its authentication (RFC 7662 §2.1).
+    /// The client that the provider allows to ask, with its authentication (RFC 7662 §2.1).
     public var client: Client { verification.client }
-    /// Whether answers have to be signed (RFC 9701).
+    /// Whether responses must be signed (RFC 9701).
     public let isSigned: Bool
     private let verification: IDTokenVerification
     private let url: SecureURL
 
-    /// Names who asks. Nothing is sent yet.
+    /// Creates an endpoint and sends nothing.
     ///
     /// - Parameters:
-    ///   - client: Who asks.
-    ///   - isSigned: Asks for signed JWTs (RFC 9701), which can be kept as evidence, and takes nothing else.
+    ///   - client: The client that asks.
+    ///   - isSigned: Requires signed JWTs (RFC 9701), which can be kept as evidence.
     ///   - environment: The HTTP client and the clock.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no introspection endpoint.
     public init(client: Client, isSigned: Bool = false, environment: Environment) throws {
@@ -31,13 +31,14 @@ public struct IntrospectionEndpoint: Sendable {
         verification = IDTokenVerification(client: client, environment: environment)
     }
 
-    /// Asks about a token, and reads the response strictly. A signed response is verified with the provider's keys.
+    /// Asks about a token, and checks the response strictly. A signed response is verified with the provider's keys.
     ///
-    /// One POST, not repeated; nothing is remembered of the response.
+    /// Sends one POST and never repeats it. The response is not cached.
     ///
     /// - Parameters:
-    ///   - token: The token that somebody presented.
-    ///   - hint: What kind of token it seems to be, for example `refresh_token`; the provider looks elsewhere too (§2.1).
+    ///   - token: The token that was presented.
+    ///   - hint: The probable type of the token, for example `refresh_token`. The provider also searches the others
+    ///     (§2.1).
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func introspect(_ token: Secret, hint: String? = nil) async throws -> Introspection {

@@ -1,37 +1,39 @@
 public import AppAuthProtocol
 public import FoundationEssentials
 
-/// A verified logout token (OpenID Connect Back-Channel Logout §2.4): it comes from ``LogoutTokenVerifier`` alone.
+/// A verified logout token (OpenID Connect Back-Channel Logout §2.4). Only ``LogoutTokenVerifier`` creates one.
 public struct LogoutToken: Sendable, Hashable {
-    /// Who issued it.
+    /// The issuer.
     public let issuer: String
-    /// Whose sessions are over; nil if it names a session alone.
+    /// The user whose sessions are over; nil if the token names only a session.
     public let subject: String?
-    /// Which session is over; nil for all of the subject's.
+    /// The session that is over; nil for all sessions of the user.
     public let sessionID: String?
-    /// Its name (`jti`).
+    /// The token's ID (`jti`).
     public let tokenID: String
-    /// When it was issued.
+    /// When the token was issued.
     public let issuedAt: Date
-    /// Until when it may be accepted.
+    /// When the token expires.
     public let expiration: Date
-    /// All its claims.
+    /// All claims.
     public let claims: Claims
-    /// The names of the tokens that the verifier has accepted.
+    /// The IDs of the tokens that the verifier has accepted.
     let seen: SeenTokens
 
-    /// Lets the verifier accept the token once more, after sessions that it names could not be ended: the provider may post
-    /// it again (§2.8). ``AuthState/end(by:)-(LogoutToken)`` does this by itself when it fails.
+    /// Lets the verifier accept the token again, if one of its sessions could not be ended: the provider may repeat the
+    /// request (§2.8). ``AuthState/end(by:)-(LogoutToken)`` calls this if it fails.
     public func release() { seen.forget(tokenID) }
 
-    /// Whether both have the same claims.
+    /// Returns whether both tokens have the same claims.
     public static func == (left: LogoutToken, right: LogoutToken) -> Bool { left.claims == right.claims }
 
     /// Hashes the claims.
     public func hash(into hasher: inout Hasher) { hasher.combine(claims) }
 
-    /// Whether the session of an ID token is one that it ends (§2.6, §2.7): the session that it names, or, if it names
-    /// none, every session of its subject. Where the ID token names no session, the subject decides.
+    /// Returns whether this token ends the session of an ID token (§2.6, §2.7).
+    ///
+    /// It ends the session that it names or, if it names none, every session of its user. If the ID token names no
+    /// session, the user decides.
     public func names(_ idToken: IDToken) -> Bool {
         guard issuer.isExactly(idToken.issuer) else { return false }
         if let subject, !subject.isExactly(idToken.subject) { return false }
@@ -42,6 +44,6 @@ public struct LogoutToken: Sendable, Hashable {
 }
 
 extension IDToken {
-    /// The provider's name for the session (`sid`, Back-Channel Logout §2.1, Front-Channel Logout §3), if it says.
+    /// The provider's ID of the session (`sid`, Back-Channel Logout §2.1, Front-Channel Logout §3), if present.
     public var sessionID: String? { claims["sid"]?.string }
 }

@@ -2,37 +2,38 @@ public import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// Verifies logout tokens by OpenID Connect Back-Channel Logout §2.6: for apps with a server part, which listens where
-/// ``ClientMetadata/backchannelLogoutURI`` says and hands on what is posted there.
+/// Verifies logout tokens by OpenID Connect Back-Channel Logout §2.6. For apps with a server part that receives the
+/// requests to ``ClientMetadata/backchannelLogoutURI``.
 ///
 /// ```swift
 /// let verifier = LogoutTokenVerifier(client: client, environment: .live)
 /// let token = try await verifier.verify(fromForm: body)
 /// for state in sessions { try await state.end(by: token) }
 /// ```
-/// Answer 200 when the sessions are over, 400 for an error of either, both with `Cache-Control: no-store` (§2.8).
+/// Respond with 200 when the sessions have ended, and with 400 if either call throws, both with
+/// `Cache-Control: no-store` (§2.8).
 ///
-/// Safe to share. One for each client: it keeps the provider's keys, and remembers which tokens it has seen. A token is good
-/// once, unless ``AuthState/end(by:)-(LogoutToken)`` failed with it: a provider that posts it again can still end the
-/// session. An app that ends sessions in its own way says so by ``LogoutToken/release()``.
+/// Safe to share. Use one for each client: it keeps the provider's keys and the IDs of accepted tokens. A token is
+/// accepted once, unless ``AuthState/end(by:)-(LogoutToken)`` fails with it: if the provider repeats the request, the
+/// session can still end. An app that ends sessions in another way calls ``LogoutToken/release()`` instead.
 public struct LogoutTokenVerifier: Sendable {
-    /// How far the two clocks may be apart.
+    /// How far the two clocks may differ.
     public var leeway: Duration = .seconds(60)
-    /// How old a token may be that has just been received; `iat` alone decides. Two minutes, as §2.4 recommends for their
-    /// lifetime, and the leeway.
+    /// The maximum age of a token that was just received, by its `iat`. Two minutes by default, the lifetime that §2.4
+    /// recommends. The leeway is added.
     public var maximumAge: Duration = .seconds(120)
     private let verification: IDTokenVerification
     private let seen = SeenTokens()
 
-    /// The event that makes a token a logout token (§2.4).
+    /// The event of a logout token (§2.4).
     static let event = "http://schemas.openid.net/event/backchannel-logout"
 
-    /// Verifies tokens for one client, by the keys of its provider.
+    /// Creates a verifier for one client, with the keys of its provider.
     public init(client: Client, environment: Environment) {
         verification = IDTokenVerification(client: client, environment: environment)
     }
 
-    /// Verifies what was posted (§2.5): a form with one `logout_token`.
+    /// Verifies a posted form with one `logout_token` (§2.5).
     ///
     /// - Throws: As ``verify(_:)``.
     public func verify(fromForm body: String) async throws -> LogoutToken {
@@ -43,27 +44,27 @@ public struct LogoutTokenVerifier: Sendable {
         return try await verify(Secret(token))
     }
 
-    /// Verifies a token, which may be encrypted as ID tokens are (``Environment/decryptionKey``,
+    /// Verifies a token, which may be encrypted like ID tokens (``Environment/decryptionKey``,
     /// ``Environment/requiredEncryption``).
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found, temporary
-    ///   where a newer key of the provider's may mend it; of the provider's keys ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``; what ``Environment/decryptionKey`` throws;
-    ///   `CancellationError`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found,
+    ///   temporary if a newer key of the provider may fit; while fetching the provider's keys,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``; what
+    ///   ``Environment/decryptionKey`` throws; `CancellationError`.
     public func verify(_ token: Secret) async throws -> LogoutToken {
         let jws: JWS
         do {
-            // §2.4, §2.6 step 1: it is encrypted as ID tokens are, and where they have to be, so has it.
+            // §2.4, §2.6 step 1: a logout token is encrypted like ID tokens. If those must be encrypted, so must this.
             let signed = try await verification.environment.signedToken(in: token)
             jws = try JWS(compact: signed.reveal())
         } catch let error as JOSEError { throw Self.refusal("\(error)") }
-        // §2.4, RFC 8725 §3.11: where it has a type, that is logout+jwt. Providers from before it have JWT, or none.
+        // §2.4, RFC 8725 §3.11: the type, if present, is logout+jwt. Older providers send JWT or none.
         let typ = jws.header.typ
         guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {
             throw Self.refusal("expected 'typ' to be logout+jwt, found '\(typ?.prefix(64) ?? "")'")
         }
-        // Step 2: the signature, by an algorithm for ID tokens; never none, and an HMAC only where the client is
-        // registered for it, since anybody may post here.
+        // Step 2: the signature, by an algorithm for ID tokens. Anyone can post here: `none` is never accepted, and an
+        // HMAC only if the client is registered for it.
         let client = verification.client
         try await verification.checkSignature(
             of: jws, listed: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
@@ -71,7 +72,7 @@ public struct LogoutTokenVerifier: Sendable {
         let claims = try ResponseObject(payload, refuse: Self.refusal)
         let logout = try logout(claims, for: client)
         try checkTimes(logout)
-        // Step 8: not one that was seen before.
+        // Step 8: a token is accepted only once.
         let now = verification.environment.now()
         guard seen.isNew(logout.tokenID, at: now, for: maximumAge + leeway * 2) else {
             throw Self.refusal("expected a token that was not seen before, found its 'jti' again")
@@ -94,19 +95,19 @@ public struct LogoutTokenVerifier: Sendable {
         if let other = audience.first(where: { !client.id.isExactly($0) }) {
             throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
         }
-        // Step 4: a session, a person, or both.
+        // Step 4: a session, a user, or both.
         let (subject, sessionID) = (try claims.string("sub"), try claims.string("sid"))
         guard subject != nil || sessionID != nil else { throw refusal("expected 'sub' or 'sid', found neither") }
         guard subject?.isEmpty != true, sessionID?.isEmpty != true else {
             throw refusal("expected 'sub' and 'sid' not to be empty, found one that is")
         }
-        // Step 5, §2.4: the event, with an object, which SHOULD be empty.
+        // Step 5, §2.4: the event is an object, which SHOULD be empty.
         guard let events = claims.value("events")?.object else {
             throw refusal("expected 'events' to be an object, found \(claims.members["events"].foundKind)")
         }
         guard let event = events[Self.event] else { throw refusal("expected the event '\(Self.event)', found none") }
         guard event.object != nil else { throw refusal("expected the event to be an object, found \(event.kind)") }
-        // Step 6: what has a nonce is an ID token.
+        // Step 6: a token with a nonce is an ID token.
         guard claims.members["nonce"] == nil else { throw refusal("expected no 'nonce', found one") }
         return LogoutToken(
             issuer: issuer, subject: subject, sessionID: sessionID,
@@ -140,10 +141,10 @@ extension AuthError.Code {
     public static let invalidLogoutToken: AuthError.Code = "invalid_logout_token"
 }
 
-/// The names of the tokens that were accepted, for as long as one of them could be accepted again.
+/// The IDs of the accepted tokens, kept for as long as a token could be accepted again.
 final class SeenTokens: Sendable {
     private let tokens = LockedValue<[String: Term]>([:])
-    /// So many in a few minutes are nobody's sign-outs: then the oldest go.
+    /// The limit, which real sign-outs within a few minutes do not reach. Beyond it, the oldest IDs are dropped.
     private static let most = 100_000
 
     func isNew(_ id: String, at now: Timestamp, for length: Duration) -> Bool {

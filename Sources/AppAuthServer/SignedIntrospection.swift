@@ -2,13 +2,13 @@ internal import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// An introspection response as a signed JWT (RFC 9701 §5), read but not yet verified.
+/// An introspection response as a signed JWT (RFC 9701 §5), parsed but not yet verified.
 struct SignedIntrospection {
     private let jws: JWS
 
-    /// How far the two clocks may be apart, in seconds.
+    /// How far the two clocks may differ, in seconds.
     private static let leeway = 60.0
-    /// How old a response may be that has just come, in seconds.
+    /// The maximum age of a response that was just received, in seconds.
     private static let maximumAge = 300.0
 
     init(_ response: TransportResponse) throws {
@@ -22,7 +22,7 @@ struct SignedIntrospection {
     }
 
     func verified(by verification: IDTokenVerification) async throws -> Introspection {
-        // §5: the type keeps it from being taken for an access token or an ID token, and those for it.
+        // §5: the type distinguishes the response from an access token or an ID token.
         guard jws.header.isOfType("token-introspection+jwt") else {
             throw Introspection.refusal(
                 "expected 'typ' to be token-introspection+jwt, found \(jws.header.typ.map { "'\($0.prefix(64))'" } ?? "none")"
@@ -34,7 +34,7 @@ struct SignedIntrospection {
         let json: JSON
         do { json = try JSON(parsing: jws.payload) } catch { throw Introspection.refusal("\(error)") }
         let claims = try ResponseObject(json, refuse: Introspection.refusal)
-        // §5: iss, aud and iat are REQUIRED; aud is who asked.
+        // §5: iss, aud and iat are REQUIRED; aud is the client that asked.
         let issuer = try claims.required("iss") { try claims.string($0) }
         guard issuer.isExactly(client.provider.issuer.string) else {
             throw Introspection.refusal(
@@ -56,7 +56,7 @@ struct SignedIntrospection {
 }
 
 extension JWS.Header {
-    /// Whether `typ` says so, in any case, with or without `application/` (RFC 7515 §4.1.9).
+    /// Returns whether `typ` is this type, in any case, with or without `application/` (RFC 7515 §4.1.9).
     func isOfType(_ type: String) -> Bool {
         guard let typ = typ?.lowercasedASCII else { return false }
         return typ == type || typ == "application/" + type

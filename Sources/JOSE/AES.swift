@@ -1,9 +1,9 @@
 internal import CLibcrypto
 
-/// AES by libcrypto, by the length of the key. Nil means that libcrypto refuses: the input is not authentic or not padded as it
-/// should be.
+/// AES from libcrypto; the length of the key selects the variant. The functions return nil if libcrypto fails: the
+/// input is not authentic, or its padding is invalid.
 enum AES {
-    /// RFC 7518 §5.3, with a tag of 16 bytes.
+    /// Encrypts with AES-GCM and a tag of 16 bytes (RFC 7518 §5.3).
     static func gcmSeal(
         _ plaintext: [UInt8], key: [UInt8], iv: [UInt8], aad: [UInt8]
     ) -> (ciphertext: [UInt8], tag: [UInt8])? {
@@ -31,7 +31,7 @@ enum AES {
         }
     }
 
-    /// With the padding of RFC 5652 §6.3.
+    /// Encrypts with AES-CBC and the padding of RFC 5652 §6.3.
     static func cbcEncrypt(_ plaintext: [UInt8], key: [UInt8], iv: [UInt8]) -> [UInt8]? {
         let cipher = select(key, EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc)
         return run(cipher, .encrypt, key, iv) { process(plaintext, $0) }
@@ -42,7 +42,7 @@ enum AES {
         return run(cipher, .decrypt, key, iv) { process(ciphertext, $0) }
     }
 
-    /// AES Key Wrap with the default initial value (RFC 3394 §2.2.1).
+    /// Wraps a key with AES Key Wrap and the default initial value (RFC 3394 §2.2.1).
     static func wrap(_ contentKey: [UInt8], with key: [UInt8]) -> [UInt8]? {
         let cipher = select(key, EVP_aes_128_wrap, EVP_aes_192_wrap, EVP_aes_256_wrap)
         return run(cipher, .encrypt, key, nil) { process(contentKey, $0) }
@@ -75,7 +75,7 @@ enum AES {
     ) -> [UInt8]? {
         guard let cipher, let context = EVP_CIPHER_CTX_new() else { return nil }
         defer { EVP_CIPHER_CTX_free(context) }
-        // Without it libcrypto refuses to wrap keys.
+        // Without this flag, libcrypto refuses to wrap keys.
         EVP_CIPHER_CTX_set_flags(context, CInt(EVP_CIPHER_CTX_FLAG_WRAP_ALLOW))
         let isReady = EVP_CipherInit_ex(context, cipher, nil, key, iv, direction.rawValue) == 1
         let result = isReady ? body(context) : nil
@@ -88,7 +88,7 @@ enum AES {
         return EVP_CipherUpdate(context, nil, &length, aad, CInt(aad.count)) == 1
     }
 
-    /// Room for a block more than there was: padding, or the initial value of a wrapped key.
+    /// Reserves one more block than the input: for padding, or for the initial value of a wrapped key.
     private static func process(_ input: [UInt8], _ context: OpaquePointer) -> [UInt8]? {
         var isDone = false
         let output = [UInt8](unsafeUninitializedCapacity: input.count + 16) { out, count in
@@ -97,7 +97,7 @@ enum AES {
             isDone =
                 EVP_CipherUpdate(context, base, &length, input, CInt(input.count)) == 1
                 && EVP_CipherFinal_ex(context, base + Int(length), &rest) == 1
-            // What is not authentic is nobody's to see.
+            // Output that is not authentic must not be visible.
             if isDone { count = Int(length + rest) } else { OPENSSL_cleanse(base, out.count) }
         }
         return isDone ? output : nil

@@ -2,10 +2,10 @@
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// What is not in the alphabet has this bit set.
+    /// The bit that marks a byte outside the alphabet.
     private static let outside: UInt32 = 1 << 31
 
-    /// The value of each byte as a character.
+    /// The value of each byte as a character of the alphabet.
     private static let values: [UInt32] = {
         var table = [UInt32](repeating: outside, count: 256)
         for (value, character) in alphabet.enumerated() { table[Int(character)] = UInt32(value) }
@@ -36,7 +36,7 @@ package enum Base64URL {
 
     package static func decode(_ text: String) -> [UInt8]? { text.withBytes { decode($0) } }
 
-    /// Decodes strictly: no padding, no white space, and unused bits zero, so that a text has one form alone.
+    /// Decodes strictly: no padding, no white space, and unused bits zero, so that each value has exactly one text.
     package static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var valid = true
@@ -47,7 +47,7 @@ package enum Base64URL {
         return valid ? bytes : nil
     }
 
-    /// Fills `out`, which has room for just the bytes that the text holds; false if the text is not valid.
+    /// Fills `out`, whose size is exactly that of the decoded bytes. Returns false if the text is invalid.
     private static func decode(
         _ text: UnsafeBufferPointer<UInt8>, with values: UnsafeBufferPointer<UInt32>,
         into out: UnsafeMutableBufferPointer<UInt8>
@@ -64,7 +64,7 @@ package enum Base64URL {
             position += 4
             count += 3
         }
-        // Two characters are left for a last byte, three for two.
+        // Two remaining characters hold one byte, three hold two.
         var (bits, spare): (UInt32, UInt32) = (0, 0)
         while position < text.count {
             let value = values[Int(text[position])]

@@ -1,7 +1,7 @@
 internal import CLibcrypto
 internal import CShims
 
-/// SHA-2 and HMAC by libcrypto.
+/// SHA-2 and HMAC from libcrypto.
 package enum Digest: Int, Sendable, Hashable {
     case sha256 = 256
     case sha384 = 384
@@ -37,12 +37,12 @@ package enum Digest: Int, Sendable, Hashable {
     }
 }
 
-/// Whether two values are equal, in a time that depends on their length alone.
+/// Returns whether two values are equal, in a time that depends only on their lengths.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
 }
 
-/// Whether two texts are equal byte for byte, in a time that depends on their length alone.
+/// Returns whether two texts are equal byte for byte, in a time that depends only on their lengths.
 package func constantTimeEqual(_ left: String, _ right: String) -> Bool {
     left.withBytes { left in
         right.withBytes { right in
@@ -51,9 +51,9 @@ package func constantTimeEqual(_ left: String, _ right: String) -> Bool {
     }
 }
 
-/// Random bytes from libcrypto's generator.
+/// Returns random bytes from libcrypto's generator.
 ///
-/// - Throws: ``JOSEError`` if the system cannot give any; there is no fallback.
+/// - Throws: ``JOSEError`` if the system cannot provide them; there is no fallback.
 package func randomBytes(_ count: Int) throws -> [UInt8] {
     var failed = false
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { out, written in

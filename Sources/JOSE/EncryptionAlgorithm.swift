@@ -1,7 +1,7 @@
-/// How a content encryption key comes to the recipient (RFC 7518 §4.1).
+/// How the recipient obtains the content encryption key (RFC 7518 §4.1).
 ///
-/// There is no `RSA1_5`, which tells attackers whether a padding was right (RFC 8017 §7.2, RFC 8725 §3.2), and nothing with a
-/// shared secret (`dir`, `A128KW`, `PBES2-…`): whoever may encrypt could read as well.
+/// There is no `RSA1_5`, which reveals to attackers whether a padding was valid (RFC 8017 §7.2, RFC 8725 §3.2). There
+/// is nothing with a shared secret (`dir`, `A128KW`, `PBES2-…`), with which every sender could also decrypt.
 package enum KeyManagementAlgorithm: String, Sendable, Hashable, CaseIterable {
     case rsaOAEP = "RSA-OAEP"
     case rsaOAEP256 = "RSA-OAEP-256"
@@ -12,7 +12,7 @@ package enum KeyManagementAlgorithm: String, Sendable, Hashable, CaseIterable {
 
     enum Family {
         case rsaOAEP(RSAOAEP)
-        /// The bytes of the key that wraps; nil where the agreed key is the content encryption key itself.
+        /// The length of the wrapping key; nil if the agreed key is itself the content encryption key.
         case ecdhES(wrappingKeyByteCount: Int?)
     }
 
@@ -52,7 +52,7 @@ package enum ContentEncryption: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// With CBC, the key is one for the HMAC and one for AES (§5.2.2.1).
+    /// The length of the key. With CBC, one half is for the HMAC and one for AES (§5.2.2.1).
     package var keyByteCount: Int {
         switch self {
         case .a128GCM: 16
@@ -71,14 +71,14 @@ package enum ContentEncryption: String, Sendable, Hashable, CaseIterable {
 }
 
 extension JWK {
-    /// Whether something may be encrypted to this key so: its type fits, and its `use`, `key_ops` and `alg`, where it has
-    /// them, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
+    /// Returns whether this key may be used with the algorithm: its type fits, and its `use`, `key_ops` and `alg`, if
+    /// present, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
     package func fits(_ algorithm: KeyManagementAlgorithm) -> Bool {
         if let use, use != "enc" { return false }
         if let alg, !alg.isExactly(algorithm.rawValue) { return false }
         return switch (algorithm.family, material) {
         case (.rsaOAEP, .rsa): allows(["encrypt", "wrapKey", "decrypt", "unwrapKey"])
-        // The public key of an agreement has no operation of its own.
+        // The public key of a key agreement has no operation of its own.
         case (.ecdhES, .ec), (.ecdhES, .x25519): keyOps?.isEmpty ?? true || allows(["deriveKey", "deriveBits"])
         default: false
         }

@@ -1,4 +1,4 @@
-/// Why a key, a token or a signature was refused: what was expected and what was found, and no secret.
+/// Why a key, a token or a signature was rejected: what was expected and what was found, without secrets.
 package struct JOSEError: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,5 +1,5 @@
-/// The members of a token's header (RFC 7515 §4, RFC 7516 §4), read strictly: an object in JSON, each name once, with an `alg`
-/// and without `crit`, since no extension is known here (RFC 7515 §4.1.11).
+/// A token's header (RFC 7515 §4, RFC 7516 §4), read strictly: a JSON object with unique names, with an `alg` and
+/// without `crit`, because no extension is known here (RFC 7515 §4.1.11).
 struct JOSEHeader {
     let members: JSON.Object
     let alg: String
@@ -15,7 +15,7 @@ struct JOSEHeader {
         (members, self.alg) = (object, alg)
     }
 
-    /// A member that is a string, or is not there.
+    /// Returns a member that is a string; nil if it is absent.
     func text(_ name: String) throws(JOSEError) -> String? {
         guard let value = members[name] else { return nil }
         guard let text = value.string else {

@@ -1,5 +1,5 @@
 extension JSON {
-    /// What kind of value this is, for a message that may not repeat the value.
+    /// The kind of value, for a message that must not repeat the value.
     package var kind: String {
         switch self {
         case .null: "null"
@@ -13,6 +13,6 @@ extension JSON {
 }
 
 extension JSON? {
-    /// What kind of value stands here, if any.
+    /// The kind of value, or `none`.
     package var foundKind: String { self?.kind ?? "none" }
 }

@@ -1,5 +1,5 @@
 extension JSON {
-    /// The members of an object, in order, each name once.
+    /// The members of an object, in order, with unique names.
     public struct Object: Hashable, Sendable {
         /// A name and its value.
         public struct Member: Hashable, Sendable {
@@ -8,26 +8,26 @@ extension JSON {
             /// The member's value.
             public var value: JSON
 
-            /// Whether both have the same name, by its code points, and the same value.
+            /// Returns whether both have the same name, compared by code points, and the same value.
             public static func == (left: Member, right: Member) -> Bool {
                 left.name.isExactly(right.name) && left.value == right.value
             }
         }
 
-        /// The members, in the order they were written in.
+        /// The members, in their original order.
         public private(set) var members: [Member] = []
-        /// Where each name stands; kept for large objects alone, since a short list is searched faster.
+        /// The position of each name, only for large objects: searching a short list is faster.
         private var index: [ExactText: Int]?
 
         private static let indexedAbove = 32
 
-        /// An object without members.
+        /// Creates an object without members.
         public init() {}
 
         /// The names, in order.
         public var names: [String] { members.map(\.name) }
 
-        /// The value of a member; nil where there is none. Setting nil removes it.
+        /// The value of a member; nil if there is none. Setting nil removes the member.
         public subscript(name: String) -> JSON? {
             get { position(of: name).map { members[$0].value } }
             set {
@@ -43,7 +43,7 @@ extension JSON {
             }
         }
 
-        /// Adds a member that may be new; false if the name is there already.
+        /// Adds a new member. Returns false if the name already exists.
         package mutating func insert(_ name: String, _ value: JSON) -> Bool {
             guard position(of: name) == nil else { return false }
             append(name, value)
@@ -65,7 +65,7 @@ extension JSON {
             if let index { index[ExactText(name)] } else { members.firstIndex { $0.name.isExactly(name) } }
         }
 
-        /// Whether the same names have the same values, in whatever order.
+        /// Returns whether the same names have the same values, in any order.
         public static func == (left: Object, right: Object) -> Bool {
             left.members.count == right.members.count && left.members.allSatisfy { right[$0.name] == $0.value }
         }
@@ -78,7 +78,7 @@ extension JSON {
 }
 
 extension JSON.Object: ExpressibleByDictionaryLiteral {
-    /// An object; of members with the same name the last one stays.
+    /// Creates an object. If a name is repeated, the last value counts.
     public init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
 
     package init(_ members: some Sequence<(String, JSON)>) {

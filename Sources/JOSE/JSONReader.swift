@@ -1,15 +1,15 @@
 extension JSON {
-    /// Why a document is no acceptable JSON: a sentence with the offset in bytes, and nothing of its content.
+    /// Why a document is not acceptable JSON: a sentence with the offset in bytes, without secrets of its content.
     public struct ParseError: Error, Hashable, CustomStringConvertible {
         /// What is wrong, and where.
         public let description: String
     }
 
-    /// Reads one JSON document, strictly: UTF-8 without a byte order mark, nothing after the value, no member twice,
-    /// no lone surrogate, and arrays and objects at most 64 deep.
+    /// Parses one JSON document strictly: UTF-8 without a byte order mark, nothing after the value, no repeated member,
+    /// no lone surrogate, and at most 64 levels of arrays and objects.
     ///
-    /// RFC 8259 leaves repeated members open and lets readers set limits (§4, §9); RFC 7515 §4, RFC 7519 §4 and
-    /// RFC 8725 §2.3 say why a reader that decides about access must not guess.
+    /// RFC 8259 does not forbid repeated members, and lets readers set limits (§4, §9). RFC 7515 §4, RFC 7519 §4 and
+    /// RFC 8725 §2.3 explain why a reader for access decisions must not guess.
     ///
     /// - Parameter bytes: The document in UTF-8.
     /// - Throws: ``ParseError``.
@@ -19,7 +19,7 @@ extension JSON {
         self = try bytes.withUnsafeBufferPointer { Self.read($0, maximumDepth) }.get()
     }
 
-    /// Reads one JSON document from text; see ``init(parsing:)``.
+    /// Parses one JSON document from text; see ``init(parsing:)``.
     package init(parsing text: String) throws(ParseError) {
         self = try text.withBytes { Self.read($0, 64) }.get()
     }
@@ -34,7 +34,7 @@ extension JSON {
     }
 }
 
-/// A recursive descent over the bytes of one document.
+/// A recursive descent parser for the bytes of one document.
 private struct JSONReader {
     let bytes: UnsafeBufferPointer<UInt8>
     let maximumDepth: Int
@@ -112,7 +112,7 @@ private struct JSONReader {
         return value
     }
 
-    /// number = [ minus ] int [ frac ] [ exp ] (RFC 8259 §6)
+    /// Parses `number = [ minus ] int [ frac ] [ exp ]` (RFC 8259 §6).
     private mutating func number() throws(JSON.ParseError) -> JSON.Number {
         let start = position
         _ = take(UInt8(ascii: "-"))
@@ -134,7 +134,7 @@ private struct JSONReader {
     private mutating func string() throws(JSON.ParseError) -> String {
         position += 1
         let start = position
-        // Most strings hold no escape: they are found whole and copied once.
+        // Most strings have no escape: they are found as a whole and copied once.
         let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
         position = bytes[start...].firstIndex { $0 == quote || $0 == backslash || $0 < 0x20 } ?? bytes.count
         guard peek == UInt8(ascii: "\"") else { return try escapedString(from: start) }
@@ -220,7 +220,7 @@ private struct JSONReader {
             description: "not valid JSON: \(what) at byte \(position)\(what.hasPrefix("expected") ? found : "")")
     }
 
-    /// What stands here instead; of what may be a secret, not even a character.
+    /// What was found instead. Only punctuation is shown, because any other character may belong to a secret.
     private var found: String {
         guard let character = peek.map({ Character(Unicode.Scalar($0)) }) else { return ", found the end" }
         return "{}[]:,\"".contains(character) ? ", found '\(character)'" : ", found something else"

@@ -1,6 +1,6 @@
 extension JSON {
-    /// The value as one line of JSON. Control characters are escaped, so that the text can go to a terminal; with
-    /// `ascii`, everything beyond ASCII is escaped too.
+    /// Returns the value as one line of JSON. Control characters are escaped, so that the text is safe for a terminal.
+    /// With `ascii`, everything beyond ASCII is escaped too.
     public func serialized(ascii: Bool = false) -> String {
         var text = ""
         write(to: &text, ascii: ascii)
@@ -41,7 +41,7 @@ extension JSON {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            // C0, DEL, C1 and the format characters that reorder or break lines on a terminal.
+            // C0, DEL, C1, and the format characters that reorder text or break lines on a terminal.
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}",
                 "\u{2066}"..."\u{2069}":
                 escape(scalar, to: &text)
@@ -61,7 +61,7 @@ extension JSON {
 }
 
 extension JSON: Codable {
-    /// Decodes a value from any decoder. Numbers come through as integers where they are, else as doubles.
+    /// Decodes a value from any decoder. Numbers become integers if possible, otherwise doubles.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: Name.self) {
             var object = Object()
@@ -87,7 +87,7 @@ extension JSON: Codable {
         }
     }
 
-    /// Encodes the value into any encoder. A number that is neither an `Int` nor a finite `Double` is an error.
+    /// Encodes the value into any encoder. Throws for a number that is neither an `Int` nor a finite `Double`.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let object):

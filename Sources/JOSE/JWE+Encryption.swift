@@ -1,8 +1,8 @@
 extension JWE {
-    /// Encrypts to a public key, in compact form (RFC 7516 §5.1). `alg`, `enc` and `epk` are set here; the rest of the header
-    /// is the caller's.
+    /// Encrypts to a public key, in compact form (RFC 7516 §5.1). Sets `alg`, `enc` and `epk`; the caller sets the rest
+    /// of the header.
     ///
-    /// - Throws: ``JOSEError`` if the key does not fit the algorithm, or if the system gives no random bytes.
+    /// - Throws: ``JOSEError`` if the key does not fit the algorithm, or if the system provides no random bytes.
     package static func encrypt(
         _ content: [UInt8], header: JSON.Object = [:], to key: JWK, _ alg: KeyManagementAlgorithm,
         _ enc: ContentEncryption
@@ -21,7 +21,7 @@ extension JWE {
         return ([protected] + parts).joined(separator: ".")
     }
 
-    /// The content encryption key, and what of it goes to the recipient (RFC 7516 §5.1 steps 1 to 7).
+    /// The content encryption key, and its encrypted form for the recipient (RFC 7516 §5.1 steps 1 to 7).
     private struct Recipient {
         var contentKey: [UInt8]
         let encryptedKey: [UInt8]

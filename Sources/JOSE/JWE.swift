@@ -1,36 +1,37 @@
-/// A JSON Web Encryption in compact form (RFC 7516 §3.1), read but not yet decrypted.
+/// A JSON Web Encryption in compact form (RFC 7516 §3.1), parsed but not yet decrypted.
 package struct JWE: Sendable {
     package let header: Header
     let encryptedKey: [UInt8]
     private let iv: [UInt8]
     private let ciphertext: [UInt8]
     private let tag: [UInt8]
-    /// The header as it was sent: what the tag protects beside the content (§5.1 step 14).
+    /// The encoded header, which the tag protects together with the content (§5.1 step 14).
     private let additionalData: [UInt8]
 
-    /// What counts in a header. Members that bring a key of their own (`jku`, `jwk`, `x5u`, `x5c`) are not read at all.
+    /// The relevant members of a header. The key members `jku`, `jwk`, `x5u` and `x5c` are never read.
     package struct Header: Sendable, Hashable {
         package let alg: KeyManagementAlgorithm
         package let enc: ContentEncryption
         package let kid: String?
         package let typ: String?
         package let cty: String?
-        /// The sender's key of this one agreement, and what it says of the two parties (RFC 7518 §4.6.1).
+        /// The sender's ephemeral key, and the header's information about the two parties (RFC 7518 §4.6.1).
         let epk: JWK?
         let apu: [UInt8]
         let apv: [UInt8]
     }
 
-    /// A signed token of 64 KiB is a third longer in base64url, which is what stands here; and there are the header and the
-    /// encrypted key.
+    /// Enough for a signed token of 64 KiB, a third longer in base64url, with the header and the encrypted key.
     package static let maximumCount = 128 * 1024
 
-    /// Whether a text has the form of an encrypted token: five parts (§9).
+    /// Returns whether a text has the form of an encrypted token: five parts (§9).
     package static func hasForm(_ text: String) -> Bool { text.utf8.count { $0 == UInt8(ascii: ".") } == 4 }
 
-    /// - Throws: ``JOSEError`` for anything but five parts in base64url with an object as the header, for more than 128 KiB,
-    ///   for algorithms that are not known, for an initialization vector or a tag of another length than the algorithm's, and
-    ///   for a header with `crit` or `zip`: what is compressed tells of itself by its length (RFC 8725 §3.6).
+    /// Parses a token.
+    ///
+    /// - Throws: ``JOSEError`` for anything but five parts in base64url with an object as the header, for more than 128
+    ///   KiB, for unknown algorithms, for an initialization vector or a tag of the wrong length, and for a header with
+    ///   `crit` or `zip`: the length of compressed content reveals information about it (RFC 8725 §3.6).
     package init(compact text: String) throws(JOSEError) {
         guard text.utf8.count <= Self.maximumCount else {
             throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(text.utf8.count)")
@@ -52,11 +53,11 @@ package struct JWE: Sendable {
         }
     }
 
-    /// The content.
+    /// Decrypts the content.
     ///
-    /// - Throws: ``JOSEError``: one for a key of another kind, and one for whatever else can be wrong. Who sends made-up tokens
-    ///   learns nothing from it, nor from the time it takes: where the key cannot be decrypted, a random one takes its place
-    ///   (RFC 7516 §11.5).
+    /// - Throws: ``JOSEError``: one error for a key of another kind, and one for everything else. The sender of a
+    ///   forged token learns nothing from it, nor from the time it takes: if the key cannot be decrypted, a random one
+    ///   replaces it (RFC 7516 §11.5).
     package func decrypted(by key: RecipientKey) throws -> [UInt8] {
         guard key.publicKey.fits(header.alg) else {
             throw JOSEError("expected a token that is encrypted as its key is meant for, found \(header.alg.rawValue)")

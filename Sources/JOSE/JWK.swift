@@ -7,7 +7,7 @@ package struct JWK: Sendable, Hashable {
         case ec(Curve, x: [UInt8], y: [UInt8])
         /// An Ed25519 public key (RFC 8037 §2).
         case ed25519([UInt8])
-        /// An X25519 public key (RFC 8037 §2): for key agreement alone.
+        /// An X25519 public key (RFC 8037 §2), only for key agreement.
         case x25519([UInt8])
     }
 
@@ -21,10 +21,10 @@ package struct JWK: Sendable, Hashable {
         (self.material, self.kid, self.use, self.alg) = (material, kid, use, alg)
     }
 
-    /// Reads a key.
+    /// Parses a key.
     ///
-    /// - Throws: ``JOSEError`` for a kind of key that is not known here, for a member that is missing or malformed, and
-    ///   for a private key: whoever publishes one has lost it.
+    /// - Throws: ``JOSEError`` for an unknown kind of key, for a member that is missing or malformed, and for a private
+    ///   key: a published private key is compromised.
     package init(_ json: JSON) throws(JOSEError) {
         guard let object = json.object else { throw JOSEError("expected a JWK, found no object") }
         for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] where object[name] != nil {
@@ -45,7 +45,7 @@ package struct JWK: Sendable, Hashable {
 
     private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
         let (type, curve) = (try text("kty", in: object), try text("crv", in: object))
-        // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and there is no key type beyond it.
+        // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and no key type has other characters.
         guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK's type is not known") }
         switch type {
         case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
@@ -54,7 +54,7 @@ package struct JWK: Sendable, Hashable {
                 throw JOSEError("the JWK's curve is not known")
             }
             let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
-            // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, zeros in front included.
+            // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, including leading zeros.
             guard x.count == curve.byteCount, y.count == curve.byteCount else {
                 throw JOSEError("expected coordinates of \(curve.byteCount) bytes, found \(x.count) and \(y.count)")
             }
@@ -84,7 +84,7 @@ package struct JWK: Sendable, Hashable {
         return bytes
     }
 
-    /// The members that make up the key, as RFC 7638 §3.2 orders them.
+    /// The members that make up the key, in the order of RFC 7638 §3.2.
     private var required: JSON {
         switch material {
         case .rsa(let n, let e):
@@ -111,8 +111,8 @@ package struct JWK: Sendable, Hashable {
     /// The SHA-256 thumbprint in base64url (RFC 7638).
     package var thumbprint: String { Base64URL.encode(Digest.sha256.hash(required.serialized())) }
 
-    /// Whether this key may verify a signature with the algorithm: its type and curve fit, and its `use`, `key_ops` and
-    /// `alg`, where it has them, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
+    /// Returns whether this key may verify a signature with the algorithm: its type and curve fit, and its `use`,
+    /// `key_ops` and `alg`, if present, agree (RFC 7517 §4.2 to §4.4, RFC 8725 §3.1).
     package func fits(_ algorithm: SignatureAlgorithm) -> Bool {
         if let use, use != "sig" { return false }
         if let keyOps, !keyOps.contains("verify") { return false }

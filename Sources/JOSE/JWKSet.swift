@@ -1,8 +1,8 @@
 /// The public keys of a JSON Web Key Set (RFC 7517 §5).
 package struct JWKSet: Sendable {
-    /// The keys that can verify a signature; others in the set are left out, as RFC 7517 §5 asks.
+    /// The keys that can verify a signature. All others are skipped, as RFC 7517 §5 recommends.
     package let keys: [VerificationKey]
-    /// The document that the set was read from.
+    /// The original document.
     package let json: JSON
 
     private static let maximumKeys = 256
@@ -21,8 +21,8 @@ package struct JWKSet: Sendable {
         }
     }
 
-    /// The keys that may have made a signature: with the `kid`, if the header names one, those that carry it; without,
-    /// all that fit the algorithm (OpenID Connect Core §10.1).
+    /// Returns the keys that may have made a signature: those with the header's `kid` that fit the algorithm, or
+    /// without a `kid`, all that fit (OpenID Connect Core §10.1).
     package func candidates(kid: String?, algorithm: SignatureAlgorithm) -> [VerificationKey] {
         keys.filter { key in (kid.map { key.jwk.kid?.isExactly($0) == true } ?? true) && key.jwk.fits(algorithm) }
     }

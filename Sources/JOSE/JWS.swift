@@ -1,14 +1,13 @@
-/// A JSON Web Signature in compact form (RFC 7515 §3.1), read but not yet verified.
+/// A JSON Web Signature in compact form (RFC 7515 §3.1), parsed but not yet verified.
 package struct JWS: Sendable {
     package let header: Header
     package let payload: [UInt8]
     package let signature: [UInt8]
-    /// The whole token, and how many bytes of it are signed: header, dot and payload (RFC 7515 §5.2).
+    /// The whole token, and the number of its bytes that are signed: header, dot and payload (RFC 7515 §5.2).
     private let token: String
     private let signedCount: Int
 
-    /// What counts in a header. Members that bring a key of their own (`jku`, `jwk`, `x5u`, `x5c`) are not read at all
-    /// (RFC 8725 §3.10).
+    /// The relevant members of a header. The key members `jku`, `jwk`, `x5u` and `x5c` are never read (RFC 8725 §3.10).
     package struct Header: Sendable, Hashable {
         package let alg: String
         package let kid: String?
@@ -17,8 +16,10 @@ package struct JWS: Sendable {
 
     package static let maximumCount = 64 * 1024
 
-    /// - Throws: ``JOSEError`` for anything but three parts in base64url with an object as the header, for more than
-    ///   64 KiB, and for a header with `crit`, since no extension is known here (RFC 7515 §4.1.11).
+    /// Parses a token.
+    ///
+    /// - Throws: ``JOSEError`` for anything but three parts in base64url with an object as the header, for more than 64
+    ///   KiB, and for a header with `crit`, because no extension is known here (RFC 7515 §4.1.11).
     package init(compact text: String) throws(JOSEError) {
         guard text.utf8.count <= Self.maximumCount else {
             throw JOSEError("expected a token of at most \(Self.maximumCount) bytes, found \(text.utf8.count)")
@@ -28,7 +29,7 @@ package struct JWS: Sendable {
             guard let first = bytes.firstIndex(of: dot), let last = bytes.lastIndex(of: dot), first < last else {
                 return ([], 0)
             }
-            // A further dot is in the middle, and no character of base64url.
+            // Any further dot is in the middle part, where it is invalid base64url.
             let ranges = [0..<first, (first + 1)..<last, (last + 1)..<bytes.count]
             return (ranges.map { Base64URL.decode(UnsafeBufferPointer(rebasing: bytes[$0])) }, last)
         }
@@ -48,7 +49,7 @@ package struct JWS: Sendable {
             && withSignedBytes { key.verifies(signature, of: $0, algorithm: algorithm) }
     }
 
-    /// A secret that ``MACAlgorithm/check(secret:)`` refuses verifies nothing.
+    /// Returns whether the secret signed the token. A secret that ``MACAlgorithm/check(secret:)`` rejects never does.
     package func isSigned(bySecret secret: [UInt8], algorithm: MACAlgorithm) -> Bool {
         header.alg == algorithm.rawValue && secret.count >= algorithm.digest.byteCount
             && constantTimeEqual(signature, withSignedBytes { algorithm.digest.hmac(key: secret, $0) })
@@ -60,7 +61,7 @@ package struct JWS: Sendable {
 }
 
 extension JWS {
-    /// Signs a payload into compact form. `alg` is set from the key; the rest of the header is the caller's.
+    /// Signs a payload in compact form. The key determines `alg`; the caller sets the rest of the header.
     package static func sign(
         _ payload: JSON, header: JSON.Object = [:], with key: SigningKey
     ) throws(JOSEError) -> String {
@@ -68,7 +69,7 @@ extension JWS {
         return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
     }
 
-    /// Signs a payload with a shared secret into compact form.
+    /// Signs a payload with a shared secret in compact form.
     ///
     /// - Throws: As ``MACAlgorithm/check(secret:)``.
     package static func sign(

@@ -1,27 +1,27 @@
 internal import CLibcrypto
 
-/// Elliptic curve Diffie-Hellman, ephemeral on one side (RFC 7518 §4.6, RFC 8037 §3.2).
+/// Elliptic curve Diffie-Hellman with an ephemeral key on one side (RFC 7518 §4.6, RFC 8037 §3.2).
 struct KeyAgreement {
-    /// What both sides take for the algorithm: `enc` where the agreed key is the content encryption key, else `alg`.
+    /// The algorithm's name: `enc` if the agreed key is the content encryption key, otherwise `alg`.
     let algorithm: String
-    /// What the header says of the two parties (§4.6.1.2, §4.6.1.3).
+    /// The header's information about the two parties (§4.6.1.2, §4.6.1.3).
     let partyUInfo: [UInt8]
     let partyVInfo: [UInt8]
 
-    /// The key that two agree on; nil where their curves differ, or the peer's point is not on it.
+    /// Returns the agreed key; nil if the curves differ, or if the peer's point is not on the curve.
     func key(_ own: PrivateKey, _ peer: JWK.Material, byteCount: Int) -> [UInt8]? {
         switch (own.material, peer) {
         case (.ec(let own, _, _), .ec(let other, _, _)) where own == other: break
         case (.x25519, .x25519): break
         default: return nil
         }
-        // libcrypto refuses a point beside the curve (RFC 8725 §3.4), and for X25519 a secret of zeros (RFC 7748 §6.1).
+        // libcrypto rejects a point off the curve (RFC 8725 §3.4), and for X25519 a secret of zeros (RFC 7748 §6.1).
         guard let peer = try? PublicKey(peer), var secret = own.secret(with: peer) else { return nil }
         defer { wipe(&secret) }
         return derive(from: secret, byteCount: byteCount)
     }
 
-    /// The Concat KDF with SHA-256 (NIST SP 800-56A §5.8.1, RFC 7518 §4.6.2).
+    /// Derives a key with the Concat KDF and SHA-256 (NIST SP 800-56A §5.8.1, RFC 7518 §4.6.2).
     func derive(from secret: [UInt8], byteCount: Int) -> [UInt8] {
         func withLength(_ bytes: [UInt8]) -> [UInt8] { Self.bytes(of: bytes.count) + bytes }
         let otherInfo =
@@ -42,7 +42,7 @@ struct KeyAgreement {
 }
 
 extension PrivateKey {
-    /// Z of the agreement, zeros in front included.
+    /// Returns the shared secret Z, including leading zeros.
     fileprivate func secret(with peer: PublicKey) -> [UInt8]? {
         guard let context = EVP_PKEY_CTX_new_from_pkey(nil, pointer, nil) else { return nil }
         defer { EVP_PKEY_CTX_free(context) }

@@ -2,7 +2,8 @@
     package import Glibc
 #endif
 
-/// A value behind a lock. A pthread mutex, since the thread sanitizer does not see through `Synchronization.Mutex`.
+/// A value protected by a lock. It uses a pthread mutex, because the thread sanitizer does not see through
+/// `Synchronization.Mutex`.
 package final class LockedValue<Value>: @unchecked Sendable {
     @usableFromInline package var value: Value
     @usableFromInline package let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -18,9 +19,9 @@ package final class LockedValue<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs the body with the value, alone. Never suspend or call out from it.
+    /// Runs the body with exclusive access to the value. The body must not suspend or call out.
     ///
-    /// Inlinable: thousands of callers of a session come by here, and generic code that is not specialised costs each.
+    /// Inlinable, because unspecialized generic code is slow, and thousands of callers of a session use this lock.
     @inlinable package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

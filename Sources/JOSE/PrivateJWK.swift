@@ -1,7 +1,7 @@
 internal import CLibcrypto
 internal import CShims
 
-/// The private members of a JWK, on their way to libcrypto.
+/// The private members of a JWK, for conversion into a libcrypto key.
 struct PrivateJWK {
     let publicKey: JWK
     private let members: JSON.Object
@@ -15,13 +15,13 @@ struct PrivateJWK {
         self.members = members
     }
 
-    /// nil if libcrypto refuses it.
+    /// Returns the libcrypto key; nil if libcrypto rejects it.
     func libcryptoKey() throws(JOSEError) -> OpaquePointer? {
         switch publicKey.material {
         case .rsa(let n, let e):
             var numbers = [n, e]
             for name in ["d", "p", "q", "dp", "dq", "qi"] { numbers.append(try secret(name)) }
-            // One block of memory, since C wants pointers that stay.
+            // One block of memory, because C needs pointers that stay valid.
             let lengths = numbers.map(\.count)
             let block = numbers.flatMap(\.self)
             return block.withUnsafeBufferPointer { block in

@@ -1,7 +1,7 @@
 internal import CLibcrypto
 internal import CShims
 
-/// A private key of libcrypto's with its public part: what a ``SigningKey`` signs and a ``RecipientKey`` decrypts with.
+/// A libcrypto private key with its public part, with which a ``SigningKey`` signs and a ``RecipientKey`` decrypts.
 package final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
     let material: JWK.Material
@@ -13,7 +13,7 @@ package final class PrivateKey: @unchecked Sendable {
         case x25519
     }
 
-    /// Makes a new key.
+    /// Generates a new key.
     convenience init(_ kind: Kind) throws(JOSEError) {
         let key: OpaquePointer? =
             switch kind {
@@ -31,7 +31,8 @@ package final class PrivateKey: @unchecked Sendable {
 
     /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
     ///
-    /// - Parameter passphrase: For a key that is encrypted. To derive the key from it can take seconds: read once, use often.
+    /// - Parameter passphrase: The passphrase of an encrypted key. Deriving the key from it can take seconds: read the
+    ///   key once and reuse it.
     package convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
         guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
             ERR_clear_error()
@@ -42,12 +43,12 @@ package final class PrivateKey: @unchecked Sendable {
             throw JOSEError("\(expected), found \(Self.kind(of: pem))")
         }
         try self.init(owning: key)
-        // RFC 7518 §6.3.2.7: what cannot be written as a JWK here is not taken as PEM either.
+        // RFC 7518 §6.3.2.7: a key that cannot be written as a JWK here is not accepted as PEM either.
         guard shims_rsa_has_third_prime(pointer) == 0 else { throw PrivateJWK.moreThanTwoPrimes }
         try requirePair()
     }
 
-    /// Nothing that a key signs can be verified if its two parts are of different keys.
+    /// Throws if the private and the public part do not match: signatures of such a key cannot be verified.
     private func requirePair() throws(JOSEError) {
         guard shims_is_pair(pointer) == 1 else {
             ERR_clear_error()
@@ -58,7 +59,7 @@ package final class PrivateKey: @unchecked Sendable {
     private static let noPair = JOSEError(
         "expected a private key whose private part belongs to its public one, found another")
 
-    /// What a text is that is no private key, as far as its first line says.
+    /// Describes a text that is not a usable private key, by its first line.
     private static func kind(of text: String) -> String {
         guard let begin = text.firstRange(of: "-----BEGIN ") else { return "no PEM" }
         let label = text[begin.upperBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == " ") }
@@ -88,13 +89,13 @@ package final class PrivateKey: @unchecked Sendable {
                 "expected a private key for RSA, on P-256, P-384 or P-521, Ed25519 or X25519, found another")
         }
         (pointer, self.material) = (key, material)
-        // What nobody may verify with is not signed with either (RFC 7518 §3.3, §3.5).
+        // A key that verification would reject must not sign either (RFC 7518 §3.3, §3.5).
         if case .rsa(let n, let e) = material { try VerificationKey.checkRSA(modulus: n, exponent: e) }
     }
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// The key as PKCS#8 in PEM, not encrypted.
+    /// The key as unencrypted PKCS#8 in PEM.
     var pem: String {
         let capacity = shims_private_key_to_pem(pointer, nil, 0)
         return String(unsafeUninitializedCapacity: capacity) { out in
@@ -104,7 +105,7 @@ package final class PrivateKey: @unchecked Sendable {
 }
 
 extension JWK.Material {
-    /// nil for a kind of key that is not known here.
+    /// Creates the public part; nil for an unknown kind of key.
     fileprivate init?(publicPartOf key: OpaquePointer) {
         func bytes(_ capacity: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int) -> [UInt8] {
             [UInt8](unsafeUninitializedCapacity: capacity) { out, count in count = read(out.baseAddress) }

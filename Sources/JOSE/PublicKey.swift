@@ -1,11 +1,13 @@
 internal import CLibcrypto
 internal import CShims
 
-/// A public key of libcrypto's.
+/// A libcrypto public key.
 final class PublicKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an improper exponent, and for a point
+    /// Creates a key.
+    ///
+    /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an invalid exponent, and for a point
     ///   that is not on its curve (RFC 7518 §3.3, RFC 8725 §3.4).
     init(_ material: JWK.Material) throws(JOSEError) {
         let key: OpaquePointer?

@@ -1,6 +1,6 @@
 internal import CLibcrypto
 
-/// RSAES-OAEP by libcrypto (RFC 8017 §7.1), with one digest for the label and for MGF1 (RFC 7518 §4.3).
+/// RSAES-OAEP from libcrypto (RFC 8017 §7.1), with the same digest for the label and for MGF1 (RFC 7518 §4.3).
 enum RSAOAEP {
     case sha1
     case sha256
@@ -9,7 +9,7 @@ enum RSAOAEP {
         run(key.pointer, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt, bytes)
     }
 
-    /// nil unless the padding is right, and for an input that is not as long as the modulus (§7.1.2 step 1).
+    /// Decrypts; nil if the padding is invalid, or if the input is not as long as the modulus (§7.1.2 step 1).
     func decrypt(_ bytes: [UInt8], with key: PrivateKey) -> [UInt8]? {
         guard bytes.count == EVP_PKEY_get_size(key.pointer) else { return nil }
         return run(key.pointer, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt, bytes)

@@ -1,17 +1,17 @@
-/// A private key to which others encrypt (RFC 7516 §2). Safe to use from many threads at once.
+/// A private key that decrypts tokens (RFC 7516 §2). Safe to use from many threads at once.
 package final class RecipientKey: Sendable {
-    /// Its public part, with `use` `enc`; with `kid` and `alg` where the private JWK has them.
+    /// The public part, with `enc` as `use` by default, and with `kid` and `alg` if they are known.
     package let publicKey: JWK
     private let key: PrivateKey
 
-    /// The kinds of key that can be encrypted to.
+    /// The kinds of keys that tokens can be encrypted to.
     package enum Kind: Sendable {
         case rsa(bits: Int = 2048)
         case ec(Curve)
         case x25519
     }
 
-    /// Makes a new key.
+    /// Generates a new key.
     package static func generate(_ kind: Kind) throws(JOSEError) -> RecipientKey {
         let key =
             switch kind {
@@ -25,14 +25,14 @@ package final class RecipientKey: Sendable {
     /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
     ///
     /// - Parameters:
-    ///   - passphrase: For a key that is encrypted.
-    ///   - kid: The name by which senders know it.
+    ///   - passphrase: The passphrase of an encrypted key.
+    ///   - kid: The name by which senders know the key.
     package convenience init(pem: String, passphrase: String? = nil, kid: String? = nil) throws(JOSEError) {
         let key = try PrivateKey(pem: pem, passphrase: passphrase)
         try self.init(key, JWK(key.material, kid: kid, use: "enc"))
     }
 
-    /// Reads a private JWK (RFC 7517), whose `kid`, `use`, `key_ops` and `alg` count where it has them.
+    /// Reads a private JWK (RFC 7517). Its `kid`, `use`, `key_ops` and `alg` count if present.
     package convenience init(jwk json: JSON) throws(JOSEError) {
         var publicKey = try PrivateJWK(json).publicKey
         publicKey.use = publicKey.use ?? "enc"
@@ -47,20 +47,20 @@ package final class RecipientKey: Sendable {
         }
     }
 
-    /// The private key as PKCS#8 in PEM, not encrypted.
+    /// The private key as unencrypted PKCS#8 in PEM.
     package var pem: String { key.pem }
 
-    /// The content encryption key of a token; nil if it was not encrypted to this key.
+    /// Returns the content encryption key of a token; nil if the token was not encrypted to this key.
     func contentKey(of jwe: JWE) -> [UInt8]? {
         let header = jwe.header
         switch header.alg.family {
         case .rsaOAEP(let padding): return padding.decrypt(jwe.encryptedKey, with: key)
         case .ecdhES(nil):
-            // RFC 7516 §5.2 step 10.
+            // RFC 7516 §5.2 step 10: with direct key agreement, the encrypted key is empty.
             guard jwe.encryptedKey.isEmpty else { return nil }
             return agreedKey(header, header.enc.rawValue, header.enc.keyByteCount)
         case .ecdhES(let count?):
-            // RFC 3394 §2.2.1: eight bytes more than there were.
+            // RFC 3394 §2.2.1: a wrapped key is eight bytes longer.
             guard jwe.encryptedKey.count == header.enc.keyByteCount + 8 else { return nil }
             return agreedKey(header, header.alg.rawValue, count).flatMap { AES.unwrap(jwe.encryptedKey, with: $0) }
         }

@@ -1,8 +1,8 @@
 internal import CLibcrypto
 
-/// Bytes in memory of their own that is wiped before it is given back.
+/// Bytes in memory of their own, which is wiped before it is freed.
 package final class SecretBytes: Sendable {
-    nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer  // written in init alone
+    nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer  // written only in init
 
     package init(_ text: String) {
         storage = text.withBytes { utf8 in
@@ -26,5 +26,5 @@ package final class SecretBytes: Sendable {
     }
 }
 
-/// Wipes a key that is needed no longer. Copies of it elsewhere stay.
+/// Wipes a key that is no longer needed. Copies elsewhere remain.
 func wipe(_ bytes: inout [UInt8]) { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }

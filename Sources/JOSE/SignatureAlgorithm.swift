@@ -1,6 +1,6 @@
 /// The signature algorithms of JSON Web Signature with a public key (RFC 7518 §3.1, RFC 8037 §3.1).
 ///
-/// There is no `none`: a token that asks for it names an algorithm that does not exist here (RFC 8725 §3.2).
+/// There is no `none`: a token with it names an unknown algorithm (RFC 8725 §3.2).
 package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -12,7 +12,7 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
     case es384 = "ES384"
     case es512 = "ES512"
     case edDSA = "EdDSA"
-    /// The same under the name of RFC 9864, which says the curve.
+    /// EdDSA by its name in RFC 9864, which includes the curve.
     case ed25519 = "Ed25519"
 
     package enum Family: Sendable { case rsaPKCS1, rsaPSS, ecdsa(Curve), edDSA }
@@ -28,7 +28,7 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The digest that is signed; Ed25519 hashes by itself, with SHA-512 (RFC 8032 §5.1).
+    /// The digest of the signature. Ed25519 itself hashes with SHA-512 (RFC 8032 §5.1).
     package var digest: Digest {
         switch self {
         case .rs256, .ps256, .es256: .sha256
@@ -39,7 +39,8 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SignatureAlgorithm {
-    /// Whether a name, of a list or a key, means this algorithm: EdDSA with Ed25519 has two (RFC 9864 §2.2).
+    /// Returns whether a name in a list or a key means this algorithm: EdDSA with Ed25519 has two names (RFC 9864
+    /// §2.2).
     package func isNamed(_ name: String) -> Bool {
         if name == rawValue { return true }
         guard case .edDSA = family else { return false }
@@ -61,8 +62,8 @@ package enum MACAlgorithm: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// RFC 7518 §3.2, RFC 8725 §3.5: a secret has as many bytes as the digest, at least. A shorter one can be found by trying
-    /// them on one token, without anybody being asked.
+    /// Throws if the secret is shorter than the digest (RFC 7518 §3.2, RFC 8725 §3.5). An attacker with one token could
+    /// find a shorter secret offline, by trying all of them.
     package func check(secret: [UInt8]) throws(JOSEError) {
         guard secret.count >= digest.byteCount else {
             throw JOSEError(

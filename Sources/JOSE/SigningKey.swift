@@ -7,7 +7,7 @@ package final class SigningKey: Sendable {
     package let publicKey: JWK
     private let key: PrivateKey
 
-    /// Makes a new key. `rsaBits` counts for the RSA algorithms alone.
+    /// Generates a new key. `rsaBits` applies only to the RSA algorithms.
     package static func generate(_ algorithm: SignatureAlgorithm, rsaBits: Int = 2048) throws(JOSEError) -> SigningKey {
         let kind: PrivateKey.Kind =
             switch algorithm.family {
@@ -20,14 +20,14 @@ package final class SigningKey: Sendable {
 
     /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
     ///
-    /// - Parameter passphrase: For a key that is encrypted.
+    /// - Parameter passphrase: The passphrase of an encrypted key.
     package convenience init(
         pem: String, passphrase: String? = nil, algorithm: SignatureAlgorithm
     ) throws(JOSEError) {
         try self.init(PrivateKey(pem: pem, passphrase: passphrase), algorithm)
     }
 
-    /// Signs with a private key; several may share one.
+    /// Creates a signing key from a private key, which several may share.
     ///
     /// - Throws: ``JOSEError`` if the key is of another kind than the algorithm's.
     package init(_ key: PrivateKey, _ algorithm: SignatureAlgorithm) throws(JOSEError) {
@@ -38,10 +38,10 @@ package final class SigningKey: Sendable {
         }
     }
 
-    /// The private key as PKCS#8 in PEM, not encrypted.
+    /// The private key as unencrypted PKCS#8 in PEM.
     package var pem: String { key.pem }
 
-    /// Signs, in the form of RFC 7518 §3: r and s side by side for ECDSA.
+    /// Signs in the form of RFC 7518 §3: with r and s concatenated for ECDSA.
     package func sign(_ input: [UInt8]) throws(JOSEError) -> [UInt8] {
         guard let context = EVP_MD_CTX_new() else { throw JOSEError("libcrypto is out of memory") }
         defer { EVP_MD_CTX_free(context) }

@@ -1,17 +1,19 @@
 internal import CLibcrypto
 internal import CShims
 
-/// A public key, ready to verify. Safe to use from many threads at once.
+/// A public key that verifies signatures. Safe to use from many threads at once.
 package final class VerificationKey: @unchecked Sendable {
     package let jwk: JWK
     private let key: PublicKey
-    /// Contexts set up for an algorithm and not in use: setting one up costs a tenth of an RSA verification.
+    /// Unused contexts for each algorithm: creating one takes a tenth of the time of an RSA verification.
     private let idle = LockedValue<[SignatureAlgorithm: [OpaquePointer]]>([:])
 
     package static let rsaBits = 2048...8192
 
-    /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an improper exponent, and for a point
-    ///   that is not on its curve (RFC 7518 §3.3, RFC 8725 §3.4).
+    /// Creates a key.
+    ///
+    /// - Throws: ``JOSEError`` for a key that is only for key agreement, for an RSA key that is too short, too long or
+    ///   has an invalid exponent, and for a point that is not on its curve (RFC 7518 §3.3, RFC 8725 §3.4).
     package init(_ jwk: JWK) throws(JOSEError) {
         if case .x25519 = jwk.material { throw JOSEError("expected a key that verifies, found one for key agreement") }
         (self.jwk, key) = (jwk, try PublicKey(jwk.material))
@@ -19,7 +21,7 @@ package final class VerificationKey: @unchecked Sendable {
 
     deinit { idle.withLock { for context in $0.values.joined() { EVP_PKEY_CTX_free(context) } } }
 
-    /// libcrypto itself takes a modulus of one bit or of 32,768.
+    /// Checks the size of an RSA key. libcrypto itself accepts a modulus of one bit or of 32,768.
     static func checkRSA(modulus: [UInt8], exponent: [UInt8]) throws(JOSEError) {
         let significant = modulus.drop { $0 == 0 }
         let bits = significant.count * 8 - (significant.first?.leadingZeroBitCount ?? 0)
@@ -33,7 +35,7 @@ package final class VerificationKey: @unchecked Sendable {
         }
     }
 
-    /// Whether the signature is this key's, of this algorithm, over these bytes.
+    /// Returns whether this key made the signature of these bytes with this algorithm.
     package func verifies(
         _ signature: [UInt8], of input: UnsafeRawBufferPointer, algorithm: SignatureAlgorithm
     ) -> Bool {
@@ -42,7 +44,7 @@ package final class VerificationKey: @unchecked Sendable {
             switch algorithm.family {
             case .edDSA: verifiesEdDSA(signature, of: input)
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
-            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS libcrypto takes a signature without its leading zeros too.
+            // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS, libcrypto also accepts one without its leading zeros.
             case .rsaPKCS1, .rsaPSS:
                 signature.count == EVP_PKEY_get_size(key.pointer) && verifiesDigest(signature, of: input, algorithm)
             }
@@ -62,7 +64,7 @@ package final class VerificationKey: @unchecked Sendable {
             && EVP_DigestVerify(context, signature, signature.count, bytes.baseAddress, bytes.count) == 1
     }
 
-    /// RFC 7518 §3.4: r and s, each of the curve's length; nothing shorter or longer is a signature.
+    /// RFC 7518 §3.4: r and s, each as long as the curve's coordinates. Any other length is invalid.
     private func verifiesECDSA(
         _ signature: [UInt8], of input: UnsafeRawBufferPointer, _ curve: Curve, _ algorithm: SignatureAlgorithm
     ) -> Bool {
@@ -95,7 +97,7 @@ package final class VerificationKey: @unchecked Sendable {
     }
 }
 
-/// Sets digest and padding of a context that signs or verifies.
+/// Sets the digest and the padding of a context that signs or verifies.
 func configure(_ context: OpaquePointer, for algorithm: SignatureAlgorithm) -> Bool {
     let digestIsSet = { EVP_PKEY_CTX_set_signature_md(context, algorithm.digest.evp) == 1 }
     return switch algorithm.family {

@@ -1,29 +1,31 @@
 internal import JOSE
 
-/// One thing that the person should allow, in detail (RFC 9396 §2): more than a scope can say, for example one payment.
+/// A detailed permission that the user should grant (RFC 9396 §2), such as one payment. It can say more than a scope.
 ///
 /// ```swift
 /// options.authorizationDetails = [
-///     AuthorizationDetail("payment_initiation", actions: ["initiate"], others: ["instructedAmount": ["currency": "EUR", "amount": "123.50"]])
+///     AuthorizationDetail(
+///         "payment_initiation", actions: ["initiate"],
+///         others: ["instructedAmount": ["currency": "EUR", "amount": "123.50"]])
 /// ]
 /// ```
 public struct AuthorizationDetail: Sendable, Hashable {
-    /// What kind it is: decides what else there is.
+    /// The type, which determines the other members.
     public var type: String
-    /// Where it counts: URIs of resource servers.
+    /// The URIs of the resource servers for which it applies.
     public var locations: [String]
-    /// What may be done.
+    /// The permitted actions.
     public var actions: [String]
-    /// What kinds of data are meant.
+    /// The kinds of data.
     public var dataTypes: [String]
-    /// Which single resource.
+    /// The identifier of a single resource.
     public var identifier: String?
-    /// With which rights.
+    /// The levels of privilege.
     public var privileges: [String]
-    /// What the type has beyond that.
+    /// The members that the type defines itself.
     public var others: JSON.Object
 
-    /// Describes one.
+    /// Creates an authorization detail.
     public init(
         _ type: String, locations: [String] = [], actions: [String] = [], dataTypes: [String] = [],
         identifier: String? = nil, privileges: [String] = [], others: JSON.Object = .init()
@@ -32,10 +34,10 @@ public struct AuthorizationDetail: Sendable, Hashable {
         (self.identifier, self.privileges, self.others) = (identifier, privileges, others)
     }
 
-    /// Reads one, as a server grants it.
+    /// Parses an authorization detail that a server has granted.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if it has no `type`, or a member of §2.2 that is not
-    ///   of its kind.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if `type` is missing, or a member of §2.2 has
+    ///   the wrong type.
     public init(_ json: JSON) throws {
         func refusal(_ message: String) -> AuthError { AuthError(.invalidResponse, .token, message) }
         let expected = "expected each of 'authorization_details' to be an object with 'type'"
@@ -65,7 +67,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
         (self.type, others) = (type, members)
     }
 
-    /// As it is sent and stored.
+    /// The object as it is sent and stored.
     public var json: JSON {
         var members: JSON.Object = ["type": .string(type)]
         let lists = [
@@ -77,7 +79,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
         return .object(members)
     }
 
-    /// Reads the array of a parameter.
+    /// Parses the array of a request parameter.
     static func list(_ text: String) throws -> [AuthorizationDetail] {
         guard let array = (try? JSON(parsing: Array(text.utf8)))?.array else {
             throw AuthError(

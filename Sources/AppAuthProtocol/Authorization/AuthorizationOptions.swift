@@ -1,67 +1,71 @@
 internal import JOSE
 
 extension AuthorizationRequest {
-    /// What a request may ask for beyond the scope.
+    /// The optional parts of an authorization request.
     public struct Options: Sendable, Hashable {
-        /// What the provider should show. nil means: nothing said, except `consent` together with the scope
-        /// `offline_access`, since providers give a refresh token only then (Core §11). An empty list says nothing in
-        /// any case.
+        /// The pages that the provider should show.
+        ///
+        /// If it is nil, the request has no `prompt`, except `consent` together with the scope `offline_access`,
+        /// because most providers issue a refresh token only then (Core §11). If it is empty, the request never has a
+        /// `prompt`.
         public var prompt: [Prompt]?
-        /// Who is probably going to sign in.
+        /// The identifier of the user who will probably sign in.
         public var loginHint: String?
-        /// How many seconds ago the person may have signed in at the provider; the ID token's `auth_time` is checked.
+        /// The maximum age of the user's sign-in at the provider, in seconds. It is checked against the ID token's
+        /// `auth_time`.
         public var maxAge: Int?
-        /// Authentication contexts, the preferred one first. If the ID token names one, it has to be among these.
+        /// The authentication contexts, in order of preference. If the ID token names one, it must be among these.
         public var acrValues: [String] = []
-        /// Languages for the provider's pages (BCP 47), the preferred one first.
+        /// The languages for the provider's pages (BCP 47), in order of preference.
         public var uiLocales: [String] = []
         /// How the provider shows its pages: `page`, `popup`, `touch`, `wap`.
         public var display: String?
-        /// Single claims that are asked for (Core §5.5).
+        /// Individually requested claims (Core §5.5).
         public var claims: JSON?
-        /// Where the access token is meant for (RFC 8707).
+        /// The resources that the access token is for (RFC 8707).
         public var resources: [String] = []
-        /// What the person should allow in detail (RFC 9396).
+        /// The detailed permissions that the user should grant (RFC 9396).
         public var authorizationDetails: [AuthorizationDetail] = []
-        /// What the response is to bring.
+        /// What the response contains.
         public var responseType = ResponseType.code
-        /// Whether the ID token that comes with a code has to have `s_hash` (FAPI 1.0 Advanced §5.1); where it has one, it is
-        /// checked in any case.
+        /// Whether an ID token that comes with a code must have `s_hash` (FAPI 1.0 Advanced §5.1). If present, the hash
+        /// is always checked.
         public var requiresStateHash = false
-        /// How the response comes back; nil says nothing, which means ``AuthorizationRequest/ResponseMode/query``.
+        /// How the response is returned. If it is nil, the request has no `response_mode`, which means
+        /// ``AuthorizationRequest/ResponseMode/query``.
         public var responseMode: ResponseMode?
-        /// An ID token of the person who should sign in.
+        /// An ID token of the user who should sign in.
         public var idTokenHint: Secret?
-        /// Whether the request goes to the provider directly, and the browser carries no more than a reference to it (RFC
-        /// 9126). Done without being asked where the provider requires it.
+        /// Whether the request is sent to the provider directly, so that the browser carries only a reference to it
+        /// (RFC 9126). If the provider requires this, it always happens.
         public var isPushed = false
-        /// The name of the key that the request is signed with (RFC 9101); ``Environment/clientKey`` finds it. nil signs
-        /// only where the provider requires it, with the key that the client authenticates by.
+        /// The name of the key that signs the request (RFC 9101); ``Environment/clientKey`` finds it. If it is nil, the
+        /// request is signed only if the provider requires it, with the key of the client's authentication.
         public var signingKeyName: String?
-        /// Anything else, in order; never one of ``reservedParameters``.
+        /// Further parameters, in order. The names in ``reservedParameters`` are not allowed.
         public var additionalParameters: [Parameter] = []
 
-        /// A parameter of the app's or the provider's own.
+        /// A parameter that the app or the provider defines.
         public struct Parameter: Sendable, Hashable {
             /// The name.
             public let name: String
             /// The value, any Unicode.
             public let value: String
-            /// Puts a parameter together.
+            /// Creates a parameter.
             public init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
         }
 
-        /// Asks for nothing.
+        /// Creates options that request nothing.
         public init() {}
 
-        /// What an extra parameter may not be, since the library answers for it.
+        /// The names that an additional parameter must not have, because the library sets them.
         public static let reservedParameters: Set<String> = [
             "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
             "code_challenge_method", "request", "request_uri",
         ]
 
-        /// What the response is checked against, and how it is waited for, counts wherever it was asked for, also among the
-        /// extra parameters.
+        /// Moves additional parameters that have a property into it. The checks of the response, and the wait for it,
+        /// then apply to them too.
         package func withTypedParameters() throws -> Options {
             var options = self
             options.additionalParameters = []
@@ -94,7 +98,7 @@ extension AuthorizationRequest {
             return options
         }
 
-        /// Multiple Response Types §5: a response with an ID token comes in the fragment, unless another mode is named.
+        /// Multiple Response Types §5: a response with an ID token is in the fragment, unless another mode is named.
         func checkResponseType(_ scope: [Scope]) throws {
             guard responseType == .codeIDToken else { return }
             guard scope.contains(.openID) else {
@@ -116,7 +120,7 @@ extension AuthorizationRequest {
         func append(to parameters: inout FormParameters, scope: [Scope]) throws {
             func list(_ values: [String]) -> String? { values.isEmpty ? nil : values.joined(separator: " ") }
             let isAdditional = Set(additionalParameters.map(\.name))
-            // A prompt among the extra parameters is the app's own word too.
+            // An additional `prompt` is also the app's choice.
             let defaultPrompt: [Prompt] =
                 scope.contains(.offlineAccess) && !isAdditional.contains("prompt") ? [.consent] : []
             parameters.append("prompt", list((prompt ?? defaultPrompt).map(\.rawValue)))

@@ -1,9 +1,9 @@
 internal import JOSE
 
-/// What the browser is sent to the provider with (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1), and what the response is
-/// checked against.
+/// A request that the browser opens at the provider (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1). It also holds the
+/// values that the response is checked against.
 ///
-/// Each request has a state, a nonce and a PKCE pair of its own, each of 256 random bits, and serves one sign-in.
+/// Each request has its own state, nonce and PKCE pair of 256 random bits each, and serves one sign-in.
 ///
 /// ```swift
 /// let request = try await AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
@@ -11,13 +11,13 @@ internal import JOSE
 /// try await Browser.system.open(request.url)
 /// ```
 public struct AuthorizationRequest: Sendable {
-    /// The client that asks.
+    /// The client.
     public let client: Client
-    /// Where the provider sends the browser back to.
+    /// The URI to which the provider redirects the browser.
     public let redirectURI: String
-    /// What is asked for.
+    /// The requested scopes.
     public let scope: [Scope]
-    /// What else was asked.
+    /// The other options.
     public let options: Options
     /// Binds the response to this request (RFC 6749 §10.12).
     public let state: Secret
@@ -27,24 +27,24 @@ public struct AuthorizationRequest: Sendable {
     public let pkce: PKCE
     /// The key that the session's tokens are bound to (RFC 9449); nil for bearer tokens.
     package let proof: DPoP?
-    /// Everything that is asked.
+    /// All parameters of the request.
     package let parameters: FormParameters
-    /// What the browser carries: the parameters, or what stands for them.
+    /// The parameters in the browser's URL: all of them, or a reference to them.
     private(set) var carried: FormParameters
     private let endpoint: SecureURL
 
-    /// The URL for the browser. It holds the state and may hold what the person's name is: show it to the person alone.
+    /// The URL for the browser. It contains the state and may contain the user's name: show it only to the user.
     public var url: String { endpoint.appending(carried) }
 
-    /// Makes a request. Sends nothing: ``prepared(in:)`` does what the provider or the options want beyond that.
+    /// Creates a request and sends nothing. ``prepared(in:)`` does what else the provider or the options require.
     ///
     /// - Parameters:
-    ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
+    ///   - scope: The scopes. With `openid` the flow is OpenID Connect, otherwise only OAuth.
     ///   - options: Everything else; see ``Options``.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint, or
-    ///   names the response modes that it has and not this one; ``AuthError/Code/invalidConfiguration`` for an extra
-    ///   parameter that the library sets itself, or one given twice, for a scope value with a space or another character
-    ///   that none may have, and for a client id that is empty.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint,
+    ///   or lists its response modes without this one; ``AuthError/Code/invalidConfiguration`` for an additional
+    ///   parameter that the library sets itself or that is given twice, for a scope value with a space or another
+    ///   invalid character, and for an empty client ID.
     public init(
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
@@ -79,21 +79,22 @@ public struct AuthorizationRequest: Sendable {
         parameters.append("nonce", nonce?.reveal())
         parameters.append("code_challenge", pkce.codeChallenge)
         parameters.append("code_challenge_method", "S256")
-        // RFC 9449 §10: the code is good for the holder of this key alone.
+        // RFC 9449 §10: only the holder of this key can use the code.
         parameters.append("dpop_jkt", proof?.key.thumbprint)
         try options.append(to: &parameters, scope: scope)
         try Self.requireEachOnce(parameters, endpoint)
         (self.parameters, carried) = (parameters, parameters)
     }
 
-    /// The same request, for which the browser carries something else.
+    /// Returns the same request with other parameters in the browser's URL.
     func carrying(_ carried: FormParameters) -> AuthorizationRequest {
         var request = self
         request.carried = carried
         return request
     }
 
-    /// RFC 6749 §2.2, §3.3: a scope that the server splits in another way than we do would ask for something else.
+    /// Rejects an empty client ID (RFC 6749 §2.2) and malformed scope values (§3.3): the server could split one
+    /// differently and grant something else.
     private static func check(_ client: Client, _ scope: [Scope]) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
@@ -105,7 +106,8 @@ public struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// RFC 6749 §3.1: no parameter twice, also not with the endpoint's own query; RFC 8707 §2 allows it for resource.
+    /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts
+    /// `resource`.
     private static func requireEachOnce(_ parameters: FormParameters, _ endpoint: SecureURL) throws {
         let existing = endpoint.query.flatMap { FormParameters(decoding: $0) } ?? FormParameters()
         var seen: Set<String> = []
@@ -120,8 +122,8 @@ public struct AuthorizationRequest: Sendable {
 }
 
 extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
-    /// Names client and provider alone, since ``url`` holds the state.
+    /// Names only client and provider, because ``url`` contains the state.
     public var description: String { "authorization request of '\(client.id)' to \(client.provider.issuer)" }
-    /// Shows no children, so that `dump` prints no more.
+    /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

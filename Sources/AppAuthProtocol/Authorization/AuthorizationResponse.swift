@@ -1,44 +1,44 @@
 internal import JOSE
 
-/// An authorization response that was checked against its request: it can be made in no other way.
+/// An authorization response that has been checked against its request. Only that check creates one.
 public struct AuthorizationResponse: Sendable {
-    /// The request that it answers.
+    /// The request.
     public let request: AuthorizationRequest
     package let content: Content
 
     package enum Content: Sendable {
-        /// What the response brings.
+        /// The contents of the response.
         case open(AuthorizationGrant)
-        /// A token that holds the answer: that it is this request's is known, and no more. It is verified before anything
-        /// of it is used.
+        /// A token with the contents. Only its state has been checked; it is verified before anything else is used.
         case signed(Secret)
     }
 }
 
-/// What an authorization response brings.
+/// The contents of an authorization response.
 package struct AuthorizationGrant: Sendable {
-    /// Good for one exchange, soon.
+    /// The code, valid for one exchange and for a short time.
     package let code: Secret
-    /// Vouches for the code, with the response type `code id_token`. Not verified yet.
+    /// The ID token of the response type `code id_token`, which confirms the code. Not verified yet.
     package let idToken: Secret?
 }
 
 extension AuthorizationRequest {
-    /// Checks what the browser came back with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
+    /// Checks the response that the browser returned with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
     ///
-    /// Nothing of it is looked at before the state has matched, in constant time: not `error`, not `iss`, not `code`. What
-    /// the provider has signed (JARM, or an ID token beside the code) is verified by
-    /// ``AuthState/init(exchanging:store:environment:)``, before the code is sent.
+    /// Compares the state in constant time before it reads anything else: not `error`, not `iss`, not `code`. Signed
+    /// contents (JARM, or an ID token with the code) are verified by ``AuthState/init(exchanging:store:environment:)``
+    /// before it sends the code.
     ///
-    /// - Parameter query: The query as it came, without `?`, still encoded; or the body of a form post, which is written
-    ///   the same way (OAuth 2.0 Form Post Response Mode §2).
-    /// - Returns: nil if it does not belong to this request (its state is missing or another one): whatever came, the
-    ///   answer is still to come.
+    /// - Parameter query: The encoded query without `?`, or the body of a form post, which has the same encoding (OAuth
+    ///   2.0 Form Post Response Mode §2).
+    /// - Returns: The response; nil if the query does not belong to this request, because its state is missing or
+    ///   differs. Keep waiting then.
     /// - Throws: ``AuthError``, which ends this request: ``AuthError/Code/invalidRedirect`` for a repeated parameter, a
-    ///   wrong or missing `iss`, or no code; the provider's own code (``AuthError/Code/accessDenied``, …) if it said no.
+    ///   wrong or missing `iss`, or no code; the provider's own code (``AuthError/Code/accessDenied``, …) if it denied
+    ///   the request.
     public func response(fromQuery query: String) throws -> AuthorizationResponse? {
         guard let parameters = FormParameters(decoding: query) else {
-            // One piece that cannot be read (an explanation in Latin-1, say) must not make the person wait for ever.
+            // A single unreadable piece, such as a description in Latin-1, must not leave the user waiting forever.
             let pieces = query.split(separator: "&").compactMap { FormParameters(decoding: $0) }
             guard pieces.contains(where: isAnswered) else { return nil }
             throw refusal("expected parameters in UTF-8 with complete escapes, found others")
@@ -47,19 +47,19 @@ extension AuthorizationRequest {
             return AuthorizationResponse(request: self, content: .signed(token))
         }
         guard isAnswered(by: parameters) else { return nil }
-        // JARM §2.3: where a signed response was asked for, nothing else is one.
+        // JARM §2.3: if a signed response was requested, an unsigned one does not count.
         guard options.responseMode?.isSigned != true else {
             throw refusal("expected a signed response in 'response', found an open one")
         }
         return AuthorizationResponse(request: self, content: .open(try grant(in: parameters)))
     }
 
-    /// What the parameters of a response to this request bring.
+    /// Returns the contents of a response to this request.
     func grant(in parameters: FormParameters) throws -> AuthorizationGrant {
         // RFC 6749 §3.1: parameters are not repeated.
         if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
         try checkIssuer(parameters.values("iss").first)
-        // RFC 6749 §3.1: a parameter without a value is as good as missing.
+        // RFC 6749 §3.1: a parameter without a value counts as absent.
         if let error = parameters.values("error").first, !error.isEmpty {
             let server = OAuthError(
                 error: error, errorDescription: parameters.values("error_description").first,
@@ -82,8 +82,8 @@ extension AuthorizationRequest {
         parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }
     }
 
-    /// RFC 9207 §2.4: an `iss` is compared exactly, and missing where the provider promised it the response is refused:
-    /// it may come from another provider that this app uses (RFC 9700 §4.4).
+    /// RFC 9207 §2.4: an `iss` is compared exactly. If it is missing although the provider promises it, the response is
+    /// rejected: it may come from another provider that this app uses (RFC 9700 §4.4).
     private func checkIssuer(_ iss: String?) throws {
         let expected = client.provider.issuer.string
         if let iss {

@@ -1,21 +1,20 @@
 extension AuthorizationRequest {
-    /// Checks the whole redirect URL that a person has copied from a browser's address bar, where the browser could not
-    /// come back by itself: it runs on another machine, or nothing can listen on this one.
+    /// Checks a redirect URL that the user copied from the browser's address bar. Use it if the browser cannot return
+    /// by itself, because it runs on another machine or nothing can listen on this one.
     ///
     /// ```swift
     /// do { response = try request.response(fromPasted: field.text) }
     /// catch let error as AuthError where error.code == .wrongPaste { field.hint = error.message }
     /// ```
-    /// It has to begin with ``redirectURI``, byte for byte; then the same checks follow as in
-    /// ``response(fromQuery:)``, which need more of it than the code. White space around it and a fragment, which a
-    /// browser would not send either, are left out of account.
+    /// The text must be the whole URL, not only the code, and begin with ``redirectURI``, byte for byte. The same
+    /// checks follow as in ``response(fromQuery:)``. Surrounding white space and a fragment, which a browser would not
+    /// send either, are ignored.
     ///
     /// - Parameter text: At most 16 KiB of UTF-8.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` for a text that is no response to this request, which
-    ///   leaves the request as it was; as ``response(fromQuery:)`` for a response that ends it. No message holds any of
-    ///   the text.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` if the text is not a response to this request, which
+    ///   remains valid; as ``response(fromQuery:)`` for a response that ends it. No message contains any of the text.
     public func response(fromPasted text: String) throws -> AuthorizationResponse {
-        // Bytes of ASCII are looked for: "?" and a combining mark behind it are one character of a String.
+        // Searches for ASCII bytes: "?" followed by a combining mark would be a single character of a String.
         let bytes = text.utf8
         guard bytes.count <= Self.pasteLimit else {
             throw Self.wrongPaste("expected an address of at most \(Self.pasteLimit) bytes, found a longer text")
@@ -32,10 +31,10 @@ extension AuthorizationRequest {
         throw Self.wrongPaste("this is the response to another sign-in: its 'state' is not the one of this request")
     }
 
-    /// As long as what the listener reads of a request.
+    /// The same as the listener's limit for a request.
     package static let pasteLimit = 16 << 10
 
-    /// What is probably wrong with an address that is not the redirect URI.
+    /// Describes what is probably wrong with an address that is not the redirect URI.
     private func mismatch(_ address: Substring) -> AuthError {
         let wanted = "the whole address that the browser ended at, from \(redirectURI)? on"
         if address.contains("code_challenge=") {
@@ -56,7 +55,7 @@ extension AuthorizationRequest {
         return Self.wrongPaste("expected \(wanted), found an address with \(what)")
     }
 
-    /// Host and port as they stand in a URL.
+    /// Returns the host and port of a URL, as written.
     private static func location(_ url: Substring) -> Substring {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         return url[scheme.upperBound...].prefix { !"/?".contains($0) }

@@ -1,8 +1,8 @@
 extension AuthorizationRequest {
-    /// Makes the request ready for the browser, in the way that the options ask for or the provider requires: signed (RFC
-    /// 9101), pushed (RFC 9126), both, or as it is.
+    /// Prepares the request for the browser as the options or the provider require: signed (RFC 9101), pushed
+    /// (RFC 9126), both, or unchanged.
     ///
-    /// Sends nothing, or one POST. A pushed request is good for one sign-in, and for a minute or so until it begins.
+    /// Sends nothing or one POST. A pushed request is valid for one sign-in, and usually expires after about a minute.
     ///
     /// - Throws: ``AuthError``, as ``signed(in:)`` and ``pushed(in:)``; `CancellationError`.
     public func prepared(in environment: Environment) async throws -> AuthorizationRequest {

@@ -3,20 +3,20 @@ extension AuthorizationRequest {
     public struct Prompt: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
         /// The value as it is sent.
         public let rawValue: String
-        /// Names a value.
+        /// Creates a value.
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Names a value.
+        /// Creates a value.
         public init(stringLiteral value: String) { rawValue = value }
 
-        /// Show nothing: succeed with the session that is there, or fail.
+        /// Show nothing: succeed with the existing session, or fail.
         public static let none: Prompt = "none"
         /// Ask for the password again.
         public static let login: Prompt = "login"
         /// Ask for consent again.
         public static let consent: Prompt = "consent"
-        /// Let the person choose an account.
+        /// Let the user choose an account.
         public static let selectAccount: Prompt = "select_account"
-        /// Let the person make an account (OpenID Connect Prompt Create).
+        /// Let the user create an account (OpenID Connect Prompt Create).
         public static let create: Prompt = "create"
     }
 }

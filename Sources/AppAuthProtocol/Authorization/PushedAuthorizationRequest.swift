@@ -2,14 +2,14 @@ internal import HTTPTypes
 internal import JOSE
 
 extension AuthorizationRequest {
-    /// Sends the request to the provider directly (RFC 9126), so that the browser carries a reference to it alone: nobody
-    /// can read or change it there, and it may be of any size.
+    /// Sends the request to the provider directly (RFC 9126), so that the browser carries only a reference to it. The
+    /// request cannot be read or changed there, and may be of any size.
     ///
-    /// One POST, authenticated as at the token endpoint. ``prepared(in:)`` does this where it is due.
+    /// Sends one POST, authenticated as at the token endpoint. ``prepared(in:)`` calls this if necessary.
     ///
-    /// - Returns: The request, whose ``url`` is good once, and for as long as the provider says: mostly a minute.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint, the server's
-    ///   own code for an OAuth error, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
+    /// - Returns: The request, whose ``url`` is valid once and for as long as the provider says, usually a minute.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint, the
+    ///   server's own code for an OAuth error, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``; `CancellationError`.
     public func pushed(in environment: Environment) async throws -> AuthorizationRequest {
         let url = try client.require(.pushedAuthorizationRequest)
@@ -17,7 +17,7 @@ extension AuthorizationRequest {
         let response = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
         // RFC 9126 §2.2: 201, and nothing else.
         guard response.status == .created else {
-            // In a signed request the server can read these too.
+            // The server can also read these inside a signed request, and might repeat them.
             let inside = [state, nonce, options.idTokenHint].compactMap(\.self)
             throw response.oauthError(from: url, stage: .authorization, hiding: inside, expected: .created)
         }
@@ -27,7 +27,7 @@ extension AuthorizationRequest {
         return carrying(carried)
     }
 
-    /// RFC 9126 §3: beside a signed request nothing else is sent.
+    /// RFC 9126 §3: with a signed request, no other parameters are sent.
     private var pushedParameters: FormParameters {
         var form = FormParameters()
         let isSigned = !carried.values("request").isEmpty
@@ -37,7 +37,7 @@ extension AuthorizationRequest {
         return form
     }
 
-    /// RFC 9126 §2.2: a URI of the provider's making, and the seconds that it is good for.
+    /// Reads the URI that the provider chose. The response must also have its lifetime in seconds (RFC 9126 §2.2).
     private static func requestURI(in response: TransportResponse) throws -> String {
         func refusal(_ message: String) -> AuthError {
             AuthError(
@@ -46,7 +46,7 @@ extension AuthorizationRequest {
         }
         let json: JSON
         do { json = try JSON(parsing: response.body) } catch { throw refusal("\(error)") }
-        // Whoever reads it here could use it before us: no message repeats it.
+        // No message repeats the URI: a reader of the log could use it first.
         let expected = "expected 'request_uri' of 1 to 2048 visible ASCII characters"
         guard let uri = json["request_uri"]?.string else {
             throw refusal("\(expected), found \(json["request_uri"].foundKind)")

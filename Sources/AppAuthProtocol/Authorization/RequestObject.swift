@@ -2,13 +2,13 @@ internal import FoundationEssentials
 internal import JOSE
 
 extension AuthorizationRequest {
-    /// Signs the request (RFC 9101, OpenID Connect Core §6.1): what the browser carries is one token that nobody can
-    /// change on the way.
+    /// Signs the request (RFC 9101, OpenID Connect Core §6.1), so that the browser carries one token that cannot be
+    /// changed on the way.
     ///
-    /// Sends nothing. The token is good for five minutes. ``prepared(in:)`` does this where it is due.
+    /// Sends nothing. The token is valid for five minutes. ``prepared(in:)`` calls this if necessary.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no key for it, or none of a kind that
-    ///   the provider knows, and whatever ``Environment/clientKey`` throws.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no key, or none for an
+    ///   algorithm that the provider supports; what ``Environment/clientKey`` throws.
     public func signed(in environment: Environment) async throws -> AuthorizationRequest {
         let key = try await environment.clientKey(try signingKeyName)
         let algorithms = client.provider.requestObjectSigningAlgorithms
@@ -17,14 +17,14 @@ extension AuthorizationRequest {
                 "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request with, found another"
             )
         }
-        // RFC 9101 §10.8: so that it is taken for nothing else.
+        // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
         var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]
         header["kid"] = key.keyID.map(JSON.string)
         let token: String
         do { token = try JWS.sign(claims(at: environment.now()), header: header, with: signingKey) } catch let error
             as JOSEError
         { throw Self.refusal("\(error)") }
-        // Core §6.1: OpenID Connect wants these to be seen outside too. They say nothing that is not inside.
+        // Core §6.1: OpenID Connect also requires these outside the token. They repeat what is inside.
         var carried = FormParameters()
         for item in parameters.items where ["client_id", "response_type", "scope"].contains(item.name) {
             carried.append(item.name, item.value)
@@ -41,7 +41,7 @@ extension AuthorizationRequest {
         }
     }
 
-    /// RFC 9101 §4: every parameter as a member; those that are JSON or numbers as what they are.
+    /// RFC 9101 §4: every parameter becomes a member. Numbers and JSON keep their type.
     private func claims(at now: Timestamp) throws -> JSON {
         let seconds = Int(now.wall.timeIntervalSince1970)
         var claims: JSON.Object = [
@@ -65,10 +65,10 @@ extension AuthorizationRequest {
 }
 
 extension ProviderMetadata {
-    /// Whether it takes signed requests alone (RFC 9101 §10.5).
+    /// Whether the provider accepts only signed requests (RFC 9101 §10.5).
     public var requiresSignedRequestObject: Bool { document["require_signed_request_object"]?.bool ?? false }
 
-    /// The algorithms of signed requests; nil where it says nothing (OpenID Connect Discovery §3).
+    /// The signature algorithms of signed requests; nil if not listed (OpenID Connect Discovery §3).
     public var requestObjectSigningAlgorithms: [String]? {
         document["request_object_signing_alg_values_supported"]?.strings
     }

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
-/// What a resource wants to know of the person's sign-in before it answers (RFC 9470 §3): a new one is needed, since no
-/// refresh changes how and when the person signed in.
+/// A resource's demand for another sign-in (RFC 9470 §3). A refresh does not help, because it does not change how and
+/// when the user signed in.
 ///
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
@@ -10,14 +10,14 @@ internal import HTTPTypes
 /// }
 /// ```
 public struct StepUpChallenge: Sendable, Hashable {
-    /// The authentication contexts that would do, the preferred one first; empty if it does not say.
+    /// The acceptable authentication contexts, in order of preference; empty if not given.
     public let acrValues: [String]
-    /// How many seconds ago the person may have signed in; nil if it does not say.
+    /// The maximum age of the sign-in in seconds; nil if not given.
     public let maxAge: Int?
 }
 
 extension TransportResponse {
-    /// What the resource demands, if this is its response `insufficient_user_authentication` (RFC 9470 §3); nil otherwise.
+    /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3); otherwise nil.
     public var stepUpChallenge: StepUpChallenge? {
         guard status == .unauthorized else { return nil }
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
@@ -25,7 +25,7 @@ extension TransportResponse {
             ["bearer", "dpop"].contains($0.scheme) && $0.parameters["error"] == "insufficient_user_authentication"
         }
         guard let parameters = challenge?.parameters else { return nil }
-        // RFC 9470 §3: a number of seconds; what is none demands nothing.
+        // RFC 9470 §3: a number of seconds. Anything else counts as absent.
         let maxAge = parameters["max_age"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
         return StepUpChallenge(
             acrValues: parameters["acr_values"]?.split(separator: " ").map(String.init) ?? [], maxAge: maxAge)
@@ -33,9 +33,9 @@ extension TransportResponse {
 }
 
 extension AuthorizationRequest.Options {
-    /// Asks for the sign-in that a resource demands (RFC 9470 §4).
+    /// Requests the sign-in that a resource demands (RFC 9470 §4).
     ///
-    /// The ID token is checked for it: its `auth_time`, and its `acr` where it has one.
+    /// The ID token is checked against it: its `auth_time`, and its `acr` if present.
     public mutating func meet(_ challenge: StepUpChallenge) {
         if !challenge.acrValues.isEmpty { acrValues = challenge.acrValues }
         if let age = challenge.maxAge { maxAge = age }

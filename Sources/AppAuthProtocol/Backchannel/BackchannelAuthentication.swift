@@ -1,18 +1,17 @@
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// What the provider answered to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3): it asks the person now.
+/// The provider's response to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3). It now asks the user.
 public struct BackchannelAuthentication: Sendable {
-    /// The request that it answers.
+    /// The request.
     public let request: BackchannelAuthenticationRequest
-    /// How long the person may decide, counted from receipt.
+    /// How long the user may decide, from receipt.
     public var expiresIn: Duration { term.length }
-    /// Until when, by this machine's clock.
+    /// When the request expires, by this machine's clock.
     public var expiresAt: Date { term.begin.wall + term.length.seconds }
-    /// How long to wait between a response and the next question, at first: what the provider says, at least a second;
-    /// 5 seconds where it says nothing.
+    /// The initial pause between a response and the next poll: the provider's value, at least 1 second; by default 5.
     public let interval: Duration
-    /// What the token endpoint is asked with.
+    /// The request's ID, for the token endpoint.
     package let authReqID: Secret
     package let term: Term
 
@@ -40,10 +39,10 @@ public struct BackchannelAuthentication: Sendable {
 }
 
 extension BackchannelAuthentication: CustomStringConvertible, CustomReflectable {
-    /// Names client and provider alone.
+    /// Names only client and provider.
     public var description: String {
         "backchannel authentication of '\(request.client.id)' by \(request.client.provider.issuer)"
     }
-    /// Shows no children, so that `dump` prints no more.
+    /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,74 +1,75 @@
 internal import HTTPTypes
 
-/// Asks a provider to have somebody approve a sign-in on their own device (OpenID Connect Client-Initiated Backchannel
-/// Authentication §7.1), in poll mode: for a till, a call centre, a terminal that somebody else stands at.
+/// A request to have a user approve a sign-in on their own device, in poll mode (OpenID Connect Client-Initiated
+/// Backchannel Authentication §7.1). For a till, a call centre, or a terminal that another person operates.
 ///
 /// ```swift
-/// var request = try BackchannelAuthenticationRequest(client: client, hint: .login("jane@example.org"))
+/// let request = try BackchannelAuthenticationRequest(client: client, hint: .login("jane@example.org"))
 /// let authentication = try await request.send(in: environment)
-/// print("Confirm \(request.bindingMessage ?? "") on your phone")
+/// print("Confirm \(request.options.bindingMessage ?? "") on your phone")
 /// let state = try await AuthState(awaiting: authentication, store: store, environment: environment)
 /// ```
 public struct BackchannelAuthenticationRequest: Sendable {
-    /// The client that asks.
+    /// The client.
     public let client: Client
-    /// Who is to approve.
+    /// The user who should approve.
     public let hint: Hint
-    /// What is asked for, with `openid`.
+    /// The requested scopes, including `openid`.
     public let scope: [Scope]
-    /// What else is asked.
+    /// The other options.
     public let options: Options
     private let endpoint: SecureURL
 
-    /// Who is to approve: exactly one hint (§7.1).
+    /// The user who should approve: exactly one hint (§7.1).
     public enum Hint: Sendable, Hashable {
-        /// What the person calls themselves there: a name, an e-mail address, a telephone number.
+        /// The user's identifier at the provider: a name, an email address, a telephone number.
         case login(String)
-        /// What somebody else says about who it is.
+        /// A token that identifies the user.
         case loginToken(Secret)
-        /// Whoever an earlier ID token is about.
+        /// An earlier ID token of the user.
         case idToken(IDToken)
     }
 
-    /// What may be asked beyond the scope.
+    /// The optional parts of the request.
     public struct Options: Sendable, Hashable {
-        /// What both devices show, so that the person sees that the two belong together: short, and without secrets.
+        /// A short text that both devices show, so that the user can match them. It must not contain secrets.
         public var bindingMessage: String?
-        /// What only the person knows, where the provider wants to be sure that they are asked on their own wish.
+        /// A code that only the user knows. Some providers require it, so that only the user can start a request.
         public var userCode: Secret?
-        /// For how many seconds the person may decide; nil leaves it to the provider.
+        /// How long the user may decide, in seconds; nil leaves it to the provider.
         public var requestedExpiry: Int?
-        /// The authentication contexts that would do, the best first.
+        /// The acceptable authentication contexts, in order of preference.
         public var acrValues: [String] = []
-        /// What a provider wants beyond the specification.
+        /// Parameters that a provider defines beyond the specification.
         public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
 
-        /// Nothing more.
+        /// Creates options that request nothing.
         public init() {}
     }
 
-    /// What an extra parameter may not be, since the library answers for it.
+    /// The names that an additional parameter must not have, because the library sets them.
     public static let reservedParameters: Set<String> = [
         "scope", "login_hint", "login_hint_token", "id_token_hint", "binding_message", "user_code", "requested_expiry",
         "acr_values", "client_notification_token", "request", "client_id", "client_secret", "client_assertion",
         "client_assertion_type",
     ]
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
-    ///   - client: A client that authenticates (§7.1), with a provider that has the endpoint.
-    ///   - hint: Who is to approve.
-    ///   - scope: What is asked for; has to hold `openid`.
-    ///   - options: What else.
+    ///   - client: A client that authenticates (§7.1), of a provider with the endpoint.
+    ///   - hint: The user who should approve.
+    ///   - scope: The scopes, which must include `openid`.
+    ///   - options: The other options.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint or no poll
-    ///   mode, ``AuthError/Code/invalidConfiguration`` for a scope without `openid`, an expiry below a second, an empty
-    ///   hint, and for an extra parameter that the library sets itself, or one given twice.
+    ///   mode, ``AuthError/Code/invalidConfiguration`` for a scope without `openid`, a scope value with an invalid
+    ///   character, an expiry below a second, an empty hint, and for an additional parameter that the library sets
+    ///   itself or that is given twice.
     public init(
         client: Client, hint: Hint, scope: [Scope] = [.openID, .profile, .offlineAccess], options: Options = .init()
     ) throws {
         endpoint = try client.require(.backchannelAuthentication)
-        // CIBA Core §4: the delivery modes are REQUIRED in the metadata of a provider that has the endpoint.
+        // CIBA Core §4: a provider with the endpoint MUST list its delivery modes.
         let modes = client.provider.document["backchannel_token_delivery_modes_supported"]?.strings
         guard modes?.contains("poll") ?? true else {
             throw AuthError(
@@ -95,9 +96,9 @@ public struct BackchannelAuthenticationRequest: Sendable {
         if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }
     }
 
-    /// Sends the request, authenticated as at the token endpoint (§7.1), and reads the response strictly.
+    /// Sends the request with the authentication of the token endpoint (§7.1), and checks the response strictly.
     ///
-    /// One POST, not repeated: each asks the person.
+    /// Sends one POST and never repeats it: each one asks the user.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error (§13: `unknown_user_id`,
     ///   `missing_user_code`, `invalid_user_code`, `invalid_binding_message`, `expired_login_hint_token`, …),
@@ -140,6 +141,6 @@ extension BackchannelAuthenticationRequest.Hint {
 }
 
 extension GrantType {
-    /// CIBA Core §10.1.
+    /// The CIBA grant (CIBA Core §10.1).
     public static let ciba = GrantType(rawValue: "urn:openid:params:grant-type:ciba")
 }

@@ -1,16 +1,17 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The signed statement by which a client proves who it is (RFC 7523 §3, OpenID Connect Core §9).
+/// A signed JWT with which a client authenticates (RFC 7523 §3, OpenID Connect Core §9).
 struct ClientAssertion {
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
     let clientID: String
-    /// The one audience: several would let one server use it at another (RFC 7523 §3 item 3, FAPI 2.0 §5.3.3.1).
+    /// The single audience. With several, one server could use the assertion at another (RFC 7523 §3 item 3, FAPI 2.0
+    /// §5.3.3.1).
     let audience: String
     let environment: Environment
 
-    /// Good for one request, and for a minute.
+    /// The claims, valid for one request and for a minute.
     private func claims() throws -> JSON {
         let now = Int(environment.now().wall.timeIntervalSince1970)
         return [
@@ -37,7 +38,7 @@ struct ClientAssertion {
         guard let algorithm = known else {
             throw Self.refusal("expected the provider to know HS256, HS384 or HS512 for client_secret_jwt, found none")
         }
-        // Core §16.19: a secret that is too short could be found by whoever sees the assertion.
+        // Core §16.19: an observer of the assertion could find a secret that is too short.
         do {
             return try JWS.sign(claims(), header: ["typ": "JWT"], secret: secret.bytes, algorithm: algorithm)
         } catch let error as JOSEError {

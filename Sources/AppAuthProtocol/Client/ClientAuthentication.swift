@@ -1,52 +1,53 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// How the client proves who it is at the token endpoint and its siblings (RFC 6749 §2.3, OpenID Connect Core §9).
+/// How the client authenticates at the token endpoint and similar endpoints (RFC 6749 §2.3, OpenID Connect Core §9).
 public enum ClientAuthentication: Sendable, Hashable {
-    /// A public client: it only names itself. Right for an app that people install, since a secret in it is none
-    /// (RFC 8252 §8.5); PKCE protects its codes.
+    /// A public client, which sends only its ID. Use it for an installed app, where a secret would not stay secret
+    /// (RFC 8252 §8.5). PKCE protects its codes.
     case none
-    /// HTTP Basic with id and secret, each form-encoded first (RFC 6749 §2.3.1).
+    /// HTTP Basic with ID and secret, each form-encoded first (RFC 6749 §2.3.1).
     case clientSecretBasic(Secret)
-    /// Id and secret in the form body (RFC 6749 §2.3.1): for servers that do not know the other.
+    /// ID and secret in the form body (RFC 6749 §2.3.1), for servers that do not support HTTP Basic.
     case clientSecretPost(Secret)
 
-    /// A statement signed with the secret (OpenID Connect Core §9): the secret itself is not sent.
+    /// A JWT signed with the secret (OpenID Connect Core §9). The secret itself is not sent.
     case clientSecretJWT(Secret, Assertion = .init())
-    /// A statement signed with a private key (OpenID Connect Core §9, RFC 7523 §2.2). ``Environment/clientKey`` finds the
-    /// key by its name, which stands in the stored session in its place.
+    /// A JWT signed with a private key (OpenID Connect Core §9, RFC 7523 §2.2). ``Environment/clientKey`` finds the key
+    /// by its name. The stored session holds only the name.
     case privateKeyJWT(keyNamed: String, Assertion = .init())
 
-    /// A certificate on the connection itself, which an authority vouches for (RFC 8705 §2.1). The transport shows it; it
-    /// is used with the provider's endpoints for that (§5).
+    /// A certificate of the TLS connection that a certificate authority issued (RFC 8705 §2.1). The transport presents
+    /// it to the provider's endpoints for mutual TLS (§5).
     case tlsClientAuth
-    /// As ``tlsClientAuth``, with a certificate of the client's own making that is registered for it (RFC 8705 §2.2).
+    /// As ``tlsClientAuth``, with a self-signed certificate that is registered for the client (RFC 8705 §2.2).
     case selfSignedTLSClientAuth
 
-    /// What a signed statement says beyond what it has to.
+    /// Optional contents of a client assertion.
     public struct Assertion: Sendable, Hashable {
-        /// Who it is meant for.
+        /// The audience of the assertion.
         public var audience: Audience
 
-        /// Meant for the provider's issuer, or for what the provider wants to find there.
+        /// Creates options; the default audience is the provider's issuer.
         public init(audience: Audience = .issuer) { self.audience = audience }
     }
 
-    /// Who a signed statement says that it is meant for (RFC 7523 §3 item 3).
+    /// The audience of a client assertion (RFC 7523 §3 item 3).
     public enum Audience: Sendable, Hashable {
-        /// The provider's issuer, which names one provider alone (RFC 9126 §2, FAPI 2.0 Security Profile §5.3.3.1).
+        /// The provider's issuer, which identifies only this provider (RFC 9126 §2, FAPI 2.0 Security Profile
+        /// §5.3.3.1).
         case issuer
-        /// The URL of the token endpoint, at whichever endpoint the client authenticates (OpenID Connect Core §9): the only
-        /// audience that several servers take. Not with several providers, of which one could name another's endpoint as
-        /// its own.
+        /// The URL of the token endpoint, at whichever endpoint the client authenticates (OpenID Connect Core §9).
+        /// Several servers accept no other audience. Do not use it with several providers: one of them could name
+        /// another's endpoint as its own.
         case tokenEndpoint
-        /// The URL of the endpoint that it is sent to, whichever that is. Not with several providers, as above.
+        /// The URL of the endpoint that receives the assertion. Do not use it with several providers, as above.
         case endpoint
-        /// Somebody else.
+        /// Another audience.
         case other(String)
     }
 
-    /// The method by its registered name (OpenID Connect Core §9).
+    /// The method's registered name (OpenID Connect Core §9).
     public var method: String {
         switch self {
         case .none: "none"
@@ -67,11 +68,12 @@ public enum ClientAuthentication: Sendable, Hashable {
         }
     }
 
-    /// The likeliest method for what the client has: by the key if the provider knows that, else by the secret as
-    /// ``secret(_:for:)`` has it.
+    /// Returns the most likely method for the client's credentials.
     ///
-    /// The metadata lists what the provider can do with any client, and not what this one is registered for: where that is
-    /// known it counts, as in ``ClientRegistration/client(at:keyNamed:)``.
+    /// Chooses the key if the provider lists that method or if there is no secret, otherwise the secret as
+    /// ``secret(_:for:)`` does, and `none` without either. The metadata lists what the provider supports for any
+    /// client, not what is registered for this one. If the registration is known, use
+    /// ``ClientRegistration/client(at:keyNamed:)``.
     public static func best(
         for provider: ProviderMetadata, secret: Secret? = nil, keyNamed name: String? = nil
     ) -> ClientAuthentication {
@@ -81,8 +83,9 @@ public enum ClientAuthentication: Sendable, Hashable {
         return Self.secret(secret, for: provider)
     }
 
-    /// Authentication with a secret by the method that the provider supports: Basic, unless it lists others alone; then in
-    /// the body, then by a signature. Where it lists none it knows Basic (OpenID Connect Discovery §3).
+    /// Returns the authentication with a secret that the provider supports: Basic, unless the provider lists only
+    /// others; then the form body, then a signature. A provider without a list supports Basic (OpenID Connect
+    /// Discovery §3).
     public static func secret(_ secret: Secret, for provider: ProviderMetadata) -> ClientAuthentication {
         let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
         if methods.contains("client_secret_basic") { return .clientSecretBasic(secret) }
@@ -92,9 +95,9 @@ public enum ClientAuthentication: Sendable, Hashable {
 }
 
 extension Client {
-    /// Adds to a request what the client's method needs.
+    /// Adds the client's authentication to a request.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the key is not there or does not fit.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the key is missing or does not fit.
     func authenticate(
         _ form: inout FormParameters, _ fields: inout HTTPFields, at url: SecureURL, in environment: Environment
     ) async throws {
@@ -110,7 +113,7 @@ extension Client {
             return ClientAssertion(clientID: id, audience: audience, environment: environment)
         }
         switch authentication {
-        // RFC 8705 §2: the certificate says who it is only together with the id.
+        // RFC 8705 §2: the certificate identifies the client only together with its ID.
         case .none, .tlsClientAuth, .selfSignedTLSClientAuth: form.set("client_id", id)
         case .clientSecretBasic(let secret):
             let pair = FormParameters.encode(id) + ":" + FormParameters.encode(secret.reveal())

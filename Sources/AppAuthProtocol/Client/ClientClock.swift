@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
 extension ServerClocks {
-    /// The clock by which a client's provider writes: that of its token endpoint, or else of whatever of it has answered
-    /// within a day. Its keys come last, since they may lie elsewhere.
+    /// Returns the clock of a client's provider: the one that its token endpoint, or else another of its hosts,
+    /// reported within the last day. The keys come last, because they may be on another host.
     package func clock(of client: Client, at now: Timestamp) -> ServerClock? {
         let locations = [
             client[.token], client.provider.issuer.url, client[.pushedAuthorizationRequest], client[.authorization],
@@ -13,8 +13,8 @@ extension ServerClocks {
 }
 
 extension Environment {
-    /// The time by which what a client's provider writes is judged, and whose it is: the provider's own, if it has told it
-    /// and is to be believed.
+    /// Returns the time with which the times of a client's provider are compared, and whose clock it is: the provider's
+    /// if it is known and plausible, otherwise this machine's.
     package func time(of client: Client) -> (date: Date, clock: String) {
         let now = now()
         return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this machine's clock")

@@ -1,7 +1,7 @@
 package import HTTPTypes
 
-/// An endpoint at which a client authenticates: the token endpoint and those that work the same way (revocation,
-/// introspection, device authorization, pushed authorization requests). RFC 6749 §2.3.
+/// An endpoint at which a client authenticates (RFC 6749 §2.3): the token endpoint and those that work the same way
+/// (revocation, introspection, device authorization, pushed authorization requests).
 package struct ClientEndpoint: Sendable {
     package let client: Client
     package let environment: Environment
@@ -12,7 +12,7 @@ package struct ClientEndpoint: Sendable {
         (self.client, self.environment, self.proof) = (client, environment, proof)
     }
 
-    /// What of a form, and of the client, no error may repeat.
+    /// Returns the secrets of a form and of the client, which no error may repeat.
     package func secrets(in form: FormParameters) -> [Secret] {
         let open = [
             "grant_type", "redirect_uri", "client_id", "scope", "resource", "token_type_hint", "client_assertion_type",
@@ -25,7 +25,7 @@ package struct ClientEndpoint: Sendable {
 
     /// Posts a form with the client's authentication, and returns the response, whatever its status.
     ///
-    /// - Parameter adjust: Changes the form and the header fields when they are ready to be sent.
+    /// - Parameter adjust: Changes the complete form and header fields before they are sent.
     package func post(
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, accepting type: String = "application/json",
         adjust: (inout FormParameters, inout HTTPFields) -> Void = { _, _ in }
@@ -33,7 +33,7 @@ package struct ClientEndpoint: Sendable {
         var secrets: [Secret] = []
         func request() async throws -> TransportRequest {
             let (request, sent) = try await authenticated(form, to: url, stage: stage, accepting: type, adjust)
-            // What the authentication adds is as secret as the rest.
+            // The values that the authentication adds are secret as well.
             secrets += self.secrets(in: sent)
             return request
         }
@@ -59,7 +59,7 @@ package struct ClientEndpoint: Sendable {
             throw error
         }
         adjust(&form, &request.headerFields)
-        // RFC 6749 §4, §6: whatever has been adjusted, the body is a form.
+        // RFC 6749 §4, §6: the body is a form, whatever `adjust` has changed.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
     }

@@ -1,25 +1,27 @@
 internal import JOSE
 
-/// A private key by which a client proves who it is (RFC 7523 §2.2, OpenID Connect Core §9 `private_key_jwt`).
+/// A private key with which a client authenticates (RFC 7523 §2.2, OpenID Connect Core §9 `private_key_jwt`).
 ///
 /// ```swift
 /// var environment = Environment.live
 /// let key = try ClientKey(pem: text)
 /// environment.clientKey = { _ in key }
 /// ```
-/// It is not stored with the session: that has the key's name alone.
+/// The session does not store the key, only its name.
 public struct ClientKey: Sendable {
     private let keys: [SigningKey]
-    /// The key's `kid`, if the provider is to find it by one.
+    /// The key's `kid`, if the provider finds it by one.
     public let keyID: String?
 
     /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or
     /// Ed25519.
     ///
     /// - Parameters:
-    ///   - keyID: The `kid` by which the provider knows it.
-    ///   - passphrase: Asked for if the key is encrypted. Nobody is ever asked on a terminal.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the key.
+    ///   - pem: The key.
+    ///   - keyID: The `kid` by which the provider knows the key.
+    ///   - passphrase: Called if the key is encrypted. The library never prompts on a terminal.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the
+    ///   key.
     public init(
         pem: String, keyID: String? = nil, passphrase: @Sendable () async throws -> Secret
     ) async throws {
@@ -36,7 +38,7 @@ public struct ClientKey: Sendable {
         try self.init(keyID: keyID) { () throws(JOSEError) in try PrivateKey(pem: pem) }
     }
 
-    /// Reads a private JWK (RFC 7517), whose `kid` and `alg` count where it has them.
+    /// Reads a private JWK (RFC 7517). Its `kid` and `alg` count if present.
     ///
     /// - Throws: As ``init(pem:keyID:passphrase:)``.
     public init(jwk: JSON) throws {
@@ -62,19 +64,20 @@ public struct ClientKey: Sendable {
         self.keyID = keyID
     }
 
-    /// Where a provider names none. RS256 is what all providers know; the others follow the kind of the key.
+    /// The order of preference if the provider lists no algorithms. All providers support RS256; the others depend on
+    /// the type of the key.
     private static let preferred: [SignatureAlgorithm] = [
         .rs256, .ps256, .es256, .es384, .es512, .edDSA, .ed25519, .rs384, .rs512, .ps384, .ps512,
     ]
 
-    /// The public key as a JWK, to register at the provider (RFC 7591 §2 `jwks`).
+    /// The public key as a JWK, for registration at the provider (RFC 7591 §2 `jwks`).
     public var publicJWK: JSON {
         var key = keys[0].publicKey
         (key.kid, key.alg) = (keyID, keys.count == 1 ? key.alg : nil)
         return key.json
     }
 
-    /// The key for an algorithm that the provider knows, the first of ours where it names none.
+    /// Returns the key for an algorithm that the provider lists, or the preferred one if it lists none.
     package func signingKey(_ algorithms: [String]?) -> SigningKey? {
         guard let algorithms else { return keys.first }
         return keys.first { algorithms.contains($0.algorithm.rawValue) }
@@ -82,15 +85,15 @@ public struct ClientKey: Sendable {
 }
 
 extension ClientKey: CustomStringConvertible, CustomReflectable {
-    /// Says no more than its name.
+    /// The key's name, without the key.
     public var description: String { "client key\(keyID.map { " '\($0)'" } ?? "")" }
-    /// Shows no children, so that `dump` prints no more.
+    /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension Environment {
-    /// Finds the key of a client that authenticates by one (``ClientAuthentication/privateKeyJWT(keyNamed:_:)``). Asked for
-    /// each request to the token endpoint and its siblings.
+    /// Finds the key of a client that authenticates with ``ClientAuthentication/privateKeyJWT(keyNamed:_:)``. Called
+    /// for each request to the token endpoint and similar endpoints.
     public var clientKey: @Sendable (_ name: String) async throws -> ClientKey {
         get { self[ClientKeySource.self].find }
         set { self[ClientKeySource.self].find = newValue }

@@ -1,10 +1,10 @@
 internal import JOSE
 
 extension DPoP {
-    /// A new key for a session of the client's; nil if it uses bearer tokens.
+    /// Creates a new key for a session of the client; returns nil if the client uses bearer tokens.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider names the algorithms that it knows,
-    ///   and not this one (RFC 9449 §5.1).
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider lists its algorithms without
+    ///   this one (RFC 9449 §5.1).
     package convenience init?(for client: Client) throws {
         guard let algorithm = client.dpop else { return nil }
         if let known = client.provider.dpopSigningAlgorithms, !known.contains(algorithm.rawValue) {

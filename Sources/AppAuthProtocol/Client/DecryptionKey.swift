@@ -1,25 +1,27 @@
 internal import JOSE
 
-/// A private key to which a provider encrypts what is for this client alone: ID tokens and userinfo responses (OpenID Connect Core
-/// §10.2, RFC 7516).
+/// A private key for responses that a provider encrypts to this client: ID tokens and userinfo responses (OpenID
+/// Connect Core §10.2, RFC 7516).
 ///
 /// ```swift
 /// var environment = Environment.live
 /// let key = try DecryptionKey(pem: text)
 /// environment.decryptionKey = { _ in key }
 /// ```
-/// It decrypts RSA-OAEP, RSA-OAEP-256 and ECDH-ES, the latter with and without key wrapping. A type of its own beside
-/// ``ClientKey``, since a key that decrypts must not sign as well (RFC 7517 §4.2, NIST SP 800-57 part 1 §5.2).
+/// It decrypts RSA-OAEP, RSA-OAEP-256 and ECDH-ES, the latter with and without key wrapping. It is a separate type from
+/// ``ClientKey``, because a key that decrypts must not also sign (RFC 7517 §4.2, NIST SP 800-57 part 1 §5.2).
 public struct DecryptionKey: Sendable {
     private let key: RecipientKey
 
-    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or X25519.
+    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or
+    /// X25519.
     ///
     /// - Parameters:
     ///   - pem: The key.
-    ///   - keyID: The `kid` by which the provider knows it.
-    ///   - passphrase: Asked for if the key is encrypted. Nobody is ever asked on a terminal.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the key.
+    ///   - keyID: The `kid` by which the provider knows the key.
+    ///   - passphrase: Called if the key is encrypted. The library never prompts on a terminal.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what was expected, without the
+    ///   key.
     public init(
         pem: String, keyID: String? = nil, passphrase: @Sendable () async throws -> Secret
     ) async throws {
@@ -36,7 +38,7 @@ public struct DecryptionKey: Sendable {
         try self.init { () throws(JOSEError) in try RecipientKey(pem: pem, kid: keyID) }
     }
 
-    /// Reads a private JWK (RFC 7517), whose `kid`, `use`, `key_ops` and `alg` count where it has them.
+    /// Reads a private JWK (RFC 7517). Its `kid`, `use`, `key_ops` and `alg` count if present.
     ///
     /// - Throws: As ``init(pem:keyID:passphrase:)``.
     public init(jwk: JSON) throws {
@@ -51,26 +53,26 @@ public struct DecryptionKey: Sendable {
         }
     }
 
-    /// The key's `kid`, if the provider is to name it by one.
+    /// The key's `kid`, if the provider names it by one.
     public var keyID: String? { key.publicKey.kid }
 
-    /// The public key as a JWK, to register at the provider (RFC 7591 §2 `jwks`).
+    /// The public key as a JWK, for registration at the provider (RFC 7591 §2 `jwks`).
     public var publicJWK: JSON { key.publicKey.json }
 
     func decrypt(_ token: JWE) throws -> [UInt8] { try token.decrypted(by: key) }
 }
 
 extension DecryptionKey: CustomStringConvertible, CustomReflectable {
-    /// Says no more than its name.
+    /// The key's name, without the key.
     public var description: String { "decryption key\(keyID.map { " '\($0)'" } ?? "")" }
-    /// Shows no children, so that `dump` prints no more.
+    /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension Environment {
-    /// Finds the key that a response was encrypted to, by the `kid` of its header; nil where it has none. Asked for each
-    /// such response. The name is the sender's and nothing has been verified yet: look it up among the app's own keys, and
-    /// never use it as a path.
+    /// Finds the key for an encrypted response by the `kid` of its header; the `kid` is nil if the header has none.
+    /// Called for each such response. The name comes from the sender and is not verified: look it up among the app's
+    /// own keys, and never use it as a path.
     public var decryptionKey: @Sendable (_ keyID: String?) async throws -> DecryptionKey {
         get { self[DecryptionKeySource.self].find }
         set { self[DecryptionKeySource.self].find = newValue }

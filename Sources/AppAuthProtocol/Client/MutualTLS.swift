@@ -1,5 +1,5 @@
 extension Client {
-    /// Whether the transport has to show a certificate (RFC 8705): to authenticate, or to bind the tokens to it.
+    /// Whether the transport must present a certificate (RFC 8705), to authenticate or to bind the tokens to it.
     public var usesMutualTLS: Bool {
         switch authentication {
         case .tlsClientAuth, .selfSignedTLSClientAuth: true
@@ -7,13 +7,13 @@ extension Client {
         }
     }
 
-    /// The URL of an endpoint for this client; nil if the provider has none. With mutual TLS it is the provider's place for
-    /// that, where it has one (RFC 8705 §5).
+    /// The URL of an endpoint for this client; nil if the provider has none. With mutual TLS, the provider's alias for
+    /// it, if there is one (RFC 8705 §5).
     package subscript(endpoint: ProviderMetadata.Endpoint) -> SecureURL? {
         (usesMutualTLS ? provider.mutualTLSAlias(of: endpoint) : nil) ?? provider[endpoint]
     }
 
-    /// The URL of an endpoint that is needed.
+    /// Returns the URL of a required endpoint.
     ///
     /// - Throws: As ``ProviderMetadata/require(_:)``.
     package func require(_ endpoint: ProviderMetadata.Endpoint) throws -> SecureURL {
@@ -23,7 +23,7 @@ extension Client {
 }
 
 extension ProviderMetadata {
-    /// Where clients with a certificate find an endpoint (RFC 8705 §5); nil where it is the same as for others.
+    /// Returns the URL of an endpoint for clients with a certificate (RFC 8705 §5); nil if it is the usual one.
     public func mutualTLSAlias(of endpoint: Endpoint) -> SecureURL? { (try? alias(of: endpoint)) ?? nil }
 
     fileprivate func alias(of endpoint: Endpoint) throws -> SecureURL? {

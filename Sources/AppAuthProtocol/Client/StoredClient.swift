@@ -58,8 +58,8 @@ extension ClientAuthentication {
 }
 
 extension ClientAuthentication.Audience {
-    /// The name of somebody else as it is, `true` for whom it is sent to, and an object for the token endpoint; nil for
-    /// the issuer.
+    /// The stored form: nil for the issuer, an object for the token endpoint, `true` for the endpoint that receives the
+    /// assertion, and the name of another audience.
     fileprivate var stored: JSON? {
         switch self {
         case .issuer: nil

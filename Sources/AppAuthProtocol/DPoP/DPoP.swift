@@ -3,24 +3,24 @@ package import HTTPTypes
 internal import JOSE
 internal import Logging
 
-/// The possession of a session's key, proven with each request (RFC 9449), and what each server wants to find in a proof.
+/// Proves possession of a session's key with each request (RFC 9449), and keeps what each server requires in a proof.
 ///
-/// Safe to share. What it has learnt of a server is forgotten with it.
+/// Safe to share. The servers' nonces and clocks are kept only in memory.
 package final class DPoP: Sendable {
     package let key: DPoPKey
     private let state = LockedValue(State())
 
     private struct State {
-        /// Read when it is first needed.
+        /// Parsed when first needed.
         var signingKey: SigningKey?
         var servers: [String: Server] = [:]
     }
 
-    /// What is known of a server, by its origin.
+    /// The state of a server, by its origin.
     private struct Server {
-        /// What it wants to find in the next proof (§8.1).
+        /// The nonce for the next proof (§8.1).
         var nonce: String?
-        /// Its clock, which judges when a proof was made.
+        /// The server's clock, by which it checks the time of a proof.
         var clock: ServerClock?
     }
 
@@ -28,10 +28,10 @@ package final class DPoP: Sendable {
 
     package init(key: DPoPKey) { self.key = key }
 
-    /// Puts a proof on a request that is ready but for it.
+    /// Adds a proof to a request that is otherwise complete.
     ///
-    /// - Parameter token: The access token that the request carries; nil at the authorization server.
-    /// - Returns: What the proof holds, for ``mustProveAgain(_:to:at:)``.
+    /// - Parameter token: The access token of the request; nil at the authorization server.
+    /// - Returns: The proof, for ``mustProveAgain(_:to:at:)``.
     @discardableResult
     package func prove(
         _ request: inout HTTPRequest, with token: AccessToken? = nil, at now: Timestamp
@@ -44,19 +44,19 @@ package final class DPoP: Sendable {
         return proof
     }
 
-    /// Takes in what a response says of its server.
+    /// Records the nonce and the clock of a response, and returns whether to repeat the request with another proof.
     ///
-    /// - Parameter proof: What went with the request. It is judged by what it held itself: others that were under way at
-    ///   the same time may have brought the same nonce, or the same time, before.
-    /// - Returns: Whether the server refused the proof alone, and the same request with another one may go through: it
-    ///   wants another nonce (§8, §9), or to it the proof was made at another time than now (§11.1).
+    /// - Parameter proof: The proof of the request. Only its own contents are compared, because a concurrent request
+    ///   may already have brought the same nonce or time.
+    /// - Returns: Whether the server rejected only the proof, and a new one may succeed: the server requires another
+    ///   nonce (§8, §9), or the proof's time differs from its clock (§11.1).
     package func mustProveAgain(_ response: TransportResponse, to proof: DPoPProof, at now: Timestamp) -> Bool {
         let nonce = response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
         let clock = ServerClock(response, received: now).flatMap { $0.isPlausible ? $0 : nil }
         state.withLock { state in
             let known = state.servers[proof.origin]
             if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
-            // §8.2: a server sends a new nonce with any response, and the latest counts.
+            // §8.2: a server may send a new nonce with any response, and the latest counts.
             state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
         }
         switch response.dpopError {
@@ -75,9 +75,9 @@ package final class DPoP: Sendable {
 }
 
 extension Environment {
-    /// Sends a request with a proof; once more if its server refuses no more than the proof.
+    /// Sends a request with a proof, and repeats it once if the server rejects only the proof.
     ///
-    /// - Parameter makeRequest: Makes the request, the second one too: a client's assertion is good once (RFC 7523 §3).
+    /// - Parameter makeRequest: Creates the request for each attempt: a client assertion is valid once (RFC 7523 §3).
     package func send(
         provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
         _ makeRequest: () async throws -> TransportRequest
@@ -96,8 +96,8 @@ extension Environment {
 }
 
 extension TransportResponse {
-    /// The error in a proof's refusal: in the body of an authorization server's response (§8), in the challenge of a
-    /// resource's (§9), whose scheme may be written in any case.
+    /// The error of a rejected proof: in the body of the authorization server's response (§8), or in the challenge of a
+    /// resource's response (§9), whose scheme may be in any case.
     fileprivate var dpopError: String? {
         switch status {
         case .badRequest: (try? JSON(parsing: body))?["error"]?.string
@@ -110,9 +110,9 @@ extension TransportResponse {
 }
 
 extension HTTPField.Name {
-    /// RFC 9449 §4.1.
+    /// The header field of a proof (RFC 9449 §4.1).
     package static let dpop = named("DPoP")
-    /// RFC 9449 §8.1.
+    /// The header field of a nonce (RFC 9449 §8.1).
     package static let dpopNonce = named("DPoP-Nonce")
 
     private static func named(_ name: String) -> HTTPField.Name {
@@ -129,6 +129,6 @@ extension String {
 }
 
 extension ProviderMetadata {
-    /// The algorithms of DPoP proofs that it knows (RFC 9449 §5.1); nil where it says nothing.
+    /// The supported algorithms of DPoP proofs (RFC 9449 §5.1); nil if not listed.
     public var dpopSigningAlgorithms: [String]? { document["dpop_signing_alg_values_supported"]?.strings }
 }

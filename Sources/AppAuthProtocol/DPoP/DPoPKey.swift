@@ -1,23 +1,23 @@
 internal import JOSE
 
-/// The kinds of key that tokens can be bound to (RFC 9449 §4.2).
+/// The kinds of keys that tokens can be bound to (RFC 9449 §4.2).
 public enum DPoPAlgorithm: String, Sendable, Hashable, CaseIterable {
-    /// ECDSA on P-256: known by every server that knows DPoP.
+    /// ECDSA on P-256, which every server with DPoP supports.
     case es256 = "ES256"
     /// Ed25519.
     case edDSA = "EdDSA"
     /// RSA of 2048 bits.
     case rs256 = "RS256"
-    /// RSA of 2048 bits with the padding PSS.
+    /// RSA of 2048 bits with PSS padding.
     case ps256 = "PS256"
 }
 
-/// The private key of one session. It is stored with the session's tokens, which are worth nothing without it.
+/// The private key of one session. It is stored with the session's tokens, which cannot be used without it.
 package struct DPoPKey: Sendable, Hashable {
     package let algorithm: DPoPAlgorithm
-    /// PKCS#8 in PEM.
+    /// The key as PKCS#8 in PEM.
     package let pem: Secret
-    /// What a token that is bound to it names (RFC 9449 §6.1, RFC 7638).
+    /// The key's thumbprint, which a bound token contains (RFC 9449 §6.1, RFC 7638).
     package let thumbprint: String
 
     package init(_ algorithm: DPoPAlgorithm) throws {

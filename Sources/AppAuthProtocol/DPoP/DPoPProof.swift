@@ -2,19 +2,18 @@ package import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// What proves to a server that a request comes from whoever has the session's key (RFC 9449 §4.2): a token good for one
-/// request.
+/// A proof that a request comes from the holder of the session's key (RFC 9449 §4.2): a token valid for one request.
 package struct DPoPProof: Sendable {
     let method: String
-    /// Without query and fragment.
+    /// The URL without query and fragment.
     let url: String
-    /// Whose nonce and time it holds.
+    /// The origin of the server that provided the nonce and the time.
     let origin: String
-    /// By the server's clock, as far as it is known.
+    /// The time by the server's clock if it is known, otherwise by this machine's.
     package let issuedAt: Date
-    /// What the server wants to find in it.
+    /// The nonce that the server requires.
     package let nonce: String?
-    /// The token that goes with it; nil at the authorization server.
+    /// The access token of the request; nil at the authorization server.
     let accessToken: Secret?
 
     init(_ request: HTTPRequest, issuedAt: Date, nonce: String?, accessToken: Secret?) {
@@ -24,13 +23,13 @@ package struct DPoPProof: Sendable {
         (self.issuedAt, self.nonce, self.accessToken) = (issuedAt, nonce, accessToken)
     }
 
-    /// Scheme, host and port: what a nonce counts for.
+    /// Returns scheme, host and port, to which a nonce belongs.
     static func origin(of request: HTTPRequest) -> String {
         "\(request.scheme ?? "")://\(request.authority?.lowercased() ?? "")"
     }
 
     func signed(by key: SigningKey) throws -> String {
-        // §4.2: the public key alone, without a name or a use.
+        // §4.2: only the public key, without a name or a use.
         let header: JSON.Object = ["typ": "dpop+jwt", "jwk": JWK(key.publicKey.material).json]
         var claims: JSON.Object = [
             "jti": .string(try Secret(randomBytes: 16).reveal()), "htm": .string(method), "htu": .string(url),

@@ -2,10 +2,10 @@ internal import FoundationEssentials
 internal import JOSE
 internal import Logging
 
-/// Finds a provider's metadata from its issuer (OpenID Connect Discovery §4, RFC 8414 §3), and keeps it in memory for as
-/// long as its Cache-Control says, within five minutes and a day.
+/// Finds a provider's metadata from its issuer (OpenID Connect Discovery §4, RFC 8414 §3). Keeps it in memory for the
+/// time that Cache-Control says, limited to five minutes up to a day.
 ///
-/// Safe to share: callers that ask for one issuer at the same time share one request.
+/// Safe to share: callers that ask for the same issuer at the same time share one request.
 ///
 /// ```swift
 /// let provider = try await Discovery(environment: .live).metadata(for: "https://accounts.example.org")
@@ -22,25 +22,25 @@ public final class Discovery: Sendable {
         func metadata(at now: Timestamp) -> ProviderMetadata? { term?.isOver(at: now) == false ? metadata : nil }
     }
 
-    /// Makes an empty cache.
+    /// Creates an empty cache.
     public init(environment: Environment) { self.environment = environment }
 
-    /// Finds metadata; see ``metadata(for:)-(Issuer)``.
+    /// Returns the metadata of an issuer; see ``metadata(for:)-(Issuer)``.
     public func metadata(for issuer: String) async throws -> ProviderMetadata {
         try await metadata(for: Issuer(issuer))
     }
 
-    /// Returns the metadata of an issuer: one GET, or up to three where the first places have none, or none if it is in
-    /// memory.
+    /// Returns the metadata of an issuer, from memory if it has not expired. Otherwise sends one GET, or up to three if
+    /// the first locations have no metadata.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document speaks for another issuer,
+    /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document names another issuer,
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
     ///   `CancellationError`.
     public func metadata(for issuer: Issuer) async throws -> ProviderMetadata {
         let entry = entry(of: issuer)
         if let metadata = entry.metadata(at: environment.now()) { return metadata }
         return try await entry.flight.run { [self] in
-            // A request that this caller came too late to share may have ended meanwhile.
+            // A request that ended before this caller could join it may have stored the metadata.
             let now = environment.now()
             if let metadata = self.entry(of: issuer).metadata(at: now) { return metadata }
             let (metadata, lifetime) = try await fetch(issuer)
@@ -52,7 +52,7 @@ public final class Discovery: Sendable {
         }
     }
 
-    /// How many wait for a request that is under way.
+    /// Returns the number of callers that wait for the current request.
     package func waitingCount(for issuer: String) throws -> Int { try entry(of: Issuer(issuer)).flight.waitingCount }
 
     private func entry(of issuer: Issuer) -> Entry {
@@ -63,11 +63,12 @@ public final class Discovery: Sendable {
         }
     }
 
-    /// Adds an endpoint that stands in the RFC 8414 document alone, as some providers have it. That document is asked
-    /// for only if the endpoint is missing, at `/.well-known/oauth-authorization-server` before the issuer's path and behind
-    /// it, and counts only if it speaks for the same issuer.
+    /// Adds an endpoint that some providers list only in their RFC 8414 document.
     ///
-    /// - Returns: The metadata with the endpoint, or as it was, if the second document has none or is not there.
+    /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
+    /// it. The document counts only if it names the same issuer.
+    ///
+    /// - Returns: The metadata with the endpoint; unchanged if no such document has it.
     /// - Throws: `CancellationError`.
     public func complete(
         _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint
@@ -91,8 +92,8 @@ public final class Discovery: Sendable {
         do {
             return try await fetch(issuer, at: issuer.openIDConfigurationURL)
         } catch let error as AuthError where error.isMissingDocument {
-            // A server of OAuth alone has the second document only (RFC 8414 §3). If it has none, the first error is the
-            // one that helps.
+            // A server of OAuth without OpenID Connect has only the second document (RFC 8414 §3). If that is missing
+            // too, the first error is the useful one.
             for url in issuer.authorizationServerMetadataURLs {
                 do { return try await fetch(issuer, at: url) } catch let next as AuthError where next.isMissingDocument
                 {}
@@ -103,7 +104,7 @@ public final class Discovery: Sendable {
 
     private func fetch(_ issuer: Issuer, at url: String) async throws -> Fetched {
         let (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
-        // Discovery §4.3, RFC 8414 §3.3: the issuer is the one asked for, exactly; else nothing of it may be used.
+        // Discovery §4.3, RFC 8414 §3.3: unless the issuer is exactly the requested one, the document must not be used.
         guard let found = json["issuer"]?.string else {
             throw AuthError(
                 .invalidMetadata, .discovery, "expected an object with 'issuer' at \(url), found \(json.foundIssuer)")

@@ -1,10 +1,10 @@
-/// An issuer identifier: an https URL without query and fragment (OpenID Connect Core §1.2, RFC 8414 §2), compared byte
-/// for byte. `http` is taken for loopback hosts alone.
+/// An issuer identifier: an https URL without query and fragment (OpenID Connect Core §1.2, RFC 8414 §2). Issuers are
+/// compared byte for byte. `http` is accepted only for loopback hosts.
 public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     /// The identifier as a URL.
     public let url: SecureURL
 
-    /// Reads and checks an issuer.
+    /// Parses and checks an issuer.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
     public init(_ string: String) throws {
@@ -17,16 +17,16 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The identifier as it was written.
+    /// The identifier as written.
     public var description: String { url.string }
-    /// The identifier as it was written.
+    /// The identifier as written.
     public var string: String { url.string }
 
-    /// Where OpenID Connect Discovery §4.1 puts the metadata: behind the issuer's path.
+    /// The metadata's URL by OpenID Connect Discovery §4.1: after the issuer's path.
     package var openIDConfigurationURL: String { trimmed + "/.well-known/openid-configuration" }
 
-    /// Where RFC 8414 §3.1 puts the metadata, between the host and the issuer's path; then the same name behind the path, as
-    /// in OpenID Connect Discovery, where several servers have it.
+    /// The metadata's URL by RFC 8414 §3.1, between the host and the issuer's path. Several servers have the same name
+    /// after the path, as in OpenID Connect Discovery: that URL comes second.
     package var authorizationServerMetadataURLs: [String] {
         let name = "/.well-known/oauth-authorization-server"
         let path = url.path == "/" ? "" : url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
@@ -38,9 +38,9 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Issuer: Codable {
-    /// Reads and checks a single string.
+    /// Decodes and checks a single string.
     public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
 
-    /// Writes a single string.
+    /// Encodes a single string.
     public func encode(to encoder: any Encoder) throws { try url.encode(to: encoder) }
 }

@@ -1,12 +1,12 @@
 internal import JOSE
 internal import Logging
 
-/// A provider's keys, fetched when they are first needed and kept for as long as their Cache-Control says.
+/// A provider's keys, fetched when they are first needed and kept for the time that their Cache-Control says.
 ///
-/// Callers that ask at the same time share one request. A forced refetch, for a key that is not in the set, is made at
-/// most once a minute, so that tokens with made-up key ids cannot make us hammer the provider.
+/// Callers that ask at the same time share one request. If a key is not in the set, the keys are fetched again, but at
+/// most once a minute: tokens with made-up key IDs must not cause a flood of requests to the provider.
 package final class KeySetCache: Sendable {
-    /// A key set with its times, as the stored record keeps it.
+    /// A key set with its validity, as the stored record keeps it.
     package struct Entry: Sendable, Hashable {
         package let document: JSON
         package let term: Term
@@ -17,7 +17,7 @@ package final class KeySetCache: Sendable {
     private struct State {
         var entry: Entry?
         var lastForced: Term?
-        /// Made when they are first needed: that takes longer than all else that a restored session does.
+        /// Created when first needed: parsing takes longer than everything else that restoring a session does.
         lazy var keys: KeySet? = entry.flatMap { try? KeySet($0.document) }
     }
 
@@ -33,32 +33,32 @@ package final class KeySetCache: Sendable {
         state = LockedValue(State(entry: entry))
     }
 
-    /// What a record stores, so that a later process need not ask.
+    /// The part that a record stores, so that a later process need not fetch the keys.
     package var entry: Entry? { state.withLock { $0.entry } }
 
-    /// The keys, from memory where they have not expired.
+    /// Returns the keys, from memory if they have not expired.
     package func keys() async throws -> KeySet {
         if let cached { return cached }
         return try await flight.run { [self] in
-            // A fetch that this caller came too late to share may have ended meanwhile.
+            // A fetch that ended before this caller could join it may have stored the keys.
             if let cached { return cached }
             return try await fetch()
         }
     }
 
-    /// The keys fetched anew, or nil if that was done less than a minute ago.
+    /// Fetches the keys again. Returns nil if that was done less than a minute ago.
     package func refetch() async throws -> KeySet? {
         guard mayForce else { return nil }
         return try await flight.run { [self] in
             if !mayForce, let cached { return cached }
             environment.logger.info("keys: fetched again for a key that is not among them")
-            // At the end, so that whoever asks meanwhile shares this fetch.
+            // Set at the end, so that callers meanwhile share this fetch.
             defer { state.withLock { $0.lastForced = Term(from: environment.now(), for: Self.forcedInterval) } }
             return try await fetch()
         }
     }
 
-    /// How many wait for a request that is under way.
+    /// The number of callers that wait for the current request.
     package var waitingCount: Int { flight.waitingCount }
 
     private var cached: KeySet? {

@@ -1,8 +1,7 @@
-/// What a provider says of itself (OpenID Connect Discovery §3, RFC 8414 §2): its issuer, its endpoints and what it
-/// supports.
+/// A provider's metadata (OpenID Connect Discovery §3, RFC 8414 §2): its issuer, its endpoints and what it supports.
 ///
-/// It comes from ``Discovery``, which has checked that the document speaks for the issuer that was asked, or is made by
-/// hand for a server without discovery:
+/// It comes from ``Discovery``, which has checked that the document names the requested issuer. For a server without
+/// discovery, create it by hand:
 ///
 /// ```swift
 /// let provider = try ProviderMetadata(
@@ -12,16 +11,16 @@
 public struct ProviderMetadata: Sendable, Hashable {
     /// The issuer.
     public let issuer: Issuer
-    /// The whole document, with the members that have no property here.
+    /// The whole document, including the members without a property here.
     public private(set) var document: JSON.Object
-    /// Whether it is what the issuer says of itself, and nothing that an app has put together.
+    /// Whether the document comes from the issuer itself, and not from an app.
     package var isDiscovered = false
 
-    /// Reads a document.
+    /// Creates metadata from a document.
     ///
-    /// - Parameter document: The metadata; its `issuer` decides who it speaks for. Every endpoint in it has to be https
-    ///   (or http on loopback), whether it is going to be used or not. They may be on this machine whatever the issuer,
-    ///   which ``Discovery`` allows only an issuer on this machine.
+    /// - Parameter document: The metadata, which names its `issuer`. Every endpoint in it must be https (or http on
+    ///   loopback), whether it is used or not. With any issuer, endpoints may be on this machine; ``Discovery`` allows
+    ///   that only to an issuer on this machine.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member.
     public init(document: JSON) throws { try self.init(document, isDiscovered: false) }
 
@@ -42,11 +41,11 @@ public struct ProviderMetadata: Sendable, Hashable {
         }
     }
 
-    /// Makes metadata by hand.
+    /// Creates metadata from its parts.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer, as the `iss` of its ID tokens has it.
-    ///   - endpoints: The endpoints' URLs.
+    ///   - issuer: The issuer, exactly as in the `iss` of its ID tokens.
+    ///   - endpoints: The URLs of the endpoints.
     ///   - more: Further members of RFC 8414 §2 and OpenID Connect Discovery §3 by name.
     /// - Throws: As ``init(document:)``.
     public init(issuer: String, endpoints: [Endpoint: String], more: JSON.Object = .init()) throws {
@@ -56,8 +55,8 @@ public struct ProviderMetadata: Sendable, Hashable {
         try self.init(document: .object(members))
     }
 
-    /// Makes metadata for a server of which no more is known than its token endpoint, for grants without a browser.
-    /// Its origin stands for the issuer.
+    /// Creates metadata for a server of which only the token endpoint is known, for grants without a browser. Its
+    /// origin serves as the issuer.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a URL that is not https (or http on
     ///   loopback).
@@ -66,15 +65,15 @@ public struct ProviderMetadata: Sendable, Hashable {
         try self.init(issuer: "\(url.scheme)://\(url.authority)", endpoints: [.token: tokenEndpoint])
     }
 
-    /// The URL of an endpoint, or nil if the provider has none, or names one that it may not.
+    /// The URL of an endpoint; nil if the provider has none, or names a URL that it may not name.
     public subscript(endpoint: Endpoint) -> SecureURL? {
         (try? url(document[endpoint.rawValue], of: endpoint.rawValue)) ?? nil
     }
 
-    /// The URL of an endpoint that is needed.
+    /// Returns the URL of a required endpoint.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member that is missing, or whose URL
-    ///   the issuer may not name.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member, or the one whose
+    ///   URL the issuer may not name.
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
         guard let url = try url(document[endpoint.rawValue], of: endpoint.rawValue) else {
             throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
@@ -82,7 +81,7 @@ public struct ProviderMetadata: Sendable, Hashable {
         return url
     }
 
-    /// The metadata with an endpoint taken from a second document, where this one has none.
+    /// Returns the metadata with an endpoint of a second document, if this one does not have it.
     package func completed(with endpoint: Endpoint, from other: ProviderMetadata) -> ProviderMetadata {
         guard self[endpoint] == nil else { return self }
         var metadata = self
@@ -90,7 +89,8 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
-    /// The metadata with what ID tokens are verified by taken from a newer document, as far as that says it.
+    /// Returns the metadata with the members for the verification of ID tokens replaced by those of a newer document,
+    /// if it has them.
     package func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
         var metadata = self
         for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
@@ -99,7 +99,7 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
-    /// The URL of a member; nil if there is none. What an app has put together may be anywhere.
+    /// Reads the URL of a member; nil if it is absent. In metadata from an app, the URL may be on any host.
     func url(_ value: JSON?, of name: String) throws -> SecureURL? {
         guard let value, value != .null else { return nil }
         guard let text = value.string else {
@@ -113,7 +113,7 @@ public struct ProviderMetadata: Sendable, Hashable {
         return url
     }
 
-    /// Refuses a URL that the issuer may not name.
+    /// Rejects a URL that the issuer may not name.
     package func allow(_ url: SecureURL, as name: String) throws {
         guard isDiscovered, let objection = url.objection(namedBy: issuer.url) else { return }
         throw Self.invalid("'\(name)': \(objection)")
@@ -132,20 +132,20 @@ public struct ProviderMetadata: Sendable, Hashable {
 }
 
 extension ProviderMetadata {
-    /// An endpoint, by the name of its member in the metadata. Open: any name can be made.
+    /// An endpoint, identified by the name of its member in the metadata. The type is open: any name can be used.
     public struct Endpoint: RawRepresentable, Hashable, Sendable {
         /// The member's name, for example `token_endpoint`.
         public let rawValue: String
-        /// Names an endpoint.
+        /// Creates an endpoint.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Where the browser goes to sign in.
+        /// The URL that the browser opens to sign in.
         public static let authorization = Endpoint(rawValue: "authorization_endpoint")
-        /// Where codes and refresh tokens are exchanged.
+        /// The endpoint that issues tokens for codes and refresh tokens.
         public static let token = Endpoint(rawValue: "token_endpoint")
         /// The provider's keys.
         public static let keys = Endpoint(rawValue: "jwks_uri")
-        /// The claims of the person.
+        /// The user's claims.
         public static let userInfo = Endpoint(rawValue: "userinfo_endpoint")
         /// Revocation (RFC 7009).
         public static let revocation = Endpoint(rawValue: "revocation_endpoint")
@@ -153,7 +153,7 @@ extension ProviderMetadata {
         public static let introspection = Endpoint(rawValue: "introspection_endpoint")
         /// Dynamic registration (RFC 7591).
         public static let registration = Endpoint(rawValue: "registration_endpoint")
-        /// Where the browser goes to sign out (OpenID Connect RP-Initiated Logout §2.1).
+        /// The URL that the browser opens to sign out (OpenID Connect RP-Initiated Logout §2.1).
         public static let endSession = Endpoint(rawValue: "end_session_endpoint")
         /// Device authorization (RFC 8628).
         public static let deviceAuthorization = Endpoint(rawValue: "device_authorization_endpoint")
@@ -169,38 +169,38 @@ extension ProviderMetadata {
         ]
     }
 
-    /// The algorithms of its ID tokens; RS256 where it says nothing (OpenID Connect Core §15.1).
+    /// The signature algorithms of ID tokens; RS256 if not listed (OpenID Connect Core §15.1).
     public var idTokenSigningAlgorithms: [String] { list("id_token_signing_alg_values_supported") ?? ["RS256"] }
 
-    /// The algorithms of its signed userinfo responses; nil where it says nothing.
+    /// The signature algorithms of userinfo responses; nil if not listed.
     public var userInfoSigningAlgorithms: [String]? { list("userinfo_signing_alg_values_supported") }
 
-    /// The algorithms of its signed authorization responses (JARM §4); nil where it says nothing.
+    /// The signature algorithms of authorization responses (JARM §4); nil if not listed.
     public var authorizationSigningAlgorithms: [String]? {
         document["authorization_signing_alg_values_supported"]?.strings
     }
 
-    /// The client authentication methods of its token endpoint; nil where it says nothing.
+    /// The client authentication methods of the token endpoint; nil if not listed.
     public var tokenEndpointAuthMethods: [String]? { list("token_endpoint_auth_methods_supported") }
 
-    /// The algorithms of signed client authentication at its token endpoint; nil where it says nothing.
+    /// The algorithms of signed client authentication at the token endpoint; nil if not listed.
     public var tokenEndpointAuthSigningAlgorithms: [String]? {
         list("token_endpoint_auth_signing_alg_values_supported")
     }
 
-    /// The PKCE methods that it knows; nil where it says nothing.
+    /// The supported PKCE methods; nil if not listed.
     public var codeChallengeMethods: [String]? { list("code_challenge_methods_supported") }
 
-    /// How it can send an authorization response; nil where it says nothing.
+    /// The supported response modes; nil if not listed.
     public var responseModes: [String]? { list("response_modes_supported") }
 
-    /// The scopes that it names; nil where it says nothing.
+    /// The supported scopes; nil if not listed.
     public var scopes: [String]? { list("scopes_supported") }
 
-    /// The scopes to ask for: those that an app names, or `openid`, `profile` and `offline_access` as far as the provider
-    /// lists them. Some providers answer an unknown scope with an error page of their own.
+    /// Returns the scopes to request: the app's, or by default those of `openid`, `profile` and `offline_access` that
+    /// the provider lists. For an unknown scope, some providers show an error page of their own.
     ///
-    /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any.
+    /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any scope.
     package func scope(_ named: [Scope]?, leavingOut tell: ([Scope]) -> Void) -> [Scope] {
         if let named { return named }
         let isListed = { (value: Scope) in value == .openID || scopes?.contains(value.rawValue) ?? true }
@@ -210,12 +210,12 @@ extension ProviderMetadata {
         return standard.filter(isListed)
     }
 
-    /// Whether it promises an `iss` in every authorization response (RFC 9207 §3).
+    /// Whether every authorization response has an `iss` (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported: Bool {
         document["authorization_response_iss_parameter_supported"]?.bool ?? false
     }
 
-    /// Whether it takes pushed authorization requests alone (RFC 9126 §5).
+    /// Whether the provider accepts only pushed authorization requests (RFC 9126 §5).
     public var requiresPushedAuthorizationRequests: Bool {
         document["require_pushed_authorization_requests"]?.bool ?? false
     }
@@ -224,14 +224,14 @@ extension ProviderMetadata {
 }
 
 extension ProviderMetadata: Codable {
-    /// Reads and checks a document, as one that an app has put together.
+    /// Decodes and checks a document, as metadata from an app.
     public init(from decoder: any Decoder) throws { try self.init(document: JSON(from: decoder)) }
 
-    /// Writes the document.
+    /// Encodes the document.
     public func encode(to encoder: any Encoder) throws { try JSON.object(document).encode(to: encoder) }
 }
 
 extension JSON {
-    /// What stands where metadata has its issuer.
+    /// The type of the value found as the issuer, for messages.
     var foundIssuer: String { object.map { $0["issuer"].foundKind } ?? kind }
 }

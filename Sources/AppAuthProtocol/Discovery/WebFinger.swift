@@ -1,18 +1,19 @@
 internal import JOSE
 
 extension Discovery {
-    /// Finds where somebody signs in, by what the person is known by (OpenID Connect Discovery §2): one GET to the host that
-    /// is named there (WebFinger, RFC 7033).
+    /// Finds the issuer at which a user signs in, from an identifier of the user (OpenID Connect Discovery §2). Sends
+    /// one GET to the host that the identifier names (WebFinger, RFC 7033).
     ///
     /// ```swift
     /// let issuer = try await discovery.issuer(of: "alice@example.org")
     /// let provider = try await discovery.metadata(for: issuer)
     /// ```
-    /// Whoever has that host says where the person goes: show it before the browser opens.
+    /// The owner of that host decides where the user signs in: show the issuer before the browser opens.
     ///
-    /// - Parameter identifier: As the person has typed it: `alice@example.org`, with `acct:` or without, a host, or a URL.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for what names no host,
-    ///   ``AuthError/Code/invalidResponse`` if the host names no issuer, or none that can be one,
+    /// - Parameter identifier: The identifier as the user typed it: `alice@example.org`, with `acct:` or without, a
+    ///   host, or a URL.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the identifier names no host,
+    ///   ``AuthError/Code/invalidResponse`` if the host names no issuer or an invalid one,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func issuer(of identifier: String) async throws -> Issuer {
         let subject = try WebFingerSubject(identifier)
@@ -21,7 +22,7 @@ extension Discovery {
         func refusal(_ message: String) -> AuthError {
             AuthError(.invalidResponse, .discovery, "the response of \(subject.url.authority) is refused: \(message)")
         }
-        // RFC 7033 §4.4: members and links that are not known are passed over.
+        // RFC 7033 §4.4: unknown members and links are ignored.
         let link = json["links"]?.array?.first { $0["rel"]?.string == WebFingerSubject.relation }
         guard let href = link?["href"]?.string else { throw refusal("expected a link to an issuer, found none") }
         let issuer: Issuer
@@ -33,15 +34,15 @@ extension Discovery {
     }
 }
 
-/// Whom a host is asked about (OpenID Connect Discovery §2.1).
+/// The resource to look up and the host to ask (OpenID Connect Discovery §2.1).
 private struct WebFingerSubject {
-    /// Where, and with what question (§2.2).
+    /// The URL of the query (§2.2).
     let url: SecureURL
 
     static let relation = "http://openid.net/specs/connect/1.0/issuer"
 
     init(_ identifier: String) throws {
-        // §2.1.2: without a scheme, a name at a host and nothing more is an account, and all else is a URL.
+        // §2.1.2: without a scheme, `name@host` and nothing more is an account; everything else is a URL.
         let text = identifier.prefix { $0 != "#" }
         let isAccount = text.contains("@") && !text.contains(where: "/?:".contains)
         let resource = isAccount ? "acct:\(text)" : Self.hasScheme(text) ? String(text) : "https://\(text)"
@@ -66,7 +67,7 @@ private struct WebFingerSubject {
         url = try SecureURL("\(host.scheme)://\(host.authority)/.well-known/webfinger?\(query.encoded)")
     }
 
-    /// A number behind a colon is a port.
+    /// A number after a colon is a port.
     private static func hasScheme(_ text: Substring) -> Bool {
         guard let colon = text.firstIndex(of: ":") else { return false }
         return !text[text.index(after: colon)...].prefix { $0 != "/" && $0 != "?" }.allSatisfy(\.isNumber)

@@ -1,19 +1,20 @@
 internal import JOSE
 
-/// Where claims are that others than the provider make about a person (OpenID Connect Core §5.6.2): with it, or elsewhere.
+/// A source of a user's claims other than the provider (OpenID Connect Core §5.6.2): included in the response, or at
+/// another endpoint.
 public struct ClaimSource: Sendable, Hashable {
-    /// The provider's name for it.
+    /// The provider's name for the source.
     public let name: String
-    /// The claims that are taken from it, and no others.
+    /// The claims to take from the source. All others are ignored.
     public let claimNames: Set<String>
-    /// The claims themselves, or where they are.
+    /// The claims, or the endpoint that has them.
     public let content: Content
 
-    /// What a source has.
+    /// The content of a source.
     public enum Content: Sendable, Hashable {
         /// The claims, as a JWT (Core §5.6.2.1).
         case aggregated(Secret)
-        /// Where the claims are, as a JWT, and what they are got with (Core §5.6.2.2): a token of that place's own.
+        /// The endpoint that returns the claims as a JWT, and the endpoint's own access token (Core §5.6.2.2).
         case distributed(SecureURL, accessToken: Secret?)
     }
 
@@ -36,12 +37,12 @@ public struct ClaimSource: Sendable, Hashable {
 extension Claims {
     private static let mostSources = 16
 
-    /// The sources of claims that the provider does not make itself (Core §5.6.2), by name; none if all are its own.
+    /// The sources of claims other than the provider (Core §5.6.2), by name; empty if all claims are the provider's.
     ///
-    /// Nothing of a source counts yet: ``ClaimSourceReader`` gets it.
+    /// Nothing of a source is verified yet: ``ClaimSourceReader`` reads it.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a list that is not as it should be: a source that
-    ///   is missing or is of no known kind, an endpoint that is not https (or http on loopback), more than 16.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` for a malformed list: a source that is missing
+    ///   or of an unknown kind, an endpoint that is not https (or http on loopback), or more than 16 sources.
     public var sources: [ClaimSource] {
         get throws {
             @Sendable func refusal(_ message: String) -> AuthError {

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// Gets the claims that others than the provider make about a person (OpenID Connect Core §5.6.2).
+/// Reads the claims of a user from sources other than the provider (OpenID Connect Core §5.6.2).
 ///
 /// ```swift
 /// let reader = ClaimSourceReader(client: client, trusting: [bank], environment: .live)
@@ -10,38 +10,39 @@ internal import JOSE
 ///     let theirs = try await reader.claims(of: source)
 /// }
 /// ```
-/// Safe to share. One for each client: it keeps the keys of the issuers that the app trusts.
+/// Safe to share. Use one for each client: it keeps the keys of the issuers that the app trusts.
 public struct ClaimSourceReader: Sendable {
     private let client: Client
     private let environment: Environment
     private let trusted: [IDTokenVerification]
 
-    /// A JWT of claims may take as much.
+    /// The limits for a JWT of claims.
     fileprivate static let limits = HTTPLimits(
         bodyBytes: 64 << 10, headerBytes: 16 << 10, total: .seconds(10), connect: .seconds(5))
 
-    /// Names who reads, and whom it trusts. Nothing is sent yet.
+    /// Creates a reader and sends nothing.
     ///
     /// - Parameters:
     ///   - client: The client whose provider names the sources.
-    ///   - issuers: Whose claims the app trusts, with their metadata: by ``Discovery``, from a list of the app's own.
+    ///   - issuers: The issuers whose claims the app trusts, from its own list, with metadata from ``Discovery``.
     ///   - environment: The HTTP client and the clock.
     public init(client: Client, trusting issuers: [ProviderMetadata] = [], environment: Environment) {
         (self.client, self.environment) = (client, environment)
         trusted = issuers.map { issuer in
-            // Without a secret: what the two could share is not known here.
+            // Without a secret: whether the client shares one with this issuer is unknown.
             IDTokenVerification(client: Client(id: client.id, provider: issuer), environment: environment)
         }
     }
 
-    /// Gets the claims of a source.
+    /// Returns the claims of a source.
     ///
-    /// A source that has them elsewhere is asked with one GET, with its own access token and never the session's; no
-    /// redirect is followed, and the response is small. Only a provider on this machine may name a source on it. Claims of an
-    /// issuer that is trusted are verified with its keys, and refused if they are not signed by them: TLS alone is not
-    /// taken for a signature. Of any other issuer they come as they are, with ``SourcedClaims/isVerified`` false; nobody's
-    /// keys are looked for at a place that the claims themselves name. Claims that say whom they are for have to name this
-    /// client.
+    /// If the source is an endpoint, sends one GET with the source's own access token, never the session's. Redirects
+    /// are not followed, and the response is limited to 64 KiB. Only a provider on this machine may name a source on
+    /// this machine.
+    ///
+    /// The claims of a trusted issuer must be signed with its keys, even if they came over TLS. The claims of any other
+    /// issuer are returned with ``SourcedClaims/isVerified`` false: keys are never fetched from a URL in the claims. If
+    /// claims name an audience, it must include this client.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``; `CancellationError`.
@@ -57,12 +58,12 @@ public struct ClaimSourceReader: Sendable {
         }
         let jws: JWS
         do { jws = try JWS(compact: token) } catch { throw source.refusal("\(error)") }
-        // RFC 8725 §3.11: a token of another kind says who somebody is, or lets somebody in.
+        // RFC 8725 §3.11: a token of another type identifies a user or grants access.
         if let typ = jws.header.typ?.lowercasedASCII, typ.hasSuffix("+jwt") {
             throw source.refusal("expected a JWT of claims, found one of type '\(typ.prefix(64))'")
         }
         let object = try ResponseObject(try? JSON(parsing: jws.payload), refuse: source.refusal)
-        // RFC 7519 §4.1.3: what is for others is not for us.
+        // RFC 7519 §4.1.3: a token for another audience must be rejected.
         if let audience = try object.stringOrStrings("aud"), !audience.contains(where: client.id.isExactly) {
             let found = audience.joined(separator: " ").prefix(200)
             throw source.refusal("expected 'aud' to contain '\(client.id)', found '\(found)'")
@@ -102,7 +103,7 @@ extension ClaimSource {
         return String(decoding: response.body, as: UTF8.self)
     }
 
-    /// Where they say when they end, or begin (RFC 7519 §4.1.4, §4.1.5), that counts.
+    /// Checks the times of the claims, if present (RFC 7519 §4.1.4, §4.1.5).
     fileprivate func checkTimes(_ object: ResponseObject, _ time: (date: Date, clock: String)) throws {
         let (now, leeway) = (time.date.timeIntervalSince1970, 60.0)
         if let end = try object.time("exp"), end.timeIntervalSince1970 + leeway <= now {

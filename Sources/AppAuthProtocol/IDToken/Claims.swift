@@ -1,8 +1,9 @@
 public import FoundationEssentials
 
-/// Statements about a person (OpenID Connect Core §5.1), of an ID token or of the userinfo endpoint.
+/// The claims about a user (OpenID Connect Core §5.1), from an ID token or the userinfo endpoint.
 ///
-/// The standard claims have properties; every other one is read by its name. A claim of the wrong JSON type reads as nil.
+/// The standard claims have properties. Read all others by name. If a claim has the wrong JSON type, its property is
+/// nil.
 ///
 /// ```swift
 /// claims.name                  // "Jane Doe"
@@ -17,9 +18,9 @@ public struct Claims: Sendable, Hashable, Codable {
     /// A claim by its name.
     public subscript(name: String) -> JSON? { members[name] }
 
-    /// Who it is: unique at the issuer, and never given to somebody else (`sub`). Use it, with the issuer, as the key.
+    /// The user's identifier (`sub`): unique at the issuer and never reassigned. Use it with the issuer as the key.
     public var subject: String? { self["sub"]?.string }
-    /// The whole name.
+    /// The full name.
     public var name: String? { self["name"]?.string }
     /// The given names.
     public var givenName: String? { self["given_name"]?.string }
@@ -29,7 +30,7 @@ public struct Claims: Sendable, Hashable, Codable {
     public var middleName: String? { self["middle_name"]?.string }
     /// The casual name.
     public var nickname: String? { self["nickname"]?.string }
-    /// The name that the person likes to be called by; neither unique nor lasting.
+    /// The name that the user prefers; neither unique nor permanent.
     public var preferredUsername: String? { self["preferred_username"]?.string }
     /// The URL of the profile page.
     public var profile: String? { self["profile"]?.string }
@@ -37,9 +38,9 @@ public struct Claims: Sendable, Hashable, Codable {
     public var picture: String? { self["picture"]?.string }
     /// The URL of a web page.
     public var website: String? { self["website"]?.string }
-    /// The e-mail address; neither unique nor lasting.
+    /// The email address; neither unique nor permanent.
     public var email: String? { self["email"]?.string }
-    /// Whether the provider made sure that the address is the person's.
+    /// Whether the provider verified that the address belongs to the user.
     public var isEmailVerified: Bool? { self["email_verified"]?.bool }
     /// The gender.
     public var gender: String? { self["gender"]?.string }
@@ -51,20 +52,20 @@ public struct Claims: Sendable, Hashable, Codable {
     public var locale: String? { self["locale"]?.string }
     /// The telephone number.
     public var phoneNumber: String? { self["phone_number"]?.string }
-    /// Whether the provider made sure that the number is the person's.
+    /// Whether the provider verified that the number belongs to the user.
     public var isPhoneNumberVerified: Bool? { self["phone_number_verified"]?.bool }
-    /// The postal address by its parts: `formatted`, `street_address`, `locality`, `region`, `postal_code`, `country`.
+    /// The parts of the postal address: `formatted`, `street_address`, `locality`, `region`, `postal_code`, `country`.
     public var address: JSON.Object? { self["address"]?.object }
     /// When the claims were last changed.
     public var updatedAt: Date? { date("updated_at") }
 
-    /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).
+    /// Reads a time in seconds since 1970 (RFC 7519 §2, NumericDate).
     func date(_ name: String) -> Date? { self[name]?.double.map(Date.init(timeIntervalSince1970:)) }
 
     /// The claims as JSON.
     public var json: JSON { .object(members) }
 
-    /// Reads an object.
+    /// Decodes an object.
     public init(from decoder: any Decoder) throws {
         guard case .object(let members) = try JSON(from: decoder) else {
             throw DecodingError.dataCorrupted(
@@ -73,6 +74,6 @@ public struct Claims: Sendable, Hashable, Codable {
         self.init(members)
     }
 
-    /// Writes an object.
+    /// Encodes an object.
     public func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
 }

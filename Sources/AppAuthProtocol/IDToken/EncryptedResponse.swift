@@ -2,38 +2,39 @@ internal import JOSE
 
 /// A response that a provider can encrypt to the client (OpenID Connect Core §10.2).
 public enum EncryptedResponse: Sendable, Hashable {
-    /// ID tokens (`id_token_encrypted_response_alg`, OpenID Connect Registration §2), and with them logout tokens
+    /// ID tokens (`id_token_encrypted_response_alg`, OpenID Connect Registration §2), and therefore logout tokens
     /// (Back-Channel Logout §2.4).
     case idToken
     /// Responses of the userinfo endpoint (`userinfo_encrypted_response_alg`).
     case userInfo
 }
 
-/// What was in an encrypted token.
+/// The content of an encrypted token.
 package struct DecryptedContent {
     package let bytes: [UInt8]
     /// `cty`, without `application/` (RFC 7516 §4.1.12).
     let contentType: String?
 
-    /// The signed token that it is; nil for something else. RFC 7519 §5.2 asks for a `cty` of `JWT` then, and several
-    /// providers leave it out: what comes out has to be a signed token all the same.
+    /// The content as a signed token; nil if it is something else. RFC 7519 §5.2 requires the `cty` `JWT`, but several
+    /// providers omit it. The caller verifies the token in either case.
     package var token: String? {
         guard contentType == nil || contentType == "jwt" else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Whether it is an object in JSON, and does not say that it is something else.
+    /// Whether the content is a JSON object and has no other content type.
     package var isObject: Bool { contentType == nil && bytes.first == UInt8(ascii: "{") }
 }
 
 extension Environment {
-    /// What has to come encrypted, since the client is registered so: it is refused in the clear. Nothing by default.
+    /// The responses that must be encrypted, according to the client's registration. Unencrypted ones are rejected.
+    /// Empty by default.
     public var requiredEncryption: Set<EncryptedResponse> {
         get { self[RequiredEncryption.self] }
         set { self[RequiredEncryption.self] = newValue }
     }
 
-    /// Decrypts a token by the key that its header names (RFC 7516 §5.2).
+    /// Decrypts a token with the key that its header names (RFC 7516 §5.2).
     ///
     /// - Throws: ``JOSEError`` for a token that cannot be decrypted; what ``decryptionKey`` throws.
     package func decrypt(_ token: String) async throws -> DecryptedContent {
@@ -45,15 +46,17 @@ extension Environment {
             contentType: type.map { $0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : $0 })
     }
 
-    /// Refuses a response that is not encrypted where it has to be.
+    /// Throws if an unencrypted response must be encrypted.
     package func allowPlain(_ response: EncryptedResponse) throws(JOSEError) {
         guard !requiredEncryption.contains(response) else {
             throw JOSEError("expected it to be encrypted, as the app asks for, found it in the clear")
         }
     }
 
-    /// The signed token in an ID token, or a logout token, that may be encrypted (Core §3.1.3.7 step 1, §16.14: signed first, then encrypted). This
-    /// is the one that is kept: a provider takes it back as a hint (§3.1.2.1) and could not read the other.
+    /// Returns the signed token inside an ID token or logout token that may be encrypted (Core §3.1.3.7 step 1, §16.14:
+    /// signed first, then encrypted).
+    ///
+    /// Keep this one: a provider accepts it as a hint (§3.1.2.1), but could not decrypt the other.
     ///
     /// - Throws: As ``decrypt(_:)``.
     package func signedToken(in token: Secret) async throws -> Secret {

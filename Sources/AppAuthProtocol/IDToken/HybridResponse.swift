@@ -3,9 +3,9 @@ internal import JOSE
 // OpenID Connect Core §3.3: the response type `code id_token`.
 
 extension AuthorizationGrant {
-    /// Verifies the ID token that came beside the code, and that it vouches for this code and this state.
+    /// Verifies the ID token that came with the code, and that it is for this code and this state.
     ///
-    /// - Throws: ``AuthError``, as the verification of any ID token.
+    /// - Throws: ``AuthError``, as for any ID token.
     package func verifiedIDToken(
         for request: AuthorizationRequest, by verification: IDTokenVerification
     ) async throws -> IDToken? {
@@ -14,7 +14,7 @@ extension AuthorizationGrant {
         expected.isFromBrowser = true
         let verified = try await verification.verify(idToken, expected, serverClock: nil)
         let verifier = IDTokenVerifier(client: request.client)
-        // Core §3.3.2.10: c_hash is there. FAPI 1.0 Advanced §5.1: and s_hash.
+        // Core §3.3.2.10: c_hash is required. FAPI 1.0 Advanced §5.1: so is s_hash.
         try verifier.checkHash("c_hash", of: verified, is: code)
         if request.options.requiresStateHash || verified.claims["s_hash"] != nil {
             try verifier.checkHash("s_hash", of: verified, is: request.state)
@@ -24,7 +24,7 @@ extension AuthorizationGrant {
 }
 
 extension IDTokenVerifier {
-    /// Core §3.3.2.11, FAPI 1.0 Advanced §5.1: the left half of the hash, by the digest of the token's own algorithm.
+    /// Core §3.3.2.11, FAPI 1.0 Advanced §5.1: the left half of the hash, with the digest of the token's own algorithm.
     fileprivate func checkHash(_ name: String, of idToken: IDToken, is value: Secret) throws {
         let algorithm: String
         do { algorithm = try JWS(compact: idToken.rawValue.reveal()).header.alg } catch { throw refusal("\(error)") }
@@ -33,7 +33,7 @@ extension IDTokenVerifier {
 }
 
 extension IDToken {
-    /// Core §3.3.3.6: the two tokens of one sign-in are about the same person. Their issuer is the client's provider.
+    /// Core §3.3.3.6: both tokens of a sign-in must have the same subject. Their issuer is the client's provider.
     package func requireSamePerson(as other: IDToken?) throws {
         guard let other else { return }
         guard subject.isExactly(other.subject) else {

@@ -1,32 +1,31 @@
 public import FoundationEssentials
 internal import JOSE
 
-/// A verified ID token (OpenID Connect Core §2): it comes from ``IDTokenVerifier``, or from a store that it went into
-/// after that.
+/// A verified ID token (OpenID Connect Core §2), from ``IDTokenVerifier`` or from a store that received it afterwards.
 public struct IDToken: Sendable, Hashable {
-    /// The token itself, as it is sent as an `id_token_hint`.
+    /// The token itself, for use as an `id_token_hint`.
     public let rawValue: Secret
-    /// All its claims.
+    /// All claims.
     public let claims: Claims
 
-    /// Who issued it.
+    /// The issuer.
     public var issuer: String { claims["iss"]?.string ?? "" }
-    /// Who it is about: unique at the issuer (`sub`).
+    /// The user's identifier, unique at the issuer (`sub`).
     public var subject: String { claims.subject ?? "" }
-    /// Which clients it is meant for.
+    /// The clients that the token is for.
     public var audience: [String] { Self.audience(of: claims) ?? [] }
-    /// Until when it may be accepted. This says nothing about how long the session or the access token lasts.
+    /// When the token expires. This does not limit the session or the access token.
     public var expiration: Date { claims.date("exp") ?? .distantPast }
-    /// When it was issued.
+    /// When the token was issued.
     public var issuedAt: Date { claims.date("iat") ?? .distantPast }
-    /// When the person signed in at the provider, if it says.
+    /// When the user signed in at the provider, if the token says so.
     public var authTime: Date? { claims.date("auth_time") }
-    /// In which authentication context, if it says.
+    /// The authentication context (`acr`), if the token names it.
     public var authenticationContext: String? { claims["acr"]?.string }
-    /// By which methods (RFC 8176), if it says.
+    /// The authentication methods (RFC 8176), if the token names them.
     public var authenticationMethods: [String]? { claims["amr"]?.strings }
 
-    /// Reads a token that is not verified here: it was, before it was stored.
+    /// Reads a token that was verified before it was stored, and does not verify it again.
     package init(storedAfterVerification rawValue: Secret) throws {
         let payload: [UInt8]
         do { payload = try JWS(compact: rawValue.reveal()).payload } catch {
@@ -47,7 +46,7 @@ public struct IDToken: Sendable, Hashable {
         (self.rawValue, claims) = (rawValue, Claims(members))
     }
 
-    /// `aud` is a string or an array of strings (RFC 7519 §4.1.3).
+    /// Reads `aud`, a string or an array of strings (RFC 7519 §4.1.3).
     package static func audience(of claims: Claims) -> [String]? {
         claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] }
     }

@@ -1,14 +1,15 @@
 internal import JOSE
 
-/// What a look at a signature has found.
+/// The result of checking a signature.
 enum SignatureFinding {
     case valid
-    /// None of the keys can have made it.
+    /// No key can have made the signature.
     case keyUnknown
-    /// The key that should have made it has not: it is forged, or the provider has another key under the same name, or none.
+    /// The matching key did not make the signature: it is forged, or the provider has replaced the key under the same
+    /// name or without one.
     case keyDiffers
 
-    /// What is wrong with a signature that is not valid.
+    /// The error message for an invalid signature.
     var message: String {
         self == .keyUnknown
             ? "expected a key that fits it in the provider's key set, found none"
@@ -17,10 +18,10 @@ enum SignatureFinding {
 }
 
 extension IDTokenVerifier {
-    // Core §3.1.3.7 steps 6 to 8, in every flow: TLS alone is not taken for a signature.
+    // Core §3.1.3.7 steps 6 to 8, in every flow: TLS does not replace a signature.
     //
-    // The algorithm has to be one that the provider's metadata lists (RFC 8725 §3.1); the key has to carry the header's
-    // kid and to fit the algorithm by its alg, use and kty.
+    // The provider's metadata must list the algorithm (RFC 8725 §3.1), or the client's registration name it. The key
+    // must have the header's kid and fit the algorithm by its alg, use and kty.
     func checkSignature(_ jws: JWS, keys: KeySet?, listed: [String]) throws(JOSEError) -> SignatureFinding {
         let name = jws.header.alg
         let algorithm = SignatureAlgorithm(rawValue: name)
@@ -36,7 +37,7 @@ extension IDTokenVerifier {
         }
         guard let keys else { return .keyUnknown }
         let candidates = keys.jwks.candidates(kid: jws.header.kid, algorithm: algorithm)
-        // Core §10.1: without a kid there is a single key that fits.
+        // Core §10.1: without a kid, exactly one key must fit.
         guard jws.header.kid != nil || candidates.count <= 1 else {
             throw JOSEError("expected a 'kid', since \(candidates.count) keys fit \(name), found none")
         }
@@ -44,13 +45,13 @@ extension IDTokenVerifier {
         return candidates.isEmpty ? .keyUnknown : .keyDiffers
     }
 
-    // Step 8: the key of an HMAC is the client secret; a public client has none.
+    // Step 8: the key of an HMAC is the client secret. A public client has none.
     private func checkMAC(_ jws: JWS, _ algorithm: MACAlgorithm) throws(JOSEError) {
         guard let secret = client.authentication.secret else {
             throw JOSEError(
                 "expected a signature by a public key, found \(algorithm.rawValue), and the client has no secret")
         }
-        // Core §16.19: with a shorter one anybody could have signed it.
+        // Core §16.19: a shorter secret could be guessed, and the signature forged.
         try algorithm.check(secret: secret.bytes)
         guard jws.isSigned(bySecret: secret.bytes, algorithm: algorithm) else {
             throw JOSEError("expected an \(algorithm.rawValue) signature by the client secret, found another")

@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
 extension IDTokenVerifier {
-    // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for a response that
-    // has just come.
+    // Core §3.1.3.7 steps 9 and 10, RFC 7519 §4.1.5: not expired, not from the future, and not too old for a token that
+    // was just received.
     func checkTimes(_ claims: Claims) throws {
         let (date, clock) = currentTime
         let now = date.timeIntervalSince1970
@@ -14,7 +14,7 @@ extension IDTokenVerifier {
             throw skew("it was issued \(Int(issuedAt - now)) s ahead of \(clock)")
         }
         guard now < expiration + leeway else {
-            // Of a token that has just come, iat says how far apart the clocks are.
+            // For a token that was just received, iat tells how far apart the clocks are.
             let ages = "it was issued \(Int(now - issuedAt)) s and expired \(Int(now - expiration)) s ago"
             throw skew("\(ages) by \(clock)")
         }
@@ -26,7 +26,7 @@ extension IDTokenVerifier {
         }
     }
 
-    // Step 13: with max_age, auth_time is there and not longer ago, nor ahead.
+    // Step 13: with max_age, auth_time must be present, not longer ago and not in the future.
     func checkAuthenticationTime(_ claims: Claims, _ expected: Expectations) throws {
         let found = try time("auth_time", of: claims)
         guard let maxAge = expected.maxAge, expected.previous == nil else { return }
@@ -37,14 +37,14 @@ extension IDTokenVerifier {
         }
     }
 
-    /// The time that a token's times are compared with: the provider's own, if it has told it and is to be
-    /// believed; and whose it is.
+    /// The time with which the token's times are compared, and whose clock it is: the provider's if it is known and
+    /// plausible, otherwise this machine's.
     private var currentTime: (date: Date, clock: String) {
         let now = now()
         return serverClock?.time(at: now) ?? (now.wall, "this machine's clock")
     }
 
-    /// A NumericDate (RFC 7519 §2): a JSON number between 1970 and the year 9999.
+    /// Reads a NumericDate (RFC 7519 §2): a JSON number between 1970 and the year 9999.
     private func time(_ name: String, of claims: Claims) throws -> Double? {
         guard let value = claims[name] else { return nil }
         guard let seconds = value.double, (0...253_402_300_799).contains(seconds) else {

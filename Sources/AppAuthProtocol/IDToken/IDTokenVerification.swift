@@ -1,10 +1,10 @@
 internal import JOSE
 
-/// Verifies the ID tokens of one client with its provider's keys, which are fetched when they are needed.
+/// Verifies the ID tokens of one client with its provider's keys, which are fetched when needed.
 package struct IDTokenVerification: Sendable {
     package var client: Client
     package let environment: Environment
-    /// Nil if the provider has no keys (no `jwks_uri`).
+    /// The provider's keys; nil if it has none (no `jwks_uri`).
     package let keys: KeySetCache?
 
     package init(client: Client, environment: Environment, keys entry: KeySetCache.Entry? = nil) {
@@ -12,11 +12,11 @@ package struct IDTokenVerification: Sendable {
         keys = client.provider[.keys].map { KeySetCache(url: $0, environment: environment, entry: entry) }
     }
 
-    /// Verifies the ID token that a sign-in brings; nil where `openid` was not asked for.
+    /// Verifies the ID token of a sign-in. Returns nil if `openid` was not requested.
     ///
-    /// - Parameter expected: What the request asked for; the access token is added here.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` where there is none that should be there (Core
-    ///   §3.1.3.3), and as ``verify(_:_:serverClock:)``.
+    /// - Parameter expected: The values of the request; the access token is added here.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` if a required ID token is missing
+    ///   (Core §3.1.3.3), and as ``verify(_:_:serverClock:)``.
     package func idToken(
         of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
     ) async throws -> IDToken? {
@@ -30,11 +30,12 @@ package struct IDTokenVerification: Sendable {
         return try await verify(token, expected, serverClock: tokens.serverClock)
     }
 
-    /// Decrypts the token, if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
+    /// Decrypts a token if it is encrypted, and verifies it as ``verified(refusal:_:)`` does.
     ///
-    /// - Parameter serverClock: The clock of the response that brought it; nil if the browser did, or if it told none. Then that
-    ///   of another response of the provider's counts, of its keys for one.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary where a newer key may mend it, or
+    /// - Parameter serverClock: The clock of the response with the token; nil if the browser brought the token, or if
+    ///   the response had no `Date`. The clock of another response of the provider is then used, such as that with its
+    ///   keys.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, temporary if a newer key may fit, or
     ///   ``AuthError/Code/clockSkew``; what ``Environment/decryptionKey`` throws.
     package func verify(
         _ token: Secret, _ expected: IDTokenVerifier.Expectations, serverClock: ServerClock?
@@ -52,21 +53,21 @@ package struct IDTokenVerification: Sendable {
         }
     }
 
-    /// Examines a token with the keys at hand; if none of them has signed it, with the keys fetched again, once: a provider
-    /// may have a new key, under a new name or an old one (Core §10.1.1).
+    /// Examines a token with the current keys. If none of them made the signature, fetches the keys again and examines
+    /// it once more: a provider may have a new key, under a new name or an old one (Core §10.1.1).
     ///
     /// - Parameters:
-    ///   - refusal: Makes the error of what was expected and found.
-    ///   - examine: Examines it with keys; with nil where the provider has none.
-    /// - Throws: What `examine` throws, and what fetching the keys does. The refusal is temporary where a key is not known
-    ///   (yet), since providers sign with a new key before everybody can read it, and where the keys were fetched too short a
-    ///   time ago to fetch them again.
+    ///   - refusal: Creates the error from a message.
+    ///   - examine: Examines the token with keys; with nil if the provider has none.
+    /// - Throws: What `examine` throws, and what fetching the keys throws. The refusal is temporary if the key is
+    ///   unknown, because providers may sign with a new key before clients can fetch it, and if the keys were
+    ///   fetched too recently to fetch them again.
     func verified<Value>(
         refusal: (_ message: String) -> AuthError, _ examine: (KeySet?) throws -> Examination<Value>
     ) async throws -> Value {
         if case .verified(let value) = try examine(try await keys?.keys()) { return value }
         guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
-        // Where somebody else has just fetched them, those are the latest.
+        // If another caller has just fetched the keys, those are the latest.
         let fetched = try await keys.refetch()
         let latest = if let fetched { fetched } else { try await keys.keys() }
         switch try examine(latest) {
@@ -79,9 +80,9 @@ package struct IDTokenVerification: Sendable {
     }
 }
 
-/// What came of a token: an error is final, the rest may be another with newer keys.
+/// The result of examining a token. A thrown error is final; a signature may be valid with newer keys.
 enum Examination<Value> {
     case verified(Value)
-    /// It can be by a key that is newer.
+    /// A newer key may have made the signature.
     case signature(SignatureFinding)
 }

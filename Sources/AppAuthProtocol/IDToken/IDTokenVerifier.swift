@@ -1,34 +1,33 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Verifies ID tokens by OpenID Connect Core §3.1.3.7: every step, in order, each failure with what was expected and
-/// what was found.
+/// Verifies ID tokens by all steps of OpenID Connect Core §3.1.3.7. An error says what was expected and what was found.
 ///
-/// A value without state: safe to use from many tasks, as fast as libcrypto, and without I/O. ``AuthState`` uses it; an
-/// app needs it only for tokens that it got by itself.
+/// A value without state: safe to use from many tasks, without I/O, and as fast as libcrypto. ``AuthState`` uses it. An
+/// app needs it only for tokens that it obtained by itself.
 ///
 /// ```swift
 /// let verifier = IDTokenVerifier(client: client)
 /// let idToken = try verifier.verify(token, keys: keys, expecting: .init(nonce: nonce))
 /// ```
 public struct IDTokenVerifier: Sendable {
-    /// The client that the token must be meant for, and the provider that it must come from.
+    /// The client that the token must be for, and the provider that must have issued it.
     public let client: Client
-    /// How far the two clocks may be apart. 60 seconds by default.
+    /// How far the two clocks may differ. 60 seconds by default.
     public var leeway: Duration = .seconds(60)
-    /// How old a token may be that has just been received. A day by default; `iat` alone decides.
+    /// The maximum age of a token that was just received, by its `iat`. A day by default.
     public var maximumAge: Duration = .seconds(86_400)
-    /// Audiences beside the client that are fine (Core §3.1.3.7 step 3). None by default.
+    /// Further audiences that are accepted (Core §3.1.3.7 step 3). None by default.
     public var trustedAudiences: Set<String> = []
-    /// The current time.
+    /// Returns the current time.
     public var now: @Sendable () -> Timestamp = { .current }
-    /// The provider's clock, as the response that brought the token told it, or another response of the provider's.
+    /// The provider's clock, from the response with the token or another response of the provider.
     package var serverClock: ServerClock?
 
-    /// Makes a verifier with the default limits.
+    /// Creates a verifier with the default limits.
     public init(client: Client) { self.client = client }
 
-    /// What a token is checked against, beside the client.
+    /// The values, other than the client, that a token is checked against.
     public struct Expectations: Sendable {
         /// The nonce that was sent; nil if none was.
         public var nonce: Secret?
@@ -36,20 +35,20 @@ public struct IDTokenVerifier: Sendable {
         public var maxAge: Int?
         /// The `acr_values` that were sent.
         public var acrValues: [String] = []
-        /// The `acr` values that were asked for as essential (Core §5.5.1.1).
+        /// The `acr` values that were requested as essential (Core §5.5.1.1).
         public var essentialACRValues: [String]?
         /// The access token that came with the ID token, for `at_hash`.
         public var accessToken: Secret?
-        /// Whether the browser brought the token, and not the token endpoint (Core §3.3.2.12): then an HMAC, for which
-        /// the client's secret would do, counts only where the client is registered for it.
+        /// Whether the token came from the browser and not from the token endpoint (Core §3.3.2.12). The client's
+        /// secret would then suffice to forge an HMAC, so that one is accepted only if it is registered.
         public var isFromBrowser = false
-        /// The session's first ID token, where this one comes from a refresh (Core §12.2).
+        /// The ID token before a refresh, if this one comes from the refresh (Core §12.2).
         public var previous: IDToken?
 
-        /// Expects a nonce, or none.
+        /// Expects a nonce, or no nonce.
         public init(nonce: Secret? = nil) { self.nonce = nonce }
 
-        /// Expects what a request asked for.
+        /// Expects the values of a request.
         public init(request: AuthorizationRequest) {
             nonce = request.nonce
             maxAge = request.options.maxAge
@@ -66,8 +65,9 @@ public struct IDTokenVerifier: Sendable {
     /// - Parameters:
     ///   - token: The token in compact form.
     ///   - keys: The provider's keys.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything but
-    ///   a time is right.
+    ///   - expected: The values that the token is checked against.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything
+    ///   except a time is right.
     public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
         switch try examine(token, keys: keys, expecting: expected) {
         case .verified(let idToken): return idToken
@@ -75,19 +75,19 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// As ``verify(_:keys:expecting:)``, for keys that may be out of date, or are not there.
+    /// As ``verify(_:keys:expecting:)``, for keys that may be outdated or missing.
     func examine(
         _ token: Secret, keys: KeySet?, expecting expected: Expectations
     ) throws -> Examination<IDToken> {
         let jws: JWS
         do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
-        // RFC 8725 §3.11: a token that says it is of another kind (at+jwt, logout+jwt) is no ID token.
+        // RFC 8725 §3.11: a token that declares another type (at+jwt, logout+jwt) is not an ID token.
         if let typ = jws.header.typ, typ.lowercasedASCII.hasSuffix("+jwt") {
             throw refusal("expected an ID token, found a token of type '\(typ.prefix(64))'")
         }
         let idToken = try IDToken(rawValue: token, payload: jws.payload)
         let claims = idToken.claims
-        // Step 1, decryption, is done: see ``Environment/signedToken(in:)``.
+        // Step 1, decryption, is done before: see ``Environment/signedToken(in:)``.
         try checkIssuer(claims, expected)
         try checkAudience(claims)
         let finding: SignatureFinding
@@ -100,7 +100,7 @@ public struct IDTokenVerifier: Sendable {
         guard finding == .valid else { return .signature(finding) }
         try checkSubject(claims)
         try checkPerson(claims, expected)
-        // The times come last, so that an error about them means that all else is right.
+        // The times come last, so that an error about them means that everything else is right.
         try checkNonce(claims, expected)
         try checkAuthenticationContext(claims, expected)
         try checkAccessTokenHash(claims, expected, algorithm: jws.header.alg)
@@ -114,7 +114,7 @@ public struct IDTokenVerifier: Sendable {
         AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
     }
 
-    // Core §3.1.3.7 step 2: the issuer is the provider's, exactly.
+    // Core §3.1.3.7 step 2: the issuer is exactly the provider's.
     private func checkIssuer(_ claims: Claims, _ expected: Expectations) throws {
         let issuer = client.provider.issuer.string
         guard claims["iss"] == .string(issuer) else {
@@ -125,7 +125,7 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Steps 3 to 5: meant for this client, for nobody else who is not trusted, and issued to this client.
+    // Steps 3 to 5: for this client, for no untrusted audience, and issued to this client.
     private func checkAudience(_ claims: Claims) throws {
         guard let audience = IDToken.audience(of: claims) else {
             throw refusal("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
@@ -148,7 +148,7 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §2: sub is there, at most 255 ASCII characters. It says who somebody is: no message repeats it.
+    // Core §2: sub is present and has at most 255 ASCII characters. It identifies the user: no message repeats it.
     private func checkSubject(_ claims: Claims) throws {
         let expected = "expected 'sub' of 1 to 255 ASCII characters"
         guard let subject = claims.subject else { throw refusal("\(expected), found \(claims["sub"].foundKind)") }
@@ -156,7 +156,7 @@ public struct IDTokenVerifier: Sendable {
         guard subject.utf8.allSatisfy({ $0 < 128 }) else { throw refusal("\(expected), found others among them") }
     }
 
-    // Step 11: the nonce is the one that was sent. A token of a refresh may leave it out (Core §12.2).
+    // Step 11: the nonce is the one that was sent. A token of a refresh may omit it (Core §12.2).
     private func checkNonce(_ claims: Claims, _ expected: Expectations) throws {
         guard expected.previous == nil else { return }
         let found = claims["nonce"]
@@ -170,8 +170,8 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Step 12: an acr that was asked for as essential must be there; one asked for by acr_values is voluntary
-    // (Core §3.1.2.1), so that it may be missing, but may not be another.
+    // Step 12: an acr that was requested as essential must be present. One requested by acr_values is voluntary
+    // (Core §3.1.2.1) and may be missing, but must not differ.
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
@@ -186,13 +186,13 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §3.1.3.8: at_hash, where it is there, is the left half of the access token's hash.
+    // Core §3.1.3.8: at_hash, if present, is the left half of the access token's hash.
     private func checkAccessTokenHash(_ claims: Claims, _ expected: Expectations, algorithm: String) throws {
         guard let accessToken = expected.accessToken, claims["at_hash"] != nil else { return }
         try checkHash("at_hash", of: claims, is: accessToken, algorithm: algorithm)
     }
 
-    /// A claim that is the left half of a hash of something that came with the token.
+    /// Checks a claim that is the left half of the hash of a value that came with the token.
     func checkHash(_ name: String, of claims: Claims, is value: Secret, algorithm: String) throws {
         guard let hash = Self.leftHalfOfHash(of: value, algorithm: algorithm) else {
             throw refusal("expected an algorithm whose digest is known for '\(name)', found '\(algorithm.prefix(64))'")
@@ -203,15 +203,15 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// Core §3.1.3.6: of the digest that the signature's algorithm uses.
+    /// Core §3.1.3.6: with the digest of the signature's algorithm.
     private static func leftHalfOfHash(of value: Secret, algorithm: String) -> String? {
         let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
         guard let hash = digest?.hash(value.bytes) else { return nil }
         return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
     }
 
-    // Core §12.2: sub of a refreshed token is that of the first one. Checked after the signature, since another one ends the
-    // session.
+    // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
+    // the session.
     private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
         guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
         var error = refusal("expected the same 'sub' as before the refresh, found another")
@@ -219,7 +219,7 @@ public struct IDTokenVerifier: Sendable {
         throw error
     }
 
-    // Core §12.2: aud and azp are those of the first one; the nonce and auth_time too, if it has them.
+    // Core §12.2: aud and azp stay the same, and so do the nonce and auth_time, if present.
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
@@ -231,7 +231,7 @@ public struct IDTokenVerifier: Sendable {
         if let first = previous.authTime, let now = idToken.claims["auth_time"], now != .null {
             try require("auth_time", idToken.authTime == first)
         }
-        // The token before this one may have left it out: what was sent counts.
+        // The previous token may have omitted the nonce: the one that was sent counts too.
         if let nonce = idToken.claims["nonce"], nonce != .null {
             let isSent = nonce.string.map(Secret.init) == expected.nonce && expected.nonce != nil
             try require("nonce", isSent || nonce == previous.claims["nonce"])

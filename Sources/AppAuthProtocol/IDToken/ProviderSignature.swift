@@ -1,12 +1,12 @@
 internal import JOSE
 
 extension IDTokenVerification {
-    /// Checks that a token is signed by one of the provider's keys, as ``verified(refusal:_:)``.
+    /// Checks that one of the provider's keys signed a token, as ``verified(refusal:_:)`` does.
     ///
     /// - Parameters:
     ///   - jws: The token.
-    ///   - listed: The algorithms that may be.
-    ///   - refusal: Makes the error.
+    ///   - listed: The accepted algorithms.
+    ///   - refusal: Creates the error from a message.
     package func checkSignature(
         of jws: JWS, listed: [String], refusal: (_ message: String) -> AuthError
     ) async throws {

@@ -4,10 +4,10 @@ internal import JOSE
 // JWT Secured Authorization Response Mode for OAuth 2.0 (JARM).
 
 extension AuthorizationResponse {
-    /// What the response brings, verified if the provider has signed it.
+    /// Returns the contents of the response, after verification if the provider signed it.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it said no, and whatever
-    ///   fetching the provider's keys throws.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirect``, the provider's own code if it denied the
+    ///   request, and what fetching the provider's keys throws.
     package func grant(verifiedBy verification: IDTokenVerification) async throws -> AuthorizationGrant {
         switch content {
         case .open(let grant): return grant
@@ -20,7 +20,8 @@ extension AuthorizationResponse {
         }
     }
 
-    /// JARM §2.4: the issuer, the audience, the end, the signature, with an algorithm that the provider names.
+    /// Verifies the issuer, the audience, the expiration, and the signature by an algorithm that the provider lists or
+    /// the client registered (JARM §2.4).
     private func claims(
         of token: Secret, _ verification: IDTokenVerification
     ) async throws -> JSON.Object {

@@ -1,13 +1,13 @@
-/// Claims that somebody else than the provider makes about a person (OpenID Connect Core §5.6.2): they come from
+/// Claims about a user from a source other than the provider (OpenID Connect Core §5.6.2), read by
 /// ``ClaimSourceReader``.
 public struct SourcedClaims: Sendable, Hashable {
-    /// The source that they are from.
+    /// The name of the source.
     public let source: String
-    /// Who makes them, by their own word unless ``isVerified``; nil if they do not say.
+    /// The issuer of the claims, only alleged unless ``isVerified``; nil if they name none.
     public let issuer: String?
-    /// Whether their signature is that of an issuer that the app trusts. If not, they are worth as much as the word of
-    /// the provider that named the source: whoever answers there can have made them.
+    /// Whether an issuer that the app trusts signed the claims. If not, they are only as trustworthy as the provider
+    /// that named the source: whichever server responds there can have made them.
     public let isVerified: Bool
-    /// The claims, of those that the provider takes from this source.
+    /// The claims that the provider takes from this source.
     public let claims: Claims
 }

@@ -1,20 +1,20 @@
 internal import JOSE
 
-/// What the browser is sent to the provider with to sign out there (OpenID Connect RP-Initiated Logout §2).
+/// A request that the browser opens at the provider to sign out there (OpenID Connect RP-Initiated Logout §2).
 public struct EndSessionRequest: Sendable {
-    /// The URL for the browser. It holds the ID token: it goes into no log, no terminal and no argument list.
+    /// The URL for the browser. It contains the ID token: keep it out of logs, terminals and argument lists.
     public let url: Secret
-    /// The same without the ID token, to be shown where there is no browser. The provider then asks the person.
+    /// The URL without the ID token, for display if there is no browser. The provider then asks the user to confirm.
     public let urlWithoutHint: String
     private let state: Secret
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
     ///   - client: The client that signs out.
-    ///   - idToken: The session's, as a hint (§2); nil if it has none.
-    ///   - postLogoutRedirectURI: Where the provider sends the browser afterwards: one that is registered for the client
-    ///     (§3). With nil the browser stays at the provider, and ``isAnswered(byQuery:)`` is never true.
+    ///   - idToken: The session's ID token, as a hint (§2); nil if it has none.
+    ///   - postLogoutRedirectURI: The URI to which the provider then redirects the browser; it must be registered for
+    ///     the client (§3). If it is nil, the browser stays at the provider and ``isAnswered(byQuery:)`` is never true.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint.
     public init(client: Client, idToken: IDToken?, postLogoutRedirectURI: String?) throws {
         let endpoint = try client.provider.require(.endSession)
@@ -30,7 +30,8 @@ public struct EndSessionRequest: Sendable {
         url = Secret(endpoint.appending(parameters))
     }
 
-    /// Whether a query that the browser came back with responses this request: its state is the one that was sent (§3).
+    /// Returns whether a query that the browser returned with is the response to this request: its state must be the
+    /// one that was sent (§3).
     public func isAnswered(byQuery query: String) -> Bool {
         guard let parameters = FormParameters(decoding: query), parameters.repeatedName == nil else { return false }
         return parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }

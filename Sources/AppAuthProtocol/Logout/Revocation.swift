@@ -1,17 +1,17 @@
 internal import HTTPTypes
 internal import Logging
 
-/// A token that was, or was not, revoked.
+/// The result of revoking a token.
 public struct TokenRevocation: Sendable {
     /// `refresh_token` or `access_token` (RFC 7009 §2.1).
     public let token: String
-    /// Why it was not revoked; nil if the provider confirmed it.
+    /// Why the token was not revoked; nil if the provider confirmed the revocation.
     public let error: AuthError?
 
     package init(token: String, error: AuthError?) { (self.token, self.error) = (token, error) }
 }
 
-/// A token that can be revoked, and what RFC 7009 §2.1 calls its kind.
+/// A token that can be revoked, with its type by RFC 7009 §2.1.
 package struct RevocableToken {
     package let name: String
     package let value: Secret
@@ -19,14 +19,14 @@ package struct RevocableToken {
     package init(name: String, value: Secret) { (self.name, self.value) = (name, value) }
 }
 
-/// Revokes tokens of a client (RFC 7009).
+/// Revokes a client's tokens (RFC 7009).
 package struct RevocationEndpoint: Sendable {
     let client: Client
     let environment: Environment
 
     package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
 
-    /// Revokes one token after the other; nothing where the provider has no revocation endpoint.
+    /// Revokes the tokens one after the other. Does nothing if the provider has no revocation endpoint.
     package func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
         guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
         var revocations: [TokenRevocation] = []
@@ -37,7 +37,7 @@ package struct RevocationEndpoint: Sendable {
         return revocations
     }
 
-    /// Several providers name their revocation endpoint in the RFC 8414 document alone.
+    /// Several providers list their revocation endpoint only in the RFC 8414 document.
     private func revocationEndpoint() async -> SecureURL? {
         var client = client
         let discovery = Discovery(environment: environment)
@@ -52,7 +52,7 @@ package struct RevocationEndpoint: Sendable {
         let endpoint = ClientEndpoint(client: client, environment: environment)
         do {
             let response = try await endpoint.post(form, to: url, stage: .revocation)
-            // RFC 7009 §2.2: 200, also for a token that the server does not know.
+            // RFC 7009 §2.2: 200, even for a token that the server does not know.
             guard response.status == .ok else {
                 throw response.oauthError(from: url, stage: .revocation)
             }

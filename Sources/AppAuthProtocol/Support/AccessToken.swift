@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// An access token with what a caller needs to use it.
+/// An access token, with its type and lifetime.
 public struct AccessToken: Sendable, Hashable {
-    /// In a place of its own, so that the thousands who may wait for a token have no room for one each.
+    /// A reference, so that an access token takes one word: thousands of tasks may wait for one.
     private let content: Content
 
     private final class Content: Sendable {
@@ -20,16 +20,16 @@ public struct AccessToken: Sendable, Hashable {
 
     /// The token itself.
     public var value: Secret { content.value }
-    /// How it is presented.
+    /// How the token is presented.
     public var type: TokenType { content.type }
-    /// When it was received.
+    /// When the token was received.
     public var received: Timestamp { content.received }
-    /// How long it is good for from then on; nil if the server did not say.
+    /// How long the token is valid from receipt; nil if the server did not say.
     public var lifetime: Duration? { content.lifetime }
-    /// When the server says that it issued it, if its clock is to be believed.
+    /// The server's time when it issued the token; nil if its clock is unknown or implausible.
     package var serverDate: Date? { content.serverDate }
 
-    /// Puts a token together.
+    /// Creates a token that was received now or earlier.
     public init(value: Secret, type: TokenType = .bearer, received: Timestamp, lifetime: Duration?) {
         self.init(value: value, type: type, received: received, lifetime: lifetime, serverDate: nil)
     }
@@ -38,7 +38,7 @@ public struct AccessToken: Sendable, Hashable {
         content = Content(value, type, received, lifetime, serverDate)
     }
 
-    /// Whether two are the same token, received at the same time.
+    /// Returns whether two values are the same token, received at the same time.
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
         left.content === right.content
             || (left.value == right.value && left.type == right.type && left.received == right.received
@@ -48,38 +48,40 @@ public struct AccessToken: Sendable, Hashable {
     /// Hashes the token.
     public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 
-    /// A token that came from elsewhere, of which no more is known than when it ends.
+    /// Creates a token from another source, of which only the dates are known.
     public init(value: Secret, type: TokenType = .bearer, issuedAt: Date, expiresAt: Date?) {
         self.init(
             value: value, type: type, received: Timestamp(wall: issuedAt),
             lifetime: expiresAt.map { Duration(from: issuedAt, to: $0) })
     }
 
-    /// When it was issued: by the server's clock if that is known, else by this machine's.
+    /// When the token was issued: by the server's clock if that is known, otherwise by this machine's.
     public var issuedAt: Date { serverDate ?? received.wall }
 
-    /// When it expires, as a date to show. Whether it *has* expired is for ``isExpired(at:)`` to say.
+    /// The expiration date, for display. To find out whether the token has expired, call ``isExpired(at:)``.
     public var expiresAt: Date? { lifetime.map { issuedAt + $0.seconds } }
 
     /// The value of the `Authorization` header field (RFC 6750 §2.1, RFC 9449 §7.1).
     public var authorization: String { "\(type.rawValue) \(value.reveal())" }
 
-    /// Whether it is past its end. One without an end never is, nor one of which nobody can tell.
+    /// Returns whether the token has expired; false if its lifetime is unknown or its age cannot be determined.
     public func isExpired(at now: Timestamp) -> Bool {
         guard let lifetime, let age = age(at: now) else { return false }
         return age >= lifetime
     }
 
-    /// Whether it is good for a while: for as long as the caller asks, else for 60 seconds, but at most for a tenth of
-    /// its lifetime, so that tokens of a minute are not refreshed at each call. One of which nobody can tell is not.
+    /// Returns whether the token stays valid for at least `minimumValidity`.
+    ///
+    /// The default is 60 seconds, but at most a tenth of the lifetime: a token that lasts a minute is not refreshed at
+    /// each call. Returns true if the lifetime is unknown, and false if the age cannot be determined.
     public func isFresh(at now: Timestamp, minimumValidity: Duration? = nil) -> Bool {
         guard let lifetime else { return true }
         guard let age = age(at: now), age < lifetime else { return false }
         return lifetime - age >= minimumValidity ?? min(.seconds(60), lifetime / 10)
     }
 
-    /// How old it is; nil if nobody can tell. After a restart of the machine either clock may have been put right since:
-    /// the greater age counts, since a refresh too many harms nobody.
+    /// Returns the token's age; nil if it cannot be determined. After a reboot, either clock may have been corrected
+    /// since receipt. The greater age counts, because an unnecessary refresh does no harm.
     private func age(at now: Timestamp) -> Duration? {
         guard let age = received.elapsed(until: now) else { return nil }
         guard !received.isInSameBoot(as: now), let serverDate else { return age }

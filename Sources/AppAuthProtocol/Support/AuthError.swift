@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Every error of this library, but `CancellationError`, which passes through.
+/// An error of this library. Only `CancellationError` is passed through unchanged.
 ///
 /// ```swift
 /// do { token = try await state.freshAccessToken() }
@@ -10,38 +10,38 @@ public import FoundationEssentials
 public struct AuthError: Error, Sendable, Hashable {
     /// What went wrong.
     public var code: Code
-    /// At which step of the flow.
+    /// The step of the flow at which the error arose.
     public var stage: Stage
-    /// What was expected and what was found, in one line for a person: no control characters, at most 1000 code points, and
-    /// never a token, code, secret, verifier or whole redirect URL.
+    /// What was expected and what was found, in one line for the user. It has no control characters, at most 1000 code
+    /// points, and never contains a token, code, secret, verifier or whole redirect URL.
     public var message: String
     /// Whether the server may have acted on the request.
     public var outcome: Outcome
-    /// Whether the same call may succeed later without anything being changed.
+    /// Whether the same call may succeed later without a change.
     public var isTemporary: Bool
-    /// What the server said, if it answered with an OAuth error.
+    /// The OAuth error of the server's response, if it had one.
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one.
     public var httpStatus: Int?
-    /// How many seconds the server asked to wait, by its `Retry-After`: 0 to 86,400, whatever it is set to.
+    /// The seconds to wait that the server asked for in `Retry-After`. Values outside 0 to 86,400 are clamped.
     public var retryAfter: Int? {
         get { wait }
         set { wait = Self.allowed(newValue) }
     }
     private var wait: Int?
-    /// When the next attempt is made, for a refresh that failed for a reason that may go away; until then callers get the
-    /// error at once, and nothing is sent.
+    /// When the next attempt is made, after a refresh failed for a temporary reason. Until then, callers get the error
+    /// at once and nothing is sent.
     public var nextAttempt: Date?
-    /// Why the store refused, if the code is ``Code/store`` and an app can do something about it.
+    /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?
-    /// Whether this call sent nothing, since refreshes before it failed and ``nextAttempt`` has not come.
+    /// Whether this call sent nothing, because earlier refreshes failed and ``nextAttempt`` has not come.
     public var isHeldBack = false
-    /// The refresh token of a token response that is refused otherwise: it may be the only one that is still good.
+    /// The refresh token of a token response that is otherwise rejected: it may be the only one that is still valid.
     package var rotatedRefreshToken: Secret?
-    /// Whether an ID token that the provider has signed is refused since it is another person's.
+    /// Whether a correctly signed ID token is rejected because it belongs to another user.
     package var isForeign = false
 
-    /// Makes an error.
+    /// Creates an error.
     public init(
         _ code: Code, _ stage: Stage, _ message: String, outcome: Outcome = .refused, isTemporary: Bool = false,
         server: OAuthError? = nil, httpStatus: Int? = nil, retryAfter: Int? = nil
@@ -56,22 +56,24 @@ public struct AuthError: Error, Sendable, Hashable {
         wait = Self.allowed(retryAfter)
     }
 
-    /// A day at most: what an app's own HTTP client reports may be anything.
+    /// Limits the value to a day, because an app's own HTTP client may report any number.
     private static func allowed(_ seconds: Int?) -> Int? { seconds.map { min(max($0, 0), 86_400) } }
 }
 
 extension AuthError {
-    /// A kind of error: one for each thing that a caller can do differently. Open, so that new kinds break nobody. Where
-    /// the server answered with an OAuth error, its code stands here (`access_denied`, `invalid_client`, …).
+    /// A kind of error, one for each case that a caller can handle differently. The type is open, so that new codes
+    /// break no caller. If the server responded with an OAuth error, this is the server's code (`access_denied`,
+    /// `invalid_client`, …).
     public struct Code: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
         /// The code as `sign-in --json` prints it, for example `sign_in_required`.
         public let rawValue: String
-        /// Makes a code.
+        /// Creates a code.
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Makes a code.
+        /// Creates a code.
         public init(stringLiteral value: String) { rawValue = value }
 
-        /// The code that a server answered with. One that means something else here is no code of a server's.
+        /// Creates a code from a server's response. The library's own codes become ``invalidResponse``, so that no
+        /// server can imitate one.
         init(server code: String) {
             let own: [Code] = [
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
@@ -81,32 +83,32 @@ extension AuthError {
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
 
-        /// What was pasted is not the address that the browser came back to for this request: the message says what it is
-        /// instead, as far as that can be seen, and the person can try again.
+        /// The pasted text is not the address at which the browser ended for this request. The message says what it is
+        /// instead, if that can be recognized. The user can try again.
         public static let wrongPaste: Code = "wrong_paste"
-        /// A parameter, an issuer or a URL of the app's own is not acceptable.
+        /// The app passed a parameter, an issuer or a URL that is not acceptable.
         public static let invalidConfiguration: Code = "invalid_configuration"
         /// The server could not be reached, or the connection broke.
         public static let transport: Code = "transport"
-        /// The time allowed was over.
+        /// The request took longer than the time allowed.
         public static let timeout: Code = "timeout"
-        /// The response is not what the protocol asks for: status, content type, size, JSON or members.
+        /// The response violates the protocol: its status, content type, size, JSON or members.
         public static let invalidResponse: Code = "invalid_response"
-        /// The provider's metadata is not usable, or misses something that the flow needs.
+        /// The provider's metadata is unusable, or lacks something that the flow needs.
         public static let invalidMetadata: Code = "invalid_metadata"
-        /// The metadata speaks for another issuer than the one asked for.
+        /// The metadata names another issuer than the requested one.
         public static let issuerMismatch: Code = "issuer_mismatch"
-        /// The redirect does not belong to the request, or is not well formed.
+        /// The redirect does not belong to the request, or is malformed.
         public static let invalidRedirect: Code = "invalid_redirect"
         /// The ID token did not pass verification.
         public static let invalidIDToken: Code = "invalid_id_token"
-        /// The ID token is fine but for its times: one of the two clocks is wrong.
+        /// The ID token is valid except for its times: one of the two clocks is wrong.
         public static let clockSkew: Code = "clock_skew"
-        /// There is no session, or it has ended: the person has to sign in (again).
+        /// There is no session, or it has ended: the user must sign in (again).
         public static let signInRequired: Code = "sign_in_required"
-        /// The store has the session of another sign-in, perhaps of another account. Restore it from the store to use it.
+        /// The store holds the session of another sign-in, perhaps of another account. To use that one, restore it.
         public static let sessionReplaced: Code = "session_replaced"
-        /// The access token has expired and there is no refresh token to get another one with.
+        /// The access token has expired, and there is no refresh token.
         public static let noRefreshToken: Code = "no_refresh_token"
         /// The store could not be read or written.
         public static let store: Code = "store"
@@ -116,32 +118,32 @@ extension AuthError {
         public static let browser: Code = "browser"
         /// The system lacks something that is needed, for example libcurl.
         public static let unavailable: Code = "unavailable"
-        /// The server's code for a grant that is no longer good (RFC 6749 §5.2).
+        /// The server's code for a grant that is no longer valid (RFC 6749 §5.2).
         public static let invalidGrant: Code = "invalid_grant"
-        /// The server does not know the client or its authentication (RFC 6749 §5.2).
+        /// The server does not know the client or rejects its authentication (RFC 6749 §5.2).
         public static let invalidClient: Code = "invalid_client"
-        /// The person or the provider said no (RFC 6749 §4.1.2.1).
+        /// The user or the provider denied the request (RFC 6749 §4.1.2.1).
         public static let accessDenied: Code = "access_denied"
     }
 
-    /// The step of the flow at which an error arose.
+    /// A step of the flow.
     public enum Stage: String, Sendable, Hashable {
         case configuration, discovery, keys, authorization, redirect, token, idToken, refresh, userInfo, resource
         case revocation, logout, store, browser, registration, introspection
     }
 
-    /// What the server can have made of the request: decides whether it may be sent again.
+    /// Whether the server can have processed the request, and therefore whether the request may be sent again.
     public enum Outcome: String, Sendable, Hashable {
-        /// The request did not leave: resolving, connecting or TLS failed, or it was never made.
+        /// The request was not sent: it was never made, or resolving the name, connecting or TLS failed.
         case notSent
-        /// The request went out and no response came: the server may have acted on it.
+        /// The request was sent and no response came: the server may have acted on it.
         case perhapsProcessed
-        /// The server answered, or the response was refused here.
+        /// The server responded, or the library rejected the response.
         case refused
     }
 }
 
 extension AuthError: CustomStringConvertible {
-    /// Code and message in one line.
+    /// The code and the message in one line.
     public var description: String { "\(code.rawValue): \(message)" }
 }

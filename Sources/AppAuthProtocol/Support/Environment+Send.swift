@@ -4,13 +4,13 @@ internal import JOSE
 internal import Logging
 
 extension Environment {
-    /// Sends a request. Errors carry the stage of the flow; those of a foreign transport become ``AuthError``.
+    /// Sends a request. Errors carry the stage of the flow; an app's own transport error becomes an ``AuthError``.
     package func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
         logger.debug("\(stage.rawValue): \(request.head.method) \(request.head.target)")
         do {
             let response = try await transport.send(request)
             logger.debug("\(stage.rawValue): \(response.status.code), \(response.body.count) bytes")
-            // A resource server may be anybody's.
+            // A resource server may belong to anyone, so its clock does not count.
             if stage != .resource { serverClocks.note(response, to: request.head, at: now()) }
             return response
         } catch let error as CancellationError {
@@ -26,7 +26,7 @@ extension Environment {
         }
     }
 
-    /// Gets a JSON document that anybody may read: metadata or keys.
+    /// Fetches a public JSON document: metadata or keys.
     ///
     /// - Throws: ``AuthError``; for a status other than 200 with ``AuthError/httpStatus``.
     package func document(
@@ -43,23 +43,23 @@ extension Environment {
 }
 
 extension HTTPRequest {
-    /// The URL without its query, for a log.
+    /// The URL without its query, for the log.
     fileprivate var target: String { "\(scheme ?? "")://\(authority ?? "")\((path ?? "").prefix { $0 != "?" })" }
 
-    /// A request for a URL.
+    /// Creates a request for a URL.
     package init(method: Method, url: SecureURL) {
         self.init(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
     }
 }
 
 extension TransportResponse {
-    /// The media type without its parameters, in lower case.
+    /// The media type in lower case, without its parameters.
     package var mediaType: String? {
         headerFields[.contentType]?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercasedASCII
     }
 
-    /// An error for a status that is not the expected one. Redirects are among them: none is ever followed, since it
-    /// would take credentials, or trust, to another place.
+    /// Returns an error for an unexpected status. This includes redirects: the library never follows one, because it
+    /// would take credentials or trust to another host.
     package func unexpectedStatus(
         from url: SecureURL, stage: AuthError.Stage, expected: HTTPResponse.Status = .ok
     ) -> AuthError {
@@ -77,7 +77,8 @@ extension TransportResponse {
             httpStatus: code, retryAfter: retryAfter)
     }
 
-    /// `Retry-After` in seconds (RFC 9110 §10.2.3), at most a day. A date is compared with the server's own.
+    /// The seconds of `Retry-After` (RFC 9110 §10.2.3), at most a day. If the field is a date, it is compared with the
+    /// response's own `Date`.
     package var retryAfter: Int? {
         guard let field = headerFields[.retryAfter] else { return nil }
         let untilDate = Date(httpDate: field).flatMap { date in
@@ -86,8 +87,8 @@ extension TransportResponse {
         return (Int(field) ?? untilDate).flatMap { $0 >= 0 ? min($0, 86_400) : nil }
     }
 
-    /// How long the document may be kept: what its Cache-Control says, within 5 minutes and a day; a day if it says
-    /// nothing.
+    /// How long the document may be kept: `max-age` of Cache-Control, limited to 5 minutes up to a day. Without
+    /// `max-age`, a day; with `no-store` or `no-cache`, 5 minutes.
     package var cacheLifetime: Duration {
         let directives = headerFields[values: .cacheControl].joined(separator: ",").lowercased()
             .split(separator: ",").map { $0.filter { $0 != " " } }

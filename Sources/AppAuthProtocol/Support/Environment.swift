@@ -1,37 +1,37 @@
 public import Logging
 
-/// What the protocol takes from outside: HTTP, the clock, and where its log goes. What else can be set is declared where it is used:
-/// keys with the client, the server's dialect with the token requests.
+/// The dependencies of the protocol: HTTP, the clock and the log. Other values are declared where they are used: keys
+/// with the client, the server's dialect with the token requests.
 public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
-    /// The current time, by the machine's clocks.
+    /// Returns the current time by the machine's clocks.
     public var now: @Sendable () -> Timestamp
-    /// Where each step is logged, without secrets; silent unless an app sets it.
+    /// The logger for each step. It receives no secrets, and writes nothing unless the app sets it.
     public var logger: Logger
-    /// What time it is at the servers that have answered.
+    /// The clocks of the servers that have responded.
     package let serverClocks = ServerClocks()
     private var values: [ObjectIdentifier: any Sendable] = [:]
 
-    /// Puts an environment together.
+    /// Creates an environment.
     public init(
         transport: any HTTPTransport, now: @escaping @Sendable () -> Timestamp = { .current }, logger: Logger = .silent
     ) {
         (self.transport, self.now, self.logger) = (transport, now, logger)
     }
 
-    /// A value that a layer above declares with an ``EnvironmentKey``.
+    /// A value that a higher layer declares with an ``EnvironmentKey``.
     package subscript<Key: EnvironmentKey>(key: Key.Type) -> Key.Value {
         get { values[ObjectIdentifier(key)] as? Key.Value ?? Key.defaultValue }
         set { values[ObjectIdentifier(key)] = newValue }
     }
 }
 
-/// Declares a value of the ``Environment`` where it is used, so that this one needs to know nothing of it.
+/// Declares a value of the ``Environment`` where it is used, so that the environment need not know it.
 package protocol EnvironmentKey {
     associatedtype Value: Sendable
 
-    /// What it is unless an app sets it.
+    /// The value unless the app sets another.
     static var defaultValue: Value { get }
 }
 

@@ -1,24 +1,24 @@
 internal import JOSE
 
-/// The parameters of a form body or a query, in `application/x-www-form-urlencoded` (RFC 6749 appendix B), in order.
+/// The parameters of a form body or a query in `application/x-www-form-urlencoded` (RFC 6749 appendix B), in order.
 public struct FormParameters: Sendable, Hashable {
     /// A parameter.
     public struct Item: Sendable, Hashable {
-        /// Its name, decoded.
+        /// The decoded name.
         public let name: String
-        /// Its value, decoded.
+        /// The decoded value.
         public let value: String
     }
 
-    /// The parameters.
+    /// The parameters, in order.
     public private(set) var items: [Item] = []
 
-    /// No parameters.
+    /// Creates an empty list.
     public init() {}
 
-    /// Decodes a query or a form body. Empty pieces between separators are passed over.
+    /// Decodes a query or a form body. Empty pieces between separators are skipped.
     ///
-    /// - Returns: nil for a `%` without two hexadecimal digits behind it, and for what is not UTF-8.
+    /// - Returns: nil if a `%` is not followed by two hexadecimal digits, or if the text is not UTF-8.
     package init?(decoding text: some StringProtocol) {
         for piece in text.utf8.split(separator: UInt8(ascii: "&")) {
             let parts = piece.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -29,12 +29,12 @@ public struct FormParameters: Sendable, Hashable {
         }
     }
 
-    /// Adds a parameter; nil adds nothing.
+    /// Appends a parameter, unless the value is nil.
     public mutating func append(_ name: String, _ value: String?) {
         if let value { items.append(Item(name: name, value: value)) }
     }
 
-    /// Sets a parameter that stands here once; it stays where it was.
+    /// Replaces the first parameter of this name in its position, or appends one.
     mutating func set(_ name: String, _ value: String) {
         let item = Item(name: name, value: value)
         if let index = items.firstIndex(where: { $0.name.isExactly(name) }) {
@@ -44,13 +44,13 @@ public struct FormParameters: Sendable, Hashable {
         }
     }
 
-    /// All values of a parameter, in order.
+    /// Returns all values of a parameter, in order.
     public func values(_ name: String) -> [String] { items.lazy.filter { $0.name.isExactly(name) }.map(\.value) }
 
-    /// Removes all parameters of a name.
+    /// Removes all parameters of this name.
     public mutating func remove(_ name: String) { items.removeAll { $0.name.isExactly(name) } }
 
-    /// The first name that stands here more than once.
+    /// The first name that occurs more than once.
     package var repeatedName: String? {
         var seen: Set<ExactText> = []
         return items.first { !seen.insert(ExactText($0.name)).inserted }?.name
@@ -65,7 +65,7 @@ public struct FormParameters: Sendable, Hashable {
         return text
     }
 
-    /// Encodes one name or value: letters, digits and `*-._` stand for themselves, a space becomes `+`.
+    /// Encodes one name or value: keeps letters, digits and `*-._`, and writes a space as `+`.
     package static func encode(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []

@@ -1,16 +1,17 @@
 internal import JOSE
 
 extension JSON? {
-    /// What stands here, for a message about what should: a text itself, cut; of anything else its kind.
+    /// The value as an error message may show it: a string shortened to 200 code points, of any other value only its
+    /// kind.
     package var foundText: String {
         if case .string(let text)? = self { "'\(text.shortened(to: 200))'" } else { foundKind }
     }
 
-    /// The same where a number should stand, and of a number itself.
+    /// As `foundText`, but shows a number itself.
     var foundNumber: String {
         if case .number? = self { self?.serialized().shortened(to: 40) ?? "" } else { foundText }
     }
 
-    /// The same where strings should stand in an array.
+    /// As `foundKind`, for a value that should be an array of strings.
     var foundStrings: String { self?.array?.isEmpty == false ? "an array with others" : foundKind }
 }

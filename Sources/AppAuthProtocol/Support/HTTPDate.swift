@@ -1,11 +1,11 @@
 package import FoundationEssentials
 
 extension Date {
-    /// Reads an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, or one of the two obsolete forms, which
-    /// recipients have to read too: `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
+    /// Parses an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, or one of the two obsolete forms that
+    /// recipients must accept: `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     package init?(httpDate text: String) { self.init(httpDate: text, now: Date()) }
 
-    /// - Parameter now: Says which century a year of two digits is in.
+    /// - Parameter now: Decides the century of a two-digit year.
     package init?(httpDate text: String, now: Date) {
         let fields = text.split(separator: " ", omittingEmptySubsequences: false)
         let parts: HTTPDateParts?
@@ -28,13 +28,13 @@ extension Date {
 }
 
 private struct HTTPDateParts {
-    /// Since 1970.
+    /// The days since 1970.
     let days: Int
-    /// Since midnight.
+    /// The seconds since midnight.
     let seconds: Int
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    /// From the weekday of 1 January 1970 on.
+    /// The weekdays, beginning with that of 1 January 1970.
     private static let weekdays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"]
 
     init?(_ weekday: Substring, _ day: Substring, _ month: Substring, year: Substring, _ time: Substring) {
@@ -42,7 +42,7 @@ private struct HTTPDateParts {
         self.init(weekday, day, month, year, time, weekdayCount: 3)
     }
 
-    /// A year that seems to be more than 50 years ahead is the latest past one with the same digits.
+    /// If a two-digit year appears to be more than 50 years ahead, it is in the past century (RFC 9110 §5.6.7).
     init?(
         _ weekday: Substring, _ day: Substring, _ month: Substring, shortYear: Substring, _ time: Substring, now: Date
     ) {
@@ -64,7 +64,7 @@ private struct HTTPDateParts {
         else { return nil }
         days = Self.days(year: year, month: month + 1, day: day)
         seconds = (hour * 60 + minute) * 60 + second
-        // A day that the month does not have would be one of the next month.
+        // A day that the month does not have would count as one of the next month.
         let next = month == 11 ? (year + 1, 1) : (year, month + 2)
         guard days < Self.days(year: next.0, month: next.1, day: 1) else { return nil }
         let name = Self.weekdays[(days % 7 + 7) % 7]
@@ -76,7 +76,7 @@ private struct HTTPDateParts {
         return Int(text)
     }
 
-    /// Days since 1970 of a date of the Gregorian calendar, counted from March so that a leap day is a year's last.
+    /// Returns the days since 1970 of a Gregorian date. The year begins in March, so that a leap day is its last day.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let (era, yearOfEra) = (shifted / 400, shifted % 400)

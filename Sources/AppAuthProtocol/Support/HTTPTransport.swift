@@ -1,10 +1,10 @@
 public import HTTPTypes
 
-/// How the library talks HTTP: one method, so that an app can bring the client it has.
+/// An HTTP client. It has a single method, so that an app can use the client that it already has.
 ///
-/// An implementation must not follow redirects (they would carry credentials to another host), must keep to the limits
-/// of the request while it reads, and must end the transfer when its task is cancelled. It reports every status as an
-/// answer; it throws only where there is no response.
+/// An implementation must not follow redirects, which would carry credentials to another host. It must enforce the
+/// limits of the request while it reads, and must end the transfer when its task is cancelled. It returns a response
+/// for every status, and throws only if there is no response.
 public protocol HTTPTransport: Sendable {
     /// Sends a request and returns the response, whatever its status.
     ///
@@ -20,16 +20,16 @@ public struct TransportRequest: Sendable {
     public var head: HTTPRequest
     /// The body; nil if the request has none.
     public var body: [UInt8]?
-    /// What the response may take.
+    /// The limits of the response.
     public var limits: HTTPLimits
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(_ head: HTTPRequest, body: [UInt8]? = nil, limits: HTTPLimits = .default) {
         (self.head, self.body, self.limits) = (head, body, limits)
     }
 }
 
-/// The limits of one HTTP exchange. Past a size the transfer ends with an error; nothing is cut short silently.
+/// The limits of one HTTP exchange. If a transfer exceeds one, it fails with an error; nothing is truncated silently.
 public struct HTTPLimits: Sendable, Hashable {
     /// The largest body in bytes, after decompression.
     public var bodyBytes: Int
@@ -37,33 +37,33 @@ public struct HTTPLimits: Sendable, Hashable {
     public var headerBytes: Int
     /// The time for the whole exchange, from name resolution to the last byte.
     public var total: Duration
-    /// The time to connect, TLS included.
+    /// The time to connect, including TLS.
     public var connect: Duration
 
-    /// 1 MiB of body, 64 KiB of header, 30 s in all, 5 s to connect.
+    /// 1 MiB of body, 64 KiB of header, 30 s in total, 5 s to connect.
     public static let `default` = HTTPLimits(
         bodyBytes: 1 << 20, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(5))
 
-    /// As the default, with 512 KiB of body: for metadata and keys.
+    /// The default limits with 512 KiB of body, for metadata and keys.
     public static let document = HTTPLimits(
         bodyBytes: 512 << 10, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(5))
 
-    /// Sets each limit.
+    /// Creates limits.
     public init(bodyBytes: Int, headerBytes: Int, total: Duration, connect: Duration) {
         (self.bodyBytes, self.headerBytes, self.total, self.connect) = (bodyBytes, headerBytes, total, connect)
     }
 }
 
-/// The response to a request: status and header fields, and the whole body.
+/// The response to a request: status, header fields and the whole body.
 public struct TransportResponse: Sendable {
     /// Status and header fields.
     public var head: HTTPResponse
     /// The body, decompressed.
     public var body: [UInt8]
-    /// What the request held, and what no error about the response may repeat.
+    /// The secrets of the request, which no error about the response may repeat.
     var secrets: [Secret] = []
 
-    /// Puts a response together.
+    /// Creates a response.
     public init(_ head: HTTPResponse, body: [UInt8]) { (self.head, self.body) = (head, body) }
 
     /// The status of the head.

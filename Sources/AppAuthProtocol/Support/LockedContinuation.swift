@@ -1,9 +1,9 @@
 internal import JOSE
 
-/// Waits for a value or an error that another thread hands over. As `withCheckedThrowingContinuation`, but under a lock.
+/// Waits for a value or an error from another thread, like `withCheckedThrowingContinuation`, but under a lock.
 ///
-/// Where the value comes before the task has begun to wait for it, the concurrency runtime orders the two threads by means that
-/// the thread sanitizer does not see. A lock it sees.
+/// If the value comes before the task waits for it, the concurrency runtime synchronizes the two threads in a way that
+/// the thread sanitizer does not see. It does see a lock.
 package func withLockedContinuation<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (LockedContinuation<Value>) -> Void
 ) async throws -> Value {
@@ -13,7 +13,7 @@ package func withLockedContinuation<Value: Sendable>(
     return try result.get()
 }
 
-/// What a ``withLockedContinuation(isolation:_:)`` waits for. To be resumed once.
+/// The continuation of a ``withLockedContinuation(isolation:_:)``. Resume it exactly once.
 package struct LockedContinuation<Value: Sendable>: Sendable {
     fileprivate let waiting: CheckedContinuation<Void, Never>
     fileprivate let result: LockedValue<Result<Value, any Error>?>

@@ -1,21 +1,20 @@
-/// The error members of an OAuth response (RFC 6749 §4.1.2.1, §5.2), cleaned and cut for display.
+/// The error members of an OAuth response (RFC 6749 §4.1.2.1, §5.2), cleaned and shortened for display.
 public struct OAuthError: Sendable, Hashable, Codable {
     /// The error code, for example `invalid_grant`.
     public let error: String
     /// The server's explanation, meant for developers.
     public let errorDescription: String?
-    /// A page about the error.
+    /// The URI of a page about the error.
     public let errorURI: String?
 
-    /// Takes over what a server said: one line each, at most 64, 300 and 300 code points.
+    /// Creates an error from a server's texts. Each becomes one line of at most 64, 300 and 300 code points.
     public init(error: String, errorDescription: String? = nil, errorURI: String? = nil) {
         self.error = error.onOneLine.shortened(to: 64)
         self.errorDescription = errorDescription?.onOneLine.shortened(to: 300)
         self.errorURI = errorURI?.onOneLine.shortened(to: 300)
     }
 
-    /// Takes over what a server said, without the secrets of the request: some servers repeat the code or token that they
-    /// refuse.
+    /// Creates an error without the secrets of the request: some servers repeat the code or token that they reject.
     package init(error: String, errorDescription: String?, errorURI: String?, hiding secrets: [Secret]) {
         let redaction = Redaction(of: secrets)
         self.init(
@@ -23,7 +22,7 @@ public struct OAuthError: Sendable, Hashable, Codable {
             errorURI: errorURI.map(redaction.applied))
     }
 
-    /// Code and description in one line, for a person.
+    /// The code and the description in one line, for the user.
     public var summary: String { errorDescription.map { "\(error): \($0)" } ?? error }
 }
 
@@ -40,6 +39,6 @@ extension String {
                 }))
     }
 
-    /// The first code points. Not characters: one of them can have a million marks.
+    /// Returns the first code points. Counting characters would not limit the size: one can have a million marks.
     package func shortened(to count: Int) -> String { String(String.UnicodeScalarView(unicodeScalars.prefix(count))) }
 }

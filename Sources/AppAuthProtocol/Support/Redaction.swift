@@ -1,7 +1,8 @@
 internal import JOSE
 
-/// Takes secrets out of a text, in whatever form a server repeats them: as they are, percent-encoded or as in a form
-/// (RFC 3986 §2.1, RFC 6749 appendix B), in base64 or base64url (RFC 4648 §4, §5), also within more, as in HTTP Basic.
+/// Removes secrets from a text in every form in which a server may repeat them: verbatim, percent-encoded or
+/// form-encoded (RFC 3986 §2.1, RFC 6749 appendix B), in base64 or base64url (RFC 4648 §4, §5), and inside a longer
+/// value, as in HTTP Basic.
 struct Redaction {
     private let patterns: [Pattern]
 
@@ -10,7 +11,7 @@ struct Redaction {
         var isBase64 = false
     }
 
-    /// Shorter ones would be found in innocent words.
+    /// Shorter secrets would match ordinary words.
     private static let shortest = 8
     /// Far more than an error shows.
     private static let longestText = 4096
@@ -43,21 +44,20 @@ struct Redaction {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// Where a pattern is that begins here; the beginning of one is enough at the end of a text that was cut.
+    /// Returns the range of a pattern that begins at `index`. At the end of a truncated text, its beginning is enough.
     private func range(of pattern: Pattern, at index: Int, in pieces: [Piece], _ isCut: Bool) -> Range<Int>? {
         let rest = pieces[index...]
         guard isCut || rest.count >= pattern.bytes.count else { return nil }
         guard zip(rest, pattern.bytes).allSatisfy({ $0.isFor($1) }) else { return nil }
         let range = index..<min(index + pattern.bytes.count, pieces.count)
         guard pattern.isBase64 else { return range }
-        // The characters at its ends hold bits of the secret, too.
+        // The characters next to the match also hold bits of the secret.
         let start = pieces[..<range.lowerBound].lastIndex { !$0.isBase64 }.map { $0 + 1 } ?? 0
         let end = pieces[range.upperBound...].firstIndex { !$0.isBase64 && $0.byte != UInt8(ascii: "=") }
         return start..<(end ?? pieces.count)
     }
 
-    /// The characters that only the secret decides, with 0, 1 or 2 bytes of something else in front of it in a group of
-    /// three.
+    /// Returns the characters that depend only on the secret, if 0, 1 or 2 other bytes precede it in a group of three.
     private static func base64(_ secret: [UInt8]) -> [[UInt8]] {
         (0..<3).flatMap { offset in
             let text = Base64URL.encode([UInt8](repeating: 0, count: offset) + secret)
@@ -71,15 +71,15 @@ struct Redaction {
     }
 }
 
-/// A byte that a text holds, perhaps percent-encoded.
+/// A byte of a text, which may be percent-encoded there.
 private struct Piece {
     let byte: UInt8
-    /// Its place in the text.
+    /// The byte's position in the text.
     let location: Range<Int>
 
     private static let (plus, space) = (UInt8(ascii: "+"), UInt8(ascii: " "))
 
-    /// A plus sign may be a space in a form.
+    /// In a form, a plus sign may be a space.
     func isFor(_ wanted: UInt8) -> Bool { byte == wanted || byte == Self.plus && wanted == Self.space }
 
     var isBase64: Bool {

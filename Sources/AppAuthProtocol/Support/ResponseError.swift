@@ -2,12 +2,13 @@ package import HTTPTypes
 internal import JOSE
 
 extension TransportResponse {
-    /// The OAuth error of a response with status 4xx (RFC 6749 §5.2), else an error about the status.
+    /// Returns the OAuth error of a response with status 4xx or 5xx (RFC 6749 §5.2), or an error about the status if it
+    /// has none.
     ///
     /// - Parameters:
-    ///   - url: Where it comes from.
+    ///   - url: The URL of the request.
     ///   - stage: The step of the flow.
-    ///   - secrets: What the error may not repeat, beside what ``ClientEndpoint`` sent.
+    ///   - secrets: Texts that the error must not repeat, in addition to those that ``ClientEndpoint`` sent.
     ///   - expected: The status of a success.
     package func oauthError(
         from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret] = [],
@@ -33,7 +34,7 @@ extension TransportResponse {
             hiding: secrets)
     }
 
-    /// Where a token was presented, the error stands in the challenge (RFC 6750 §3).
+    /// If a token was presented, the error is in the challenge (RFC 6750 §3).
     private func oauthErrorInChallenge(hiding secrets: [Secret]) -> OAuthError? {
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
         guard let parameters = challenges.first(where: { $0.parameters["error"] != nil })?.parameters else {

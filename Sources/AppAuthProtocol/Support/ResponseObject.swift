@@ -1,20 +1,19 @@
 package import FoundationEssentials
 internal import HTTPTypes
 
-/// The JSON object of a response, whose members are read strictly: what is there is of the right kind, and `null` is
-/// nothing.
+/// The JSON object of a response, with strict access: a member must have the right type, and `null` counts as absent.
 package struct ResponseObject {
     package let members: JSON.Object
     private let refuse: @Sendable (String) -> AuthError
 
-    /// A hundred years: more is an error of whoever wrote it.
+    /// A hundred years. A longer lifetime is a mistake of the server.
     private static let longestLifetime = 3_155_760_000
-    /// The year 9999.
+    /// The end of the year 9999.
     private static let latestTime = 253_402_300_799.0
 
     /// - Parameters:
-    ///   - answer: Must be of type application/json.
-    ///   - refuse: Makes the error of what was expected and found.
+    ///   - response: A response of type application/json.
+    ///   - refuse: Creates the error from a message.
     package init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
         guard response.mediaType == "application/json" else {
             throw refuse("expected content of type application/json, found \(response.mediaType ?? "none")")
@@ -32,7 +31,7 @@ package struct ResponseObject {
     package func refusal(_ message: String) -> AuthError { refuse(message) }
 
     package func value(_ name: String) -> JSON? {
-        // Not by `?:`, where `nil` would be the JSON null.
+        // Not `?:`, in which `nil` would be the JSON null.
         guard let value = members[name], value != .null else { return nil }
         return value
     }
@@ -43,7 +42,7 @@ package struct ResponseObject {
         return text
     }
 
-    /// RFC 6749 appendix A: visible ASCII and spaces, so that nothing can break out of a header field or a form.
+    /// Reads visible ASCII and spaces (RFC 6749 appendix A), so that nothing can break out of a header field or a form.
     package func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
         guard let text = try string(name) else { return nil }
         func refusal(_ found: String) -> AuthError {
@@ -62,7 +61,7 @@ package struct ResponseObject {
         return value
     }
 
-    /// A string, or an array of strings (RFC 7519 §4.1.3).
+    /// Reads a string, or an array of strings (RFC 7519 §4.1.3).
     package func stringOrStrings(_ name: String) throws -> [String]? {
         guard let value = value(name) else { return nil }
         guard let strings = value.strings ?? value.string.map({ [$0] }) else {
@@ -72,7 +71,7 @@ package struct ResponseObject {
         return strings
     }
 
-    /// - Parameter server: Who names the URL; nil where only the caller knows, who then asks
+    /// - Parameter server: The server that names the URL; nil if only the caller knows it and itself calls
     ///   ``SecureURL/objection(namedBy:)``.
     func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
         guard let text = try string(name) else { return nil }
@@ -82,7 +81,7 @@ package struct ResponseObject {
         return url
     }
 
-    /// A time in seconds since 1970 (RFC 7519 §2, NumericDate).
+    /// Reads a time in seconds since 1970 (RFC 7519 §2, NumericDate).
     package func time(_ name: String) throws -> Date? {
         guard let value = value(name) else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
@@ -91,8 +90,8 @@ package struct ResponseObject {
         return Date(timeIntervalSince1970: seconds)
     }
 
-    /// A time that nothing depends on: a number, or a string that holds one, as several servers send it. nil for anything
-    /// else.
+    /// Reads a time that nothing depends on: a number, or a string with one, as several servers send it. Returns nil
+    /// for anything else.
     func informativeTime(_ name: String) -> Date? {
         guard let seconds = value(name).flatMap(Self.number), (0...Self.latestTime).contains(seconds) else {
             return nil
@@ -100,14 +99,14 @@ package struct ResponseObject {
         return Date(timeIntervalSince1970: seconds)
     }
 
-    /// A number, or the one in a string.
+    /// A number, or the number in a string.
     private static func number(_ value: JSON) -> Double? {
         value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
     }
 
-    /// A lifetime in whole seconds: a number, or a string that holds one, as several servers send it.
+    /// Reads a lifetime in whole seconds: a number, or a string with one, as several servers send it.
     ///
-    /// - Parameter rounding: What becomes of a fraction.
+    /// - Parameter rounding: How a fraction is rounded.
     func seconds(
         _ name: String, atLeast least: Int = 0, _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {

@@ -1,10 +1,10 @@
-/// One scope value (RFC 6749 §3.3).
+/// A scope value (RFC 6749 §3.3).
 public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleByStringLiteral {
     /// The value as it is sent, for example `profile`.
     public let rawValue: String
-    /// Names a scope.
+    /// Creates a scope.
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// Names a scope.
+    /// Creates a scope.
     public init(stringLiteral value: String) { rawValue = value }
 
     /// RFC 6749 §3.3: `scope-token = 1*( %x21 / %x23-5B / %x5D-7E )`.
@@ -12,23 +12,23 @@ public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleB
         !rawValue.isEmpty && rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 
-    /// Asks for an ID token: makes the flow OpenID Connect (Core §3.1.2.1).
+    /// Requests an ID token, which makes the flow OpenID Connect (Core §3.1.2.1).
     public static let openID: Scope = "openid"
-    /// Name, picture and the like (Core §5.4).
+    /// Name, picture and other profile claims (Core §5.4).
     public static let profile: Scope = "profile"
-    /// The e-mail address (Core §5.4).
+    /// The email address (Core §5.4).
     public static let email: Scope = "email"
     /// The postal address (Core §5.4).
     public static let address: Scope = "address"
     /// The telephone number (Core §5.4).
     public static let phone: Scope = "phone"
-    /// A refresh token, to stay signed in (Core §11). Most providers give one only if the person consents, so that a
-    /// request with this scope and no `prompt` of its own asks with `prompt=consent`.
+    /// A refresh token, to stay signed in (Core §11). Most providers issue one only if the user consents. A request
+    /// with this scope and without its own `prompt` therefore sends `prompt=consent`.
     public static let offlineAccess: Scope = "offline_access"
 }
 
 extension [Scope] {
-    /// Splits a list as it stands on the wire, with single spaces.
+    /// Splits a list with single spaces, as it is sent.
     public init(spaceDelimited text: String) {
         self = text.split(separator: " ").map { Scope(rawValue: String($0)) }
     }

@@ -1,21 +1,21 @@
-/// An absolute URL that credentials may be sent to: `https`, or `http` where nothing leaves the machine (`127.0.0.0/8`,
-/// `[::1]` and `localhost`).
+/// An absolute URL to which credentials may be sent: `https`, or `http` to loopback (`127.0.0.0/8`, `[::1]` and
+/// `localhost`).
 ///
-/// It is kept exactly as it was written, since issuers are compared byte for byte. RFC 3986 in its strict form: ASCII
-/// alone, no user information, no fragment.
+/// The URL is kept exactly as written, because issuers are compared byte for byte. It must follow RFC 3986 strictly:
+/// only ASCII, no user information, no fragment.
 public struct SecureURL: Sendable, Hashable {
-    /// The URL as it was written.
+    /// The URL as written.
     public let string: String
     /// `https` or `http`.
     public let scheme: String
-    /// Host and, where given, port, as they stand in the URL and in a `Host` header.
+    /// The host and, if given, the port, as in the URL and in a `Host` header.
     public let authority: String
-    /// The host in lower case; an IPv6 address stands in its brackets.
+    /// The host in lower case. An IPv6 address keeps its brackets.
     public let host: String
-    /// Path and query, beginning with `/`: what an HTTP request line holds.
+    /// Path and query, beginning with `/`, as in an HTTP request line.
     public let pathAndQuery: String
 
-    /// Reads and checks a URL.
+    /// Parses and checks a URL.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
     public init(_ string: String) throws {
@@ -28,7 +28,7 @@ public struct SecureURL: Sendable, Hashable {
         guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
             throw refuse("a character that must be percent-encoded")
         }
-        // Byte by byte from here on: it is ASCII, and this is done for each request.
+        // From here on the code works on bytes: the text is ASCII, and this runs for each request.
         let scheme = string.utf8.prefix { $0 != UInt8(ascii: ":") }
         guard string[scheme.endIndex...].hasPrefix("://") else { throw refuse("no scheme") }
         let rest = string[scheme.endIndex...].dropFirst(3)
@@ -57,7 +57,7 @@ public struct SecureURL: Sendable, Hashable {
         return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0).map(String.init) == String($0) }
     }
 
-    /// Scheme, host and port: what must be equal for two URLs to have the same origin (RFC 6454 §4).
+    /// Scheme, host and port. Two URLs have the same origin if these are equal (RFC 6454 §4).
     public var origin: String {
         "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
     }
@@ -73,7 +73,7 @@ public struct SecureURL: Sendable, Hashable {
         pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[pathAndQuery.index(after: $0)...]) }
     }
 
-    /// The URL with parameters added behind the query that it has, which stays as it is (RFC 6749 §3.1).
+    /// Returns the URL with parameters appended to its query, which stays unchanged (RFC 6749 §3.1).
     package func appending(_ parameters: FormParameters) -> String {
         let joint = query == nil ? "?" : query == "" || pathAndQuery.hasSuffix("&") ? "" : "&"
         return string + joint + parameters.encoded
@@ -92,15 +92,16 @@ public struct SecureURL: Sendable, Hashable {
         return true
     }
 
-    /// What of a refused URL can be shown: no user information, query or fragment, where secrets stand.
+    /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be
+    /// secret.
     private static func excerpt(_ string: String) -> String {
         let shown = string.prefix { $0 != "?" && $0 != "#" }
         let visible = shown.lastIndex(of: "@").map { "…" + shown[$0...] } ?? String(shown)
         return visible.shortened(to: 200)
     }
 
-    /// Splits `host[:port]`; nil for user information, an empty host, and brackets around what cannot be an IPv6 address.
-    /// Escapes are refused too, which RFC 3986 §3.2.2 allows: HTTP clients differ in which host they go to then.
+    /// Splits `host[:port]`. Returns nil for user information, an empty host, and brackets around anything but an IPv6
+    /// address. Escapes, which RFC 3986 §3.2.2 allows, are rejected too: HTTP clients disagree on their meaning.
     private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
         let bytes = authority.utf8
         let host: Substring.UTF8View
@@ -123,15 +124,15 @@ public struct SecureURL: Sendable, Hashable {
 }
 
 extension SecureURL: CustomStringConvertible {
-    /// The URL as it was written.
+    /// The URL as written.
     public var description: String { string }
 }
 
 extension SecureURL: Codable {
-    /// Reads and checks a single string.
+    /// Decodes and checks a single string.
     public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
 
-    /// Writes a single string.
+    /// Encodes a single string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(string)

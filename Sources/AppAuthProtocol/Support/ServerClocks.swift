@@ -2,11 +2,11 @@ internal import FoundationEssentials
 package import HTTPTypes
 internal import JOSE
 
-/// The clocks of the servers that have answered in an environment and its copies, by their host and port.
+/// The clocks of the servers that have responded, by host and port. An environment shares them with its copies.
 package final class ServerClocks: Sendable {
     private let clocks = LockedValue<[String: ServerClock]>([:])
     private static let most = 64
-    /// After that the servers' clocks, and ours, may have been set.
+    /// After a day, either clock may have been set.
     private static let longest: Duration = .seconds(86_400)
 
     package init() {}
@@ -23,7 +23,7 @@ package final class ServerClocks: Sendable {
         }
     }
 
-    /// The first clock of some servers that has told the time within a day.
+    /// Returns the first clock of these servers that was read within the last day.
     package func clock(ofAny authorities: some Sequence<String>, at now: Timestamp) -> ServerClock? {
         let known = clocks.withLock { $0 }
         return authorities.lazy.compactMap { known[$0] }

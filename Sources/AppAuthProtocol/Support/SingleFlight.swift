@@ -1,10 +1,10 @@
 internal import JOSE
 
-/// One run of an operation for all who ask while it runs: they share its result, also when it fails.
+/// Runs an operation once for all callers that ask while it runs. They share its result or its error.
 ///
-/// A caller that is cancelled leaves at once with `CancellationError`; the operation goes on, also when the last caller
-/// has left. Waiting costs a continuation each: ten thousand tasks that await one `Task.value` take ten times as long to
-/// wake.
+/// A cancelled caller leaves at once with `CancellationError`. The operation continues, even if the last caller has
+/// left. Each waiting caller costs a continuation: ten thousand tasks that await one `Task.value` take ten times as
+/// long to wake.
 package final class SingleFlight<Value: Sendable>: Sendable {
     package typealias Operation = @Sendable () async throws -> Value
 
@@ -12,10 +12,10 @@ package final class SingleFlight<Value: Sendable>: Sendable {
 
     package init() {}
 
-    /// The run that is under way.
+    /// The current run.
     package var running: Run? { current.withLock { $0 } }
 
-    /// Starts the operation, or joins the one that is running.
+    /// Starts the operation, or joins the current run.
     package func run(_ operation: @escaping Operation) async throws -> Value {
         try Task.checkCancellation()
         let (run, isNew) = current.withLock { current in
@@ -28,7 +28,7 @@ package final class SingleFlight<Value: Sendable>: Sendable {
             Task {
                 let result: Result<Value, any Error>
                 do { result = .success(try await operation()) } catch { result = .failure(error) }
-                // Whoever comes from now on needs a run of its own.
+                // Later callers need a run of their own.
                 current.withLock { $0 = nil }
                 run.finish(result)
             }
@@ -36,27 +36,27 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         return try await run.value()
     }
 
-    /// How many wait for the run that is under way.
+    /// The number of callers that wait for the current run.
     package var waitingCount: Int { running?.waitingCount ?? 0 }
 
-    /// Waits for the run that is under way, if there is one, whatever its result; also when the caller is cancelled.
+    /// Waits for the current run, if there is one, to end. Ignores its result and the caller's cancellation.
     package func settle() async { await running?.settle() }
 
-    /// One run, and those who wait for it.
+    /// One run of the operation, with the callers that wait for it.
     package final class Run: Sendable {
         private struct State {
             var result: Result<Value, any Error>?
             var waiting: [Waiter] = []
-            /// How many of them have not left.
+            /// The number of waiters that have not left.
             var count = 0
         }
 
-        /// What a wait needs, and all that its closures capture: thousands may wait, and what a waiting task keeps has to
-        /// fit into the first kilobyte of its stack. What changes is the lock's of the run.
+        /// The state of one waiting caller, and all that its closures capture: thousands may wait, and the state of a
+        /// waiting task must fit into the first kilobyte of its stack. The run's lock protects what changes.
         private final class Waiter: @unchecked Sendable {
             let run: Run
             var continuation: UnsafeContinuation<Value, any Error>?
-            /// Its cancellation may come before its continuation.
+            /// The cancellation may come before the continuation.
             var isCancelled = false
 
             init(_ run: Run) { self.run = run }
@@ -66,7 +66,7 @@ package final class SingleFlight<Value: Sendable>: Sendable {
 
         fileprivate init() {}
 
-        /// Its result, once it has ended.
+        /// Returns the result when the run has ended.
         package func value() async throws -> Value {
             let waiter = Waiter(self)
             return try await withTaskCancellationHandler {
@@ -97,11 +97,11 @@ package final class SingleFlight<Value: Sendable>: Sendable {
         private func leave(_ waiter: Waiter) {
             let continuation: UnsafeContinuation<Value, any Error>? = state.withLock { state in
                 waiter.isCancelled = true
-                // After the end the waiters are those of ``finish(_:)`` alone.
+                // After the end, only ``finish(_:)`` touches the waiters.
                 guard state.result == nil, let continuation = waiter.continuation else { return nil }
                 waiter.continuation = nil
                 state.count -= 1
-                // Not one by one: to find one takes as long as there are others.
+                // Removes them in bulk: finding a single one takes time proportional to the number of waiters.
                 if state.waiting.count > 2 * state.count + 64 { state.waiting.removeAll { $0.continuation == nil } }
                 return continuation
             }

@@ -1,11 +1,11 @@
 package import FoundationEssentials
 internal import JOSE
 
-/// An object of a stored record, whose members have to be there and of the right kind.
+/// An object of a stored record. Its members must be present and of the right type.
 ///
-/// By hand, since `JSONDecoder` takes longer to start than all else that handing out a stored token needs.
+/// Written by hand, because `JSONDecoder` takes longer to start than everything else for a stored token.
 package struct StoredObject {
-    /// A member is missing, or of the wrong kind.
+    /// A member is missing or of the wrong type.
     package struct Damage: Error {
         package init() {}
     }
@@ -58,18 +58,18 @@ package struct StoredObject {
         return Date(timeIntervalSince1970: seconds)
     }
 
-    /// Stored in seconds, kept to the millisecond.
+    /// Reads seconds, rounded to the millisecond.
     func duration(_ name: String) throws -> Duration {
         guard let seconds = members[name]?.double, abs(seconds) <= Duration.longest else { throw Damage() }
         return .milliseconds(Int((seconds * 1000).rounded()))
     }
 
-    /// A dictionary of names that differ. To JSON two are different, too, whose letters are only composed in another way.
+    /// Reads a dictionary whose names must differ in Swift too: two that differ in JSON may be canonically equivalent.
     func unambiguous<Value>(_ names: [String], _ value: (String) throws -> Value) throws -> [String: Value] {
         try Dictionary(names.map { ($0, try value($0)) }) { _, _ in throw Damage() }
     }
 
-    /// Reads a member that may be missing, but not be of the wrong kind.
+    /// Reads a member that may be absent but must not have the wrong type.
     package func optional<Value>(_ name: String, _ read: (StoredObject, String) throws -> Value) rethrows -> Value? {
         members[name] == nil ? nil : try read(self, name)
     }

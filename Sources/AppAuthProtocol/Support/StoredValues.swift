@@ -4,13 +4,13 @@ internal import JOSE
 extension JSON {
     package init(storing secret: Secret) { self = .string(secret.reveal()) }
 
-    /// Seconds; what is longer than anybody lives is cut, and read again.
+    /// Stores seconds, limited to ±10¹², which is as much as can be read back.
     init(storing duration: Duration) {
         let longest = Duration.longest
         self = .number(Number(validated: "\(max(-longest, min(longest, duration.seconds)))"))
     }
 
-    /// Seconds since 1970.
+    /// Stores seconds since 1970.
     package init(storing date: Date) throws {
         let seconds = date.timeIntervalSince1970
         guard seconds.isFinite else {

@@ -2,30 +2,30 @@ internal import CShims
 public import FoundationEssentials
 internal import Glibc
 
-/// A point in time by both clocks of a machine: the wall clock, which anybody may set, and the time since boot, which
-/// nobody can and which goes on while the machine sleeps (`CLOCK_BOOTTIME`).
+/// A point in time by both clocks of a machine: the wall clock, which can be set, and the time since boot, which cannot
+/// be set and continues while the machine sleeps (`CLOCK_BOOTTIME`).
 ///
-/// How long ago something was is measured by the time since boot for as long as the machine is not started anew, so
-/// that no clock that is wrong or jumps makes a token older or younger than it is.
+/// As long as the machine is not rebooted, intervals are measured by the time since boot. A wall clock that is wrong or
+/// jumps therefore makes no token older or younger.
 public struct Timestamp: Sendable, Hashable {
-    /// What the wall clock said.
+    /// The wall clock's time.
     public let wall: Date
-    /// Time since boot, sleep included, to the millisecond.
+    /// The time since boot, including sleep, to the millisecond.
     public let sinceBoot: Duration
-    /// Tells one boot from another; empty where nobody knows.
+    /// An identifier of the boot; empty if unknown.
     public let boot: String
 
-    /// Puts a moment together. With an empty `boot` only the wall clock counts.
+    /// Creates a timestamp. With an empty `boot` and no `sinceBoot`, only the wall clock counts.
     public init(wall: Date, sinceBoot: Duration = .zero, boot: String = "") {
         (self.wall, self.sinceBoot, self.boot) = (wall, sinceBoot, boot)
     }
 
-    /// Now, by the system's clocks.
+    /// The current time by the system's clocks.
     public static var current: Timestamp {
         Timestamp(wall: Date(), sinceBoot: .milliseconds(shims_milliseconds_since_boot()), boot: currentBoot)
     }
 
-    /// The kernel's random name for this boot.
+    /// The kernel's random identifier of this boot.
     private static let currentBoot: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
@@ -35,11 +35,11 @@ public struct Timestamp: Sendable, Hashable {
         return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self).filter { !$0.isWhitespace }
     }()
 
-    /// Two machines that share a record, or a clock that is being adjusted, may differ by this much.
+    /// How far the wall clocks of two machines that share a record, or a clock that is being adjusted, may differ.
     private static let tolerance: TimeInterval = 60
 
-    /// Whether the machine has not been started anew in between. Where the kernel does not tell one boot from another (in a
-    /// service without `/proc/sys`), the two clocks do: they agree only if neither was set, nor began anew.
+    /// Returns whether both are of the same boot. If the kernel does not identify the boot (in a service without
+    /// `/proc/sys`), the clocks decide: they agree only if neither was set or restarted.
     package func isInSameBoot(as later: Timestamp) -> Bool {
         guard boot.isEmpty, later.boot.isEmpty else { return boot == later.boot }
         guard sinceBoot != .zero, later.sinceBoot >= sinceBoot else { return false }
@@ -47,8 +47,8 @@ public struct Timestamp: Sendable, Hashable {
         return abs(later.wall.timeIntervalSince(wall) - passed) <= Self.tolerance
     }
 
-    /// How long it is from here to a later moment, never less than zero; nil if nobody can tell, since they are of
-    /// different boots and the wall clock was set back in between.
+    /// Returns the time to a later moment, never less than zero. Returns nil if the two are of different boots and the
+    /// wall clock was set back in between.
     public func elapsed(until later: Timestamp) -> Duration? {
         if isInSameBoot(as: later) { return max(.zero, later.sinceBoot - sinceBoot) }
         let difference = later.wall.timeIntervalSince(wall)
@@ -56,19 +56,19 @@ public struct Timestamp: Sendable, Hashable {
     }
 }
 
-/// Something that is good for a while from a moment on.
+/// A period that begins at a moment.
 package struct Term: Sendable, Hashable {
     package let begin: Timestamp
     package let length: Duration
 
     package init(from begin: Timestamp, for length: Duration) { (self.begin, self.length) = (begin, length) }
 
-    /// How much of it is left; zero when it is over, and when nobody can tell.
+    /// Returns the remaining time; zero if the period is over, or if that cannot be determined.
     package func remaining(at now: Timestamp) -> Duration {
         begin.elapsed(until: now).map { max(.zero, length - $0) } ?? .zero
     }
 
-    /// Whether it is over, or nobody can tell.
+    /// Returns whether the period is over, or whether that cannot be determined.
     package func isOver(at now: Timestamp) -> Bool { remaining(at: now) == .zero }
 }
 
@@ -78,10 +78,10 @@ extension Duration {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 
-    /// In seconds: what no lifetime needs, and no arithmetic here overflows.
+    /// A limit in seconds that no lifetime reaches and at which no arithmetic here overflows.
     static let longest = 1e12
 
-    /// From a date to a later one; zero if it is not later. Whatever dates they are, it does not overflow.
+    /// Creates the duration between two dates; zero if `end` is not later. Never overflows.
     init(from begin: Date, to end: Date) {
         let seconds = end.timeIntervalSince(begin)
         self = .seconds(seconds > 0 ? min(seconds, Self.longest) : 0)

@@ -1,14 +1,14 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// One challenge of a `WWW-Authenticate` header field (RFC 9110 §11.6.1).
+/// A challenge of a `WWW-Authenticate` header field (RFC 9110 §11.6.1).
 package struct Challenge: Sendable, Hashable {
     /// The scheme in lower case.
     package let scheme: String
     /// The parameters, with names in lower case.
     package let parameters: [String: String]
 
-    /// Reads all challenges of a field. What cannot be read ends the list.
+    /// Parses all challenges of a field. The list ends at the first one that is malformed.
     package static func challenges(in field: String) -> [Challenge] {
         var reader = Reader(rest: Substring(field).utf8)
         var challenges: [Challenge] = []
@@ -16,7 +16,7 @@ package struct Challenge: Sendable, Hashable {
         return challenges
     }
 
-    /// Reads bytes: as a `Character`, a quote with a combining mark behind it would be no quote.
+    /// Reads bytes: as a `Character`, a quote followed by a combining mark would not be a quote.
     private struct Reader {
         var rest: Substring.UTF8View
 
@@ -33,7 +33,7 @@ package struct Challenge: Sendable, Hashable {
             return Challenge(scheme: scheme.lowercasedASCII, parameters: parameters)
         }
 
-        /// A parameter, or nil, with nothing taken, where the next challenge or the end comes.
+        /// Returns the next parameter. At the next challenge or the end, returns nil and consumes nothing.
         private mutating func parameter() -> (String, String)? {
             let start = rest
             skip(Self.space, Self.tab, Self.comma)
@@ -46,7 +46,7 @@ package struct Challenge: Sendable, Hashable {
             return (name.lowercasedASCII, value)
         }
 
-        /// Some schemes have one value in base64 instead of parameters (RFC 9110 §11.2), which may end with `=`.
+        /// Some schemes have one base64 value instead of parameters (RFC 9110 §11.2), which may end with `=`.
         private mutating func skipToken68() {
             let start = rest
             skip(Self.space, Self.tab)
@@ -85,7 +85,7 @@ package struct Challenge: Sendable, Hashable {
 }
 
 extension TransportResponse {
-    /// Whether this is the response of a resource that takes the token for dead (RFC 6750 §3.1, RFC 9449 §7.1).
+    /// Whether a resource reports the token as invalid in this response (RFC 6750 §3.1, RFC 9449 §7.1).
     package var saysInvalidToken: Bool {
         status == .unauthorized
             && headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in

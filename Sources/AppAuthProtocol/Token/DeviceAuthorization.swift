@@ -1,29 +1,28 @@
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// What the provider answered to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the person, and where to
-/// enter it.
+/// The provider's response to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the user and where to enter
+/// it.
 ///
-/// Show the person ``verificationURI`` and ``userCode``, and to nobody else: whoever enters the code first decides who
-/// is signed in. Where ``verificationURIComplete`` is there, show it as a QR code too, and the user code beside it, so
-/// that the person can compare (§3.3.1, §5.4).
+/// Show ``verificationURI`` and ``userCode`` only to the user: the first to enter the code decides who is signed in. If
+/// there is a ``verificationURIComplete``, also show it as a QR code, next to the user code, so that the user can
+/// compare the two (§3.3.1, §5.4).
 public struct DeviceAuthorization: Sendable {
-    /// The request that it answers.
+    /// The request.
     public let request: DeviceAuthorizationRequest
-    /// What the person enters: 1 to 64 characters of printable ASCII. Providers take it in any case.
+    /// The code that the user enters: 1 to 64 characters of printable ASCII. Providers accept it in any case.
     public let userCode: String
-    /// Where the person enters it: https, or http on loopback where the provider is there itself.
+    /// Where the user enters the code: https, or http on loopback if the provider is there itself.
     public let verificationURI: SecureURL
-    /// The same with the code in it, for a QR code; nil if the provider has none.
+    /// The same URL including the code, for a QR code; nil if the provider has none.
     public let verificationURIComplete: SecureURL?
-    /// How long the code can be entered, counted from receipt.
+    /// How long the code can be entered, from receipt.
     public var expiresIn: Duration { term.length }
-    /// Until when the code can be entered, by this machine's clock: receipt plus `expires_in`.
+    /// When the code expires by this machine's clock: receipt plus `expires_in`.
     public var expiresAt: Date { term.begin.wall + term.length.seconds }
-    /// How long to wait between a response and the next question, at first: what the provider says, at least a second;
-    /// 5 seconds where it says nothing.
+    /// The initial pause between a response and the next poll: the provider's value, at least 1 second; by default 5.
     public let interval: Duration
-    /// What the token endpoint is asked with.
+    /// The code for the token endpoint.
     package let deviceCode: Secret
     package let term: Term
 
@@ -38,9 +37,9 @@ public struct DeviceAuthorization: Sendable {
         }
         self.request = request
         deviceCode = Secret(try Self.code("device_code", in: object, atMost: Self.longestDeviceCode))
-        // RFC 8628 §6.1: meant to be read and typed by people.
+        // RFC 8628 §6.1: users read and type it.
         userCode = try Self.code("user_code", in: object, atMost: Self.longestUserCode)
-        // `verification_url` is the name of an early draft, which some providers still use.
+        // `verification_url` is the name in an early draft, which some providers still use.
         let isOfDraft = object.value("verification_uri") == nil
         let name = isOfDraft ? "verification_url" : "verification_uri"
         guard let uri = try object.url(name, namedBy: request.endpoint) else {
@@ -51,11 +50,11 @@ public struct DeviceAuthorization: Sendable {
         // §3.2: expires_in is REQUIRED.
         let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         term = Term(from: received, for: .seconds(lifetime))
-        // §3.5: 5 seconds where nothing is said. None at all would mean to ask without a pause.
+        // §3.5: 5 seconds by default. Zero would mean polling without a pause.
         interval = .seconds(max(1, try object.seconds("interval", .up) ?? 5))
     }
 
-    /// Visible ASCII, with spaces inside: it is shown on a terminal, or sent.
+    /// Reads visible ASCII, with spaces only inside: the code is shown on a terminal, or sent.
     private static func code(_ name: String, in object: ResponseObject, atMost count: Int) throws -> String {
         let code = try object.required(name) { try object.text($0, atMost: count) }
         guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
@@ -66,10 +65,10 @@ public struct DeviceAuthorization: Sendable {
 }
 
 extension DeviceAuthorization: CustomStringConvertible, CustomReflectable {
-    /// Names client and provider alone, since whoever has the user code can use it up.
+    /// Names only client and provider, because any holder of the user code can use it.
     public var description: String {
         "device authorization of '\(request.client.id)' by \(request.client.provider.issuer)"
     }
-    /// Shows no children, so that `dump` prints no more.
+    /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

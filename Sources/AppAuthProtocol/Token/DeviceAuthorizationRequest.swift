@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// Asks a provider for a code that the person enters on another device (RFC 8628 §3.1): for machines without a browser.
+/// A request for a code that the user enters on another device (RFC 8628 §3.1), for machines without a browser.
 ///
 /// ```swift
 /// let authorization = try await DeviceAuthorizationRequest(client: client).send(in: environment)
@@ -8,27 +8,27 @@ internal import HTTPTypes
 /// let state = try await AuthState(awaiting: authorization, store: store, environment: environment)
 /// ```
 public struct DeviceAuthorizationRequest: Sendable {
-    /// The client that asks.
+    /// The client.
     public let client: Client
-    /// What is asked for.
+    /// The requested scopes.
     public let scope: [Scope]
-    /// What is sent, before the client's authentication.
+    /// The parameters, without the client's authentication.
     package let form: FormParameters
     let endpoint: SecureURL
 
-    /// What an extra parameter may not be, since the library answers for it.
+    /// The names that an additional parameter must not have, because the library sets them.
     public static let reservedParameters: Set<String> = [
         "client_id", "scope", "client_secret", "client_assertion", "client_assertion_type",
     ]
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
-    ///   - scope: With `openid` the flow is OpenID Connect, without it OAuth alone.
-    ///   - additionalParameters: What a provider wants beyond the RFC, for example `audience`.
+    ///   - scope: The scopes. With `openid` the flow is OpenID Connect, otherwise only OAuth.
+    ///   - additionalParameters: Parameters that a provider defines beyond the RFC, for example `audience`.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no device authorization
-    ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an extra parameter that the library sets itself, or one
-    ///   given twice, for a scope value with a character that none may have, and for a client id that is empty.
+    ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an additional parameter that the library sets itself or
+    ///   that is given twice, for a scope value with an invalid character, and for an empty client ID.
     public init(
         client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
         additionalParameters: [AuthorizationRequest.Options.Parameter] = []
@@ -54,9 +54,10 @@ public struct DeviceAuthorizationRequest: Sendable {
         self.form = form
     }
 
-    /// Sends the request, authenticated as at the token endpoint (RFC 8628 §3.1), and reads the response strictly.
+    /// Sends the request with the authentication of the token endpoint (RFC 8628 §3.1), and strictly checks the
+    /// response.
     ///
-    /// One POST, not repeated.
+    /// Sends one POST and never repeats it.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.

@@ -1,15 +1,15 @@
-/// The wait for a person who approves a sign-in elsewhere: by a code that they enter (RFC 8628 §3.4, §3.5), or on their own
-/// device (CIBA Core §10.1, §11).
+/// Options for the wait until the user approves a sign-in elsewhere: by entering a code (RFC 8628 §3.4, §3.5), or on
+/// their own device (CIBA Core §10.1, §11).
 public struct PollingOptions: Sendable {
-    /// Lets time pass. Throws `CancellationError` at once when its task is cancelled. Tests put a clock of theirs here.
+    /// Waits for a duration. Throws `CancellationError` at once if its task is cancelled. Tests can replace it.
     public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    /// Told what the wait has come to, after each response, from whatever thread.
+    /// Receives the progress after each poll that does not end the wait, on any thread.
     public var observe: @Sendable (PollingOptions.Progress) -> Void = { _ in }
 
-    /// Waits by the system's clock, and tells nobody.
+    /// Creates options that use the system's clock and report nothing.
     public init() {}
 
-    /// Asks the token endpoint until the person has decided, until the time for that is over, or until the task is cancelled.
+    /// Polls the token endpoint until the user has decided, the request has expired, or the task is cancelled.
     package func tokens(
         _ request: TokenRequest, from endpoint: TokenEndpoint, every interval: Duration, within term: Term
     ) async throws -> TokenResponse {
@@ -30,12 +30,12 @@ public struct PollingOptions: Sendable {
         }
     }
 
-    /// Waits, but not longer than the person may decide.
+    /// Waits for a pause, but not beyond the end of the request.
     private func pass(_ pause: Duration, within term: Term, _ environment: Environment) async throws {
         let left = term.remaining(at: environment.now())
         try await sleep(min(pause, left))
-        // Looked at again, since the machine may have slept for longer. A pause that was cut short is never followed by
-        // a question, whatever the clock says.
+        // The term is checked again, because the machine may have slept for longer. After a shortened pause, there is
+        // never another poll, whatever the clock says.
         guard pause < left, !term.isOver(at: environment.now()) else { throw AuthError.expiredApproval() }
     }
 }

@@ -1,31 +1,31 @@
-/// How often the token endpoint is asked while a person decides elsewhere (RFC 8628 §3.5, CIBA Core §11): a value without clock
-/// and network, to which each response says how to go on.
+/// The intervals at which the token endpoint is polled while the user decides (RFC 8628 §3.5, CIBA Core §11). A value
+/// without clock and network: each response determines the next step.
 package struct PollingSchedule: Sendable, Hashable {
-    /// Between the end of a response and the next question.
+    /// The pause between the end of a response and the next poll.
     package private(set) var interval: Duration
-    /// How many times in a row no proper response came.
+    /// The number of consecutive failures.
     package private(set) var failures = 0
 
-    /// What follows a response.
+    /// The next step after a response.
     package enum Next: Sendable, Hashable {
         case poll(after: Duration, PollingOptions.Progress)
         case end(AuthError)
     }
 
-    /// Longer than this no failure makes the pause, unless the provider asks for more: the person is waiting.
+    /// The longest pause after a failure, unless the provider asks for more: the user is waiting.
     private static let longestPause = Duration.seconds(60)
-    /// So many doublings are more than the longest pause, whatever the interval.
+    /// The limit of doublings, enough to exceed the longest pause with any interval.
     private static let mostDoublings = 6
 
     package init(interval: Duration) { self.interval = interval }
 
-    /// Takes a response that holds no tokens into account, and says what follows it.
+    /// Processes a response without tokens, and returns the next step.
     package mutating func next(after error: AuthError) -> Next {
         switch error.code.rawValue {
         case "authorization_pending":
             failures = 0
             return .poll(after: pause(interval, error), .waiting)
-        // §3.5: for this and all that follow.
+        // §3.5: for this request and all subsequent ones.
         case "slow_down":
             failures = 0
             interval += .seconds(5)
@@ -33,8 +33,8 @@ package struct PollingSchedule: Sendable, Hashable {
         case AuthError.Code.expiredToken.rawValue: return .end(.expiredApproval(error))
         case AuthError.Code.accessDenied.rawValue: return .end(.refusedByPerson(error))
         default:
-            // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED.
-            // Servers that are down or overloaded deserve the same.
+            // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED. The
+            // same applies here to servers that are down or overloaded.
             guard error.isTemporary else { return .end(error) }
             failures = min(failures + 1, Self.mostDoublings)
             let doubled = interval * (1 << failures)
@@ -43,31 +43,31 @@ package struct PollingSchedule: Sendable, Hashable {
         }
     }
 
-    /// Never sooner than the provider asks for by `Retry-After` (RFC 9110 §10.2.3).
+    /// Returns the pause, extended to the provider's `Retry-After` (RFC 9110 §10.2.3).
     private func pause(_ duration: Duration, _ error: AuthError) -> Duration {
         max(duration, .seconds(error.retryAfter ?? 0))
     }
 }
 
 extension PollingOptions {
-    /// What the wait for the person has come to.
+    /// The progress of the wait.
     public enum Progress: Sendable, Hashable {
-        /// Nobody has decided yet (`authorization_pending`).
+        /// The user has not decided yet (`authorization_pending`).
         case waiting
-        /// The provider wants to be asked less often from now on (`slow_down`).
+        /// The provider asks for less frequent polls from now on (`slow_down`).
         case slowedDown(interval: Duration)
-        /// The provider could not be reached or could not answer. The wait goes on after a pause.
+        /// The provider could not be reached or failed to respond. The wait continues after a pause.
         case connectionTrouble(AuthError, pause: Duration)
     }
 }
 
 extension AuthError.Code {
-    /// Nobody approved the sign-in in time (RFC 8628 §3.5, CIBA Core §11).
+    /// The sign-in was not approved in time (RFC 8628 §3.5, CIBA Core §11).
     public static let expiredToken: AuthError.Code = "expired_token"
 }
 
 extension AuthError {
-    /// - Parameter cause: The provider's response; nil if the time has run out here.
+    /// - Parameter cause: The provider's response; nil if the time ran out locally.
     static func expiredApproval(_ cause: AuthError? = nil) -> AuthError {
         AuthError(
             .expiredToken, .token,

@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// Sends token requests and reads what comes (RFC 6749 §3.2).
+/// Sends token requests and reads the responses (RFC 6749 §3.2).
 package struct TokenEndpoint: Sendable {
     package let client: Client
     package let environment: Environment
@@ -11,9 +11,9 @@ package struct TokenEndpoint: Sendable {
         (self.client, self.environment, self.proof) = (client, environment, proof)
     }
 
-    /// Sends a token request and reads the response strictly (RFC 6749 §5.1, §5.2).
+    /// Sends a token request and checks the response strictly (RFC 6749 §5.1, §5.2).
     ///
-    /// One POST, never repeated: what it carries is used up by the first that arrives.
+    /// Sends one POST and never repeats it: a code or refresh token is used up by the first request that arrives.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.

@@ -1,5 +1,5 @@
-/// A grant that an app presents without a browser: its own credentials (RFC 6749 §4.4), or an extension grant (§4.5) such
-/// as a token of another service.
+/// A grant that an app presents without a browser: its own credentials (RFC 6749 §4.4), or an extension grant (§4.5)
+/// such as a token of another service.
 ///
 /// ```swift
 /// let state = try await AuthState(
@@ -8,17 +8,17 @@
 public struct TokenGrant: Sendable, Hashable {
     /// The grant type.
     public let type: GrantType
-    /// What is asked for; empty leaves it to the server.
+    /// The requested scopes; empty leaves them to the server.
     public let scope: [Scope]
     /// The absolute URIs of the resources that the token is for (RFC 8707).
     public let resources: [String]
-    /// What the grant type asks for beyond these, for example `assertion`. Kept out of logs and errors.
+    /// Further parameters of the grant type, for example `assertion`. They never appear in logs and errors.
     public let parameters: [String: Secret]
 
-    /// Describes a grant.
+    /// Creates a grant.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a parameter that the library sets itself,
-    ///   and for a scope value with a character that none may have (RFC 6749 §3.3).
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a parameter that the library sets
+    ///   itself, and for a scope value with an invalid character (RFC 6749 §3.3).
     public init(
         _ type: GrantType, scope: [Scope] = [], resources: [String] = [], parameters: [String: Secret] = [:]
     ) throws {
@@ -32,8 +32,8 @@ public struct TokenGrant: Sendable, Hashable {
         (self.type, self.scope, self.resources, self.parameters) = (type, scope, resources, parameters)
     }
 
-    /// The client's own credentials (RFC 6749 §4.4), for an app that acts for itself. The session renews itself by the
-    /// same grant, for as long as the server knows the client.
+    /// Creates a grant of the client's own credentials (RFC 6749 §4.4), for an app that acts for itself. The session
+    /// renews itself with the same grant, for as long as the server knows the client.
     ///
     /// - Throws: As ``init(_:scope:resources:parameters:)``.
     public static func clientCredentials(
@@ -42,13 +42,13 @@ public struct TokenGrant: Sendable, Hashable {
         try TokenGrant(.clientCredentials, scope: scope, resources: resources, parameters: parameters)
     }
 
-    /// What a parameter may not be, since the library answers for it.
+    /// The names that a parameter must not have, because the library sets them.
     public static let reservedParameters: Set<String> = [
         "grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
     ]
 
-    /// Whether it is good again and again, so that a session can renew itself by it. What proves a person once does not
-    /// belong into a store.
+    /// Whether the grant can be used repeatedly, so that a session can renew itself with it. A single-use proof of a
+    /// user does not belong in a store.
     package var isRepeatable: Bool { type == .clientCredentials }
 
     private static func refusal(_ message: String) -> AuthError {

@@ -1,19 +1,19 @@
-/// What a caller asks of an access token beyond what the session has: fewer scopes (RFC 6749 §6), or certain resources
-/// (RFC 8707). Tokens of different parameters are kept apart, and none is handed out for another.
+/// A caller's requirements for an access token beyond those of the session: fewer scopes (RFC 6749 §6), or certain
+/// resources (RFC 8707). Tokens with different parameters are kept separately and never returned for each other.
 public struct TokenParameters: Sendable, Hashable {
-    /// The scopes, all of them among those granted; nil for all that were granted.
+    /// The scopes, a subset of those granted; nil for all that were granted.
     public var scope: [Scope]?
     /// The absolute URIs of the resources that the token is for.
     public var resources: [String]
-    /// Whatever else the provider wants to know, by name.
+    /// Further parameters of the provider, by name.
     public var others: [String: String]
 
-    /// Asks for certain scopes or resources.
+    /// Creates parameters for certain scopes or resources.
     public init(scope: [Scope]? = nil, resources: [String] = [], others: [String: String] = [:]) {
         (self.scope, self.resources, self.others) = (scope, resources, others)
     }
 
-    /// The session's own access token.
+    /// The parameters of the session's own access token.
     public static let session = TokenParameters()
 
     private static let reserved: Set<String> = [
@@ -21,7 +21,7 @@ public struct TokenParameters: Sendable, Hashable {
         "scope", "resource",
     ]
 
-    /// The parameters for the token endpoint.
+    /// Returns the parameters for the token endpoint.
     func form() throws -> [(name: String, value: String?)] {
         if let name = others.keys.sorted().first(where: Self.reserved.contains) {
             throw AuthError(

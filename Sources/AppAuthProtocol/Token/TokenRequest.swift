@@ -1,4 +1,4 @@
-/// The parameters of a token request: pure values, sent by ``TokenEndpoint``.
+/// The parameters of a token request. A pure value, sent by ``TokenEndpoint``.
 package struct TokenRequest: Sendable {
     package let form: FormParameters
 
@@ -9,7 +9,7 @@ package struct TokenRequest: Sendable {
         self.form = form
     }
 
-    /// RFC 6749 §4.1.3 with the verifier of RFC 7636 §4.5.
+    /// Creates the request for a code (RFC 6749 §4.1.3) with its verifier (RFC 7636 §4.5).
     package static func exchange(_ grant: AuthorizationGrant, _ request: AuthorizationRequest) -> TokenRequest {
         TokenRequest(
             .authorizationCode,
@@ -19,14 +19,15 @@ package struct TokenRequest: Sendable {
             ] + request.options.resources.map { ("resource", $0) })
     }
 
-    /// RFC 6749 §6. No scope is sent unless the caller wants fewer: the response is for what was granted, and
-    /// `offline_access` confuses some servers.
+    /// Creates a refresh request (RFC 6749 §6). It has a scope only if the caller wants fewer: without one, the
+    /// response is for all that was granted, and `offline_access` confuses some servers.
     package static func refresh(_ refreshToken: Secret, _ parameters: TokenParameters = .session) throws -> TokenRequest
     {
         try TokenRequest(.refreshToken, [("refresh_token", refreshToken.reveal())] + parameters.form())
     }
 
-    /// RFC 6749 §4.4.2, §4.5. What a caller asks for counts before what the session was begun with.
+    /// Creates the request for a grant (RFC 6749 §4.4.2, §4.5). The caller's parameters take precedence over those with
+    /// which the session began.
     package static func present(_ grant: TokenGrant, _ parameters: TokenParameters = .session) throws -> TokenRequest {
         var asked = parameters
         asked.scope = parameters.scope ?? (grant.scope.isEmpty ? nil : grant.scope)
@@ -35,7 +36,7 @@ package struct TokenRequest: Sendable {
         return try TokenRequest(grant.type, own + asked.form().filter { grant.parameters[$0.name] == nil })
     }
 
-    /// RFC 8628 §3.4.
+    /// Creates the request for a device code (RFC 8628 §3.4).
     package static func deviceCode(_ deviceCode: Secret) -> TokenRequest {
         TokenRequest(.deviceCode, [("device_code", deviceCode.reveal())])
     }

@@ -4,25 +4,25 @@ internal import HTTPTypes
 package struct TokenResponse: Sendable {
     package let accessToken: Secret
     package let tokenType: TokenType
-    /// From receipt; nil if the server did not say.
+    /// The lifetime from receipt; nil if the server did not say.
     package let lifetime: Duration?
     package let refreshToken: Secret?
-    /// What was granted, if the response says.
+    /// The granted scopes, if the response lists them.
     package let scope: [Scope]?
-    /// What was granted in detail (RFC 9396 §7), if the response says.
+    /// The permissions granted in detail (RFC 9396 §7), if the response lists them.
     package let authorizationDetails: [AuthorizationDetail]?
-    /// Not verified yet.
+    /// The ID token. Not verified yet.
     package let idToken: Secret?
-    /// What else the response has, for the app: a JSON object.
+    /// The other members, for the app: a JSON object.
     package let additionalParameters: Secret?
     package let received: Timestamp
-    /// The server's clock, if the response tells it.
+    /// The server's clock, if the response has a `Date`.
     package let serverClock: ServerClock?
 
     private static let known = [
         "access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token", "authorization_details",
     ]
-    /// A hundred years: more is an error of whoever wrote it.
+    /// A hundred years. A longer lifetime is a mistake of the server.
     private static let longestLifetime = 3_155_760_000
 
     package init(
@@ -69,8 +69,8 @@ package struct TokenResponse: Sendable {
         }
         guard let accessToken = try token("access_token") else { throw refusal("expected 'access_token', found none") }
         guard let tokenType = try text("token_type") else { throw refusal("expected 'token_type', found none") }
-        // RFC 6749 §7.1: a token of a type that is not understood must not be used. RFC 9449 §5: nor one that is not bound
-        // to the key, where that was asked for.
+        // RFC 6749 §7.1: a token of an unknown type must not be used. RFC 9449 §5: nor one that is not bound to the
+        // key, if the request asked for that.
         guard let type = TokenType(wire: tokenType), type == expectedType else {
             throw refusal("expected the token type \(expectedType.rawValue), found '\(tokenType.prefix(64))'")
         }
@@ -108,7 +108,7 @@ package struct TokenResponse: Sendable {
         !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
-    /// The refresh token of a response, whatever else is wrong with it.
+    /// Returns the refresh token of a response, even if the rest is invalid.
     private static func refreshToken(of response: TransportResponse) -> Secret? {
         guard let text = (try? JSON(parsing: response.body))?["refresh_token"]?.string, isToken(text) else {
             return nil
@@ -116,14 +116,14 @@ package struct TokenResponse: Sendable {
         return Secret(text)
     }
 
-    /// What it gives out.
+    /// The access token with its type and lifetime.
     package var token: AccessToken {
         AccessToken(
             value: accessToken, type: tokenType, received: received, lifetime: lifetime,
             serverDate: serverClock.flatMap { $0.isPlausible ? $0.date : nil })
     }
 
-    /// A number, or a string that holds one, as several servers send it. A fraction is cut off.
+    /// Reads a number, or a string with one, as several servers send it. A fraction is cut off.
     private static func seconds(_ value: JSON) -> Int? {
         let number = value.double ?? value.string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.double
         guard let number, (0...Double(longestLifetime)).contains(number) else { return nil }

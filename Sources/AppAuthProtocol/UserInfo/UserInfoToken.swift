@@ -1,6 +1,7 @@
 package import JOSE
 
-/// A userinfo response that is a token: signed, encrypted, or signed and then encrypted (OpenID Connect Core §5.3.2).
+/// A userinfo response in the form of a token: signed, encrypted, or signed and then encrypted (OpenID Connect
+/// Core §5.3.2).
 package struct UserInfoToken {
     let verification: IDTokenVerification
     let refusal: (_ message: String) -> AuthError
@@ -9,13 +10,13 @@ package struct UserInfoToken {
         (self.verification, self.refusal) = (verification, refusal)
     }
 
-    /// Core §5.3.2, §5.3.4: decrypted, verified, and meant for this client.
+    /// Decrypts and verifies the token, and checks that it is for this client (Core §5.3.2, §5.3.4).
     ///
-    /// A response that is encrypted and not signed is taken, as §5.3.2 allows: it says as much of its sender as plain JSON does,
-    /// which is that the provider's TLS certificate was checked. Anybody could encrypt an ID token so; there a signature must be.
+    /// Accepts a token that is encrypted but not signed, as §5.3.2 allows: like plain JSON, it is only as trustworthy
+    /// as the provider's TLS certificate. An ID token must be signed, because anyone could encrypt one.
     ///
-    /// - Throws: ``JOSEError``, which the caller makes its own; what fetching the keys throws, and what
-    ///   ``Environment/decryptionKey`` does.
+    /// - Throws: ``JOSEError``, which the caller converts; what fetching the keys throws; what
+    ///   ``Environment/decryptionKey`` throws.
     package func claims(in token: String) async throws -> Claims {
         guard JWE.hasForm(token) else {
             try verification.environment.allowPlain(.userInfo)
@@ -43,7 +44,7 @@ package struct UserInfoToken {
         return try checked(Self.claims(in: jws.payload))
     }
 
-    /// Core §5.3.2: `iss` and `aud` of a token, where it has them, are the provider and this client.
+    /// Core §5.3.2: `iss` and `aud`, if present, must be the provider and this client.
     private func checked(_ claims: Claims) throws(JOSEError) -> Claims {
         let client = verification.client
         let (issuer, audience) = (claims["iss"], IDToken.audience(of: claims) ?? [])

@@ -1,13 +1,12 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// The client configuration endpoint (RFC 7592): what was registered is read, changed and deleted with the registration
-/// access token.
+/// Management of a registered client at its configuration endpoint (RFC 7592), with the registration access token.
 ///
-/// Each response may bring another token: what these return takes the place of what they were called on. A session does
-/// that by itself: see ``AuthState/registration(keyNamed:)``.
+/// Each response may bring another token: replace the registration by the returned one. A session does that by itself:
+/// see ``AuthState/registration(keyNamed:)``.
 extension ClientRegistration {
-    /// Reads the registration as it stands at the provider (RFC 7592 §2.1).
+    /// Reads the current registration from the provider (RFC 7592 §2.1).
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the provider gave no registration access
     ///   token; `invalid_token` or another code of the server's, ``AuthError/Code/invalidResponse``,
@@ -18,25 +17,25 @@ extension ClientRegistration {
 
     /// Changes the metadata (RFC 7592 §2.2).
     ///
-    /// All of it is sent, as it was registered and with the change: what a request leaves out is deleted at the provider.
+    /// The request holds all registered metadata with the change, because the provider deletes missing members.
     ///
     /// - Parameter change: Alters the metadata. A member that it removes is deleted.
-    /// - Throws: As ``read(in:)``, and ``AuthError/Code/invalidRedirectURI``,
-    ///   ``AuthError/Code/invalidClientMetadata``; what `change` throws.
+    /// - Throws: As ``read(in:)``, and ``AuthError/Code/invalidRedirectURI``, ``AuthError/Code/invalidClientMetadata``;
+    ///   what `change` throws.
     public func update(
         in environment: Environment, _ change: @Sendable (inout ClientMetadata) throws -> Void
     ) async throws -> ClientRegistration {
         var metadata = metadata
         try change(&metadata)
-        // §2.2: the four that the provider alone gives out MUST NOT be sent; the secret need not be.
+        // §2.2: the four members that only the provider issues MUST NOT be sent; the secret need not be.
         var members = metadata.members
         for name in ClientMetadata.credentials { members[name] = nil }
-        // §2.2: the client_id MUST be there.
+        // §2.2: the client_id MUST be present.
         members["client_id"] = .string(clientID)
         return try await response(.put, members, environment)
     }
 
-    /// Deletes the client at the provider (RFC 7592 §2.3): it does not exist any more, nor do its tokens.
+    /// Deletes the client at the provider, which also ends its tokens (RFC 7592 §2.3).
     ///
     /// - Throws: As ``read(in:)``.
     public func delete(in environment: Environment) async throws {

@@ -1,6 +1,6 @@
-/// What a client tells a provider of itself when it registers (RFC 7591 §2, OpenID Connect Registration §2).
+/// A client's description of itself in a registration (RFC 7591 §2, OpenID Connect Registration §2).
 ///
-/// The usual members have properties; every other one is set and read by its name, with a language tag too
+/// The common members have properties. Set and read all others by name, which may have a language tag
 /// (`client_name#de`, RFC 7591 §2.2).
 ///
 /// ```swift
@@ -9,14 +9,15 @@
 /// metadata["client_name#de"] = "Meine App"
 /// ```
 public struct ClientMetadata: Sendable, Hashable {
-    /// All members, as they are sent or were received.
+    /// All members, as sent or received.
     public private(set) var members: JSON.Object
 
-    /// Metadata with these members; an app fills in what it wants.
+    /// Creates metadata with these members.
     public init(_ members: JSON.Object = .init()) { self.members = members }
 
-    /// What an app that people install says of itself: a public client (RFC 8252 §8.5), authorization codes and refresh
-    /// tokens. A sign-out comes back to the same loopback addresses as a sign-in (RP-Initiated Logout §3.1).
+    /// Creates the metadata of an installed app: a public client (RFC 8252 §8.5) with authorization codes and refresh
+    /// tokens. After a sign-out, the browser returns to the same loopback addresses as after a sign-in (RP-Initiated
+    /// Logout §3.1).
     public init(nativeAppWith redirectURIs: [String], name: String? = nil) {
         self.init()
         self.redirectURIs = redirectURIs
@@ -35,57 +36,57 @@ public struct ClientMetadata: Sendable, Hashable {
         set { members[name] = newValue }
     }
 
-    /// Where the provider may send the browser back to.
+    /// The URIs to which the provider may redirect the browser.
     public var redirectURIs: [String]? {
         get { strings("redirect_uris") }
         set { self["redirect_uris"] = list(newValue) }
     }
-    /// How the client authenticates at the token endpoint; `client_secret_basic` where nothing is said (RFC 7591 §2).
+    /// How the client authenticates at the token endpoint; `client_secret_basic` if absent (RFC 7591 §2).
     public var tokenEndpointAuthMethod: String? {
         get { string("token_endpoint_auth_method") }
         set { self["token_endpoint_auth_method"] = newValue.map(JSON.string) }
     }
-    /// The grants that it uses; authorization codes alone where nothing is said (RFC 7591 §2).
+    /// The grants that the client uses; only authorization codes if absent (RFC 7591 §2).
     public var grantTypes: [GrantType]? {
         get { strings("grant_types")?.map(GrantType.init(rawValue:)) }
         set { self["grant_types"] = list(newValue?.map(\.rawValue)) }
     }
-    /// The response types that it uses; `code` where nothing is said (RFC 7591 §2).
+    /// The response types that the client uses; `code` if absent (RFC 7591 §2).
     public var responseTypes: [String]? {
         get { strings("response_types") }
         set { self["response_types"] = list(newValue) }
     }
-    /// What people call it.
+    /// The name shown to users.
     public var clientName: String? {
         get { string("client_name") }
         set { self["client_name"] = newValue.map(JSON.string) }
     }
-    /// Its home page.
+    /// The client's home page.
     public var clientURI: String? {
         get { string("client_uri") }
         set { self["client_uri"] = newValue.map(JSON.string) }
     }
-    /// The scopes that it may ask for.
+    /// The scopes that the client may request.
     public var scope: [Scope]? {
         get { string("scope").map([Scope].init(spaceDelimited:)) }
         set { self["scope"] = newValue?.spaceDelimited.map(JSON.string) }
     }
-    /// Whom to write to, mostly e-mail addresses.
+    /// Contacts, usually email addresses.
     public var contacts: [String]? {
         get { strings("contacts") }
         set { self["contacts"] = list(newValue) }
     }
-    /// Where the client's public keys are.
+    /// The URL of the client's public keys.
     public var jwksURI: String? {
         get { string("jwks_uri") }
         set { self["jwks_uri"] = newValue.map(JSON.string) }
     }
-    /// The client's public keys, where they are not at a URL: see ``ClientKey/publicJWK``.
+    /// The client's public keys, if they are not at a URL: see ``ClientKey/publicJWK``.
     public var jwks: [JSON]? {
         get { self["jwks"]?["keys"]?.array }
         set { self["jwks"] = newValue.map { ["keys": .array($0)] } }
     }
-    /// Tells the software from other software, the same for each of its installations.
+    /// An identifier of the software, the same for each of its installations.
     public var softwareID: String? {
         get { string("software_id") }
         set { self["software_id"] = newValue.map(JSON.string) }
@@ -95,27 +96,27 @@ public struct ClientMetadata: Sendable, Hashable {
         get { string("software_version") }
         set { self["software_version"] = newValue.map(JSON.string) }
     }
-    /// `native` or `web`; `web` where nothing is said (OpenID Connect Registration §2).
+    /// `native` or `web`; `web` if absent (OpenID Connect Registration §2).
     public var applicationType: String? {
         get { string("application_type") }
         set { self["application_type"] = newValue.map(JSON.string) }
     }
-    /// The algorithm of the client's ID tokens; RS256 where nothing is said (OpenID Connect Registration §2).
+    /// The signature algorithm of the client's ID tokens; RS256 if absent (OpenID Connect Registration §2).
     public var idTokenSignedResponseAlgorithm: String? {
         get { string("id_token_signed_response_alg") }
         set { self["id_token_signed_response_alg"] = newValue.map(JSON.string) }
     }
-    /// Where the provider may send the browser after a sign-out (RP-Initiated Logout §3.1).
+    /// The URIs to which the provider may redirect the browser after a sign-out (RP-Initiated Logout §3.1).
     public var postLogoutRedirectURIs: [String]? {
         get { strings("post_logout_redirect_uris") }
         set { self["post_logout_redirect_uris"] = list(newValue) }
     }
-    /// Where the provider posts logout tokens (Back-Channel Logout §2.2).
+    /// The URL to which the provider posts logout tokens (Back-Channel Logout §2.2).
     public var backchannelLogoutURI: String? {
         get { string("backchannel_logout_uri") }
         set { self["backchannel_logout_uri"] = newValue.map(JSON.string) }
     }
-    /// What the provider shows in a frame when somebody signs out (Front-Channel Logout §2).
+    /// The URL that the provider opens in a frame when a user signs out (Front-Channel Logout §2).
     public var frontchannelLogoutURI: String? {
         get { string("frontchannel_logout_uri") }
         set { self["frontchannel_logout_uri"] = newValue.map(JSON.string) }
@@ -125,7 +126,7 @@ public struct ClientMetadata: Sendable, Hashable {
     private func strings(_ name: String) -> [String]? { members[name]?.strings }
     private func list(_ values: [String]?) -> JSON? { values.map { .array($0.map(JSON.string)) } }
 
-    /// What is no metadata: it stands in the same object on the wire (RFC 7591 §3.2.1, RFC 7592 §3).
+    /// The members that are not metadata, although they are in the same object (RFC 7591 §3.2.1, RFC 7592 §3).
     static let credentials: Set<String> = [
         "client_id", "client_secret", "client_id_issued_at", "client_secret_expires_at", "registration_access_token",
         "registration_client_uri",

@@ -1,32 +1,33 @@
 public import FoundationEssentials
 internal import HTTPTypes
 
-/// What a provider registered (RFC 7591 §3.2.1, RFC 7592 §3): the client's credentials, and its metadata as it stands.
+/// A client's registration at a provider (RFC 7591 §3.2.1, RFC 7592 §3): its credentials and its current metadata.
 ///
-/// The registered values count, whatever was asked for: a provider may replace any of them.
+/// The registered values count, not the requested ones: a provider may replace any of them.
 ///
 /// ```swift
 /// let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata).send(in: .live)
 /// let client = try registration.client(at: provider)
 /// ```
-/// A client that was made of it carries it along, so that it is part of every stored session of the client. It may hold
-/// secrets: encode it into protected stores alone.
+/// A client created from it keeps it, so that every stored session of the client contains it. It may hold secrets:
+/// encode it only into protected stores.
 public struct ClientRegistration: Sendable, Hashable {
-    /// The client id.
+    /// The client ID.
     public let clientID: String
-    /// The secret, if the provider gave one.
+    /// The client secret, if the provider issued one.
     public let clientSecret: Secret?
-    /// When the client id was issued, if the provider says.
+    /// When the client ID was issued, if the provider says so.
     public let clientIDIssuedAt: Date?
-    /// When the secret ends; nil if it does not, if the provider does not say, or if there is none. ``update(in:_:)`` may bring a new one.
+    /// When the secret expires; nil if it does not expire, if the provider does not say, or if there is none.
+    /// ``update(in:_:)`` may bring a new secret.
     public let clientSecretExpiresAt: Date?
-    /// What reads, changes and deletes the registration (RFC 7592), if the provider allows that.
+    /// The token to read, change and delete the registration (RFC 7592), if the provider allows that.
     public let accessToken: Secret?
-    /// Where (`registration_client_uri`). A provider that allows it gives both.
+    /// The URL for that (`registration_client_uri`). A provider that allows it issues both.
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
     public let metadata: ClientMetadata
-    /// How many responses about the client came before this one: of two registrations, the one with more counts.
+    /// The number of earlier responses about the client. The registration with the highest number is current.
     let revision: Int
 
     init(
@@ -40,14 +41,14 @@ public struct ClientRegistration: Sendable, Hashable {
 
     /// Reads a response.
     ///
-    /// The provider has made or changed the client by now, so only the client id is required: a response that is refused
-    /// loses the client. Another member that is malformed counts as missing, and ``client(at:keyNamed:)`` throws if the
-    /// client cannot authenticate without it.
+    /// The provider has already created or changed the client, and rejecting the response would lose it. Therefore only
+    /// the client ID is required. Any other malformed member counts as absent, and ``client(at:keyNamed:)`` throws if
+    /// the client cannot authenticate without it.
     ///
     /// - Parameters:
-    ///   - server: Where the response comes from.
-    ///   - earlier: The registration that the response is about, if the client is registered already. Several servers leave
-    ///     out what has not changed: token, endpoint and secret stay then.
+    ///   - server: The endpoint that sent the response.
+    ///   - earlier: The client's previous registration, if it has one. Several servers omit unchanged members: token,
+    ///     endpoint and secret are then kept.
     init(_ response: TransportResponse, from server: SecureURL, updating earlier: ClientRegistration?) throws {
         let status = response.status.code
         let object = try ResponseObject(response) { message in
@@ -62,8 +63,8 @@ public struct ClientRegistration: Sendable, Hashable {
         }
         clientIDIssuedAt = object.informativeTime("client_id_issued_at") ?? earlier?.clientIDIssuedAt
         clientSecret = (try? object.secret("client_secret")) ?? earlier?.clientSecret
-        // §3.2.1: REQUIRED if there is a secret, and 0 if it does not end. Servers leave it out: of a new secret nothing is
-        // known then, and what was said of the same one stays.
+        // §3.2.1: REQUIRED if there is a secret, and 0 if it does not expire. Some servers omit it: the expiry of an
+        // unchanged secret is then kept, and that of a new one is unknown.
         let expiry = object.informativeTime("client_secret_expires_at")
         let known = clientSecret == earlier?.clientSecret ? earlier?.clientSecretExpiresAt : nil
         clientSecretExpiresAt = expiry.map { $0.timeIntervalSince1970 == 0 ? nil : $0 } ?? known
@@ -75,7 +76,7 @@ public struct ClientRegistration: Sendable, Hashable {
         revision = earlier.map { $0.revision + 1 } ?? 0
     }
 
-    /// The registration as the provider answers it (RFC 7591 §3.2.1), secrets included.
+    /// The registration in the form of the provider's response (RFC 7591 §3.2.1), including secrets.
     public var document: JSON {
         var document = metadata.members
         document["client_id"] = .string(clientID)
@@ -89,21 +90,21 @@ public struct ClientRegistration: Sendable, Hashable {
 
     private static func number(_ date: Date) -> JSON { .number(.init(Int(date.timeIntervalSince1970))) }
 
-    /// The client, with the authentication that was registered.
+    /// Returns the client with its registered authentication.
     ///
     /// - Parameters:
-    ///   - provider: The provider that registered it.
-    ///   - name: The name by which ``Environment/clientKey`` finds the key of a client that authenticates by one.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the registered method is not known here, or
-    ///   needs a secret that the provider did not give; ``AuthError/Code/invalidConfiguration`` if it needs a key and no
-    ///   name is given.
+    ///   - provider: The provider that registered the client.
+    ///   - name: The name by which ``Environment/clientKey`` finds the key of a client that authenticates with one.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the registered method is unknown here, or
+    ///   needs a secret that the provider did not issue; ``AuthError/Code/invalidConfiguration`` if it needs a key and
+    ///   `name` is nil.
     public func client(at provider: ProviderMetadata, keyNamed name: String? = nil) throws -> Client {
         var client = Client(id: clientID, authentication: try authentication(keyNamed: name), provider: provider)
         client.registration = self
         return client
     }
 
-    /// How the client authenticates by what was registered.
+    /// Returns the registered authentication.
     package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
         let registered = metadata["token_endpoint_auth_method"] ?? .null
         // RFC 7591 §2: the default.
@@ -139,12 +140,12 @@ public struct ClientRegistration: Sendable, Hashable {
 }
 
 extension AuthError.Code {
-    /// A redirect URI is not one that the provider takes (RFC 7591 §3.2.2).
+    /// The provider rejects a redirect URI (RFC 7591 §3.2.2).
     public static let invalidRedirectURI: AuthError.Code = "invalid_redirect_uri"
-    /// Another member of the metadata is not one that the provider takes (RFC 7591 §3.2.2).
+    /// The provider rejects another member of the metadata (RFC 7591 §3.2.2).
     public static let invalidClientMetadata: AuthError.Code = "invalid_client_metadata"
-    /// The software statement is not valid (RFC 7591 §3.2.2).
+    /// The software statement is invalid (RFC 7591 §3.2.2).
     public static let invalidSoftwareStatement: AuthError.Code = "invalid_software_statement"
-    /// The software statement is not one that the provider approves of (RFC 7591 §3.2.2).
+    /// The provider does not approve the software statement (RFC 7591 §3.2.2).
     public static let unapprovedSoftwareStatement: AuthError.Code = "unapproved_software_statement"
 }

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// Registers a client at a provider (RFC 7591 §3.1, OpenID Connect Registration §3.1).
+/// A request that registers a client at a provider (RFC 7591 §3.1, OpenID Connect Registration §3.1).
 ///
 /// ```swift
 /// let metadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "My App")
@@ -10,22 +10,21 @@ internal import JOSE
 public struct ClientRegistrationRequest: Sendable {
     /// The provider's registration endpoint.
     public let endpoint: SecureURL
-    /// What is asked for.
+    /// The requested metadata.
     public let metadata: ClientMetadata
     private let softwareStatement: Secret?
     private let initialAccessToken: Secret?
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
     ///   - provider: A provider with a registration endpoint.
-    ///   - metadata: What the client says of itself.
-    ///   - softwareStatement: What somebody whom the provider trusts says of the software, as a signed JWT (RFC 7591
-    ///     §2.3).
-    ///   - initialAccessToken: What lets the app register, where the provider does not let everybody (RFC 7591 §3).
+    ///   - metadata: The client's description of itself.
+    ///   - softwareStatement: A signed JWT about the software by an issuer that the provider trusts (RFC 7591 §2.3).
+    ///   - initialAccessToken: The token that allows the registration, if the provider requires one (RFC 7591 §3).
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no registration endpoint,
-    ///   ``AuthError/Code/invalidConfiguration`` for metadata that is none: a client id, a secret or another credential,
-    ///   keys both by value and by reference, a software statement outside its parameter.
+    ///   ``AuthError/Code/invalidConfiguration`` if the metadata contains a client ID, a secret or another credential,
+    ///   keys both by value and by reference, or a software statement, which has its own parameter.
     public init(
         provider: ProviderMetadata, metadata: ClientMetadata, softwareStatement: Secret? = nil,
         initialAccessToken: Secret? = nil
@@ -47,20 +46,20 @@ public struct ClientRegistrationRequest: Sendable {
 
     /// Sends the request.
     ///
-    /// One POST, not repeated: each that arrives registers a client. A response with a client id is a registration,
-    /// whatever else in it is malformed, so that no client is lost: store it, then make a client of it by
-    /// ``ClientRegistration/client(at:keyNamed:)``, which throws if the client cannot authenticate.
+    /// Sends one POST and never repeats it: each request that arrives registers a client. A response with a client ID
+    /// is always a registration, even if other members are malformed, so that no client is lost. Store it, then create
+    /// a client with ``ClientRegistration/client(at:keyNamed:)``, which throws if the client cannot authenticate.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidRedirectURI``, ``AuthError/Code/invalidClientMetadata``,
-    ///   ``AuthError/Code/invalidSoftwareStatement``, ``AuthError/Code/unapprovedSoftwareStatement`` or another code of the
-    ///   server's, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
+    ///   ``AuthError/Code/invalidSoftwareStatement``, ``AuthError/Code/unapprovedSoftwareStatement`` or another code of
+    ///   the server's, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``, ``AuthError/Code/timeout``;
     ///   `CancellationError`.
     public func send(in environment: Environment) async throws -> ClientRegistration {
         var members = metadata.members
         members["software_statement"] = softwareStatement.map { .string($0.reveal()) }
         let request = TransportRequest.registration(.post, endpoint, members, token: initialAccessToken)
         let response = try await environment.send(request, stage: .registration)
-        // RFC 7591 §3.2.1: 201. OpenID Connect Registration §3.2 has SHOULD there, and some servers answer 200.
+        // RFC 7591 §3.2.1 requires 201. OpenID Connect Registration §3.2 says SHOULD, and some servers send 200.
         guard [.created, .ok].contains(response.status) else {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
             throw response.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
@@ -74,7 +73,7 @@ public struct ClientRegistrationRequest: Sendable {
 }
 
 extension TransportRequest {
-    /// A request with a JSON body, and a token that lets it do what it asks for (RFC 7591 §3, RFC 7592 §2).
+    /// Creates a request with a JSON body and the token that authorizes it (RFC 7591 §3, RFC 7592 §2).
     static func registration(
         _ method: HTTPRequest.Method, _ url: SecureURL, _ document: JSON.Object? = nil, token: Secret?
     ) -> TransportRequest {

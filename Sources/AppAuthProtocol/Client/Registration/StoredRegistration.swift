@@ -27,16 +27,16 @@ extension ClientRegistration {
             accessToken: try json.optional("accessToken") { try $0.secret($1) },
             configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
             metadata: ClientMetadata(members),
-            // Records from before they were counted have none.
+            // Older records have no revision.
             revision: try json.optional("revision") { try $0.int($1) } ?? 0)
     }
 }
 
 extension Client {
-    /// This client, with the credentials that the provider has registered since. What a registration does not say stays:
-    /// the name of the key, the audience of what it signs, and how tokens are bound.
+    /// Returns this client with the credentials of a newer registration. Values that a registration does not contain
+    /// are kept: the name of the key, the audience of assertions, and the binding of tokens.
     ///
-    /// - Parameter name: The name of the key from now on.
+    /// - Parameter name: The new name of the key; nil keeps the current one, if there is one.
     package func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
         let authentication: ClientAuthentication =
             switch self.authentication {
@@ -54,14 +54,15 @@ extension Client {
         return client
     }
 
-    /// This client, as an app or a process knows it, unless the store has it by a later registration: the provider
-    /// changes tokens and secrets of registered clients, and whoever got the last ones has stored them. Which is the later
-    /// one no clock decides, since any can be set back.
+    /// Returns this client, unless the stored one has a later registration.
+    ///
+    /// The provider changes the tokens and secrets of registered clients, and the process that received the latest has
+    /// stored them. The revision decides which is later, not a clock, which can be set back.
     package func unless(registeredLater stored: Client) -> Client {
         guard let theirs = stored.registration, stored.id.isExactly(id) else { return self }
         if let ours = registration { return theirs.revision > ours.revision ? stored : self }
-        // Put together anew, without the registration: that of the session stays, and how the client authenticates by it,
-        // unless the app knows better.
+        // If the app created the client anew, without the registration, the session's registration is kept. Its
+        // authentication is kept too, unless the app names another.
         guard authentication != .none else { return stored }
         var client = self
         client.registration = theirs

@@ -1,23 +1,23 @@
-/// A token with what kind of token it is: what is exchanged for another (RFC 8693 §2.1).
+/// A token and its kind, to be exchanged for another (RFC 8693 §2.1).
 public struct SecurityToken: Sendable, Hashable {
     /// The token itself.
     public let value: Secret
-    /// What it is.
+    /// The kind of token.
     public let kind: Kind
 
-    /// Names a token's kind.
+    /// Creates a token with its kind.
     public init(_ value: Secret, kind: Kind) { (self.value, self.kind) = (value, kind) }
 
-    /// A token type identifier (RFC 8693 §3). Open: any URI can be one.
+    /// A token type identifier (RFC 8693 §3). The type is open: any URI is possible.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         /// The URI.
         public let rawValue: String
-        /// Names a kind by its URI.
+        /// Creates a kind from its URI.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// An access token of this provider's.
+        /// An access token of this provider.
         public static let accessToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:access_token")
-        /// A refresh token of this provider's.
+        /// A refresh token of this provider.
         public static let refreshToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:refresh_token")
         /// An ID token.
         public static let idToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:id_token")

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
-/// Exchanges a token for another (RFC 8693): one for another service, with less power, or for somebody who acts for
-/// somebody else.
+/// A request to exchange a token for another (RFC 8693): one for another service, with fewer rights, or for an actor on
+/// behalf of a user.
 ///
 /// ```swift
 /// let token = try await state.freshAccessToken()
@@ -10,33 +10,33 @@ internal import HTTPTypes
 /// let exchanged = try await state.exchange(request)
 /// ```
 public struct TokenExchangeRequest: Sendable, Hashable {
-    /// Whom the new token is about.
+    /// The token of the party that the new token is about.
     public var subject: SecurityToken
-    /// Who acts for them; nil if they act themselves (§1.1).
+    /// The token of the party that acts on the subject's behalf; nil if the subject acts itself (§1.1).
     public var actor: SecurityToken?
-    /// What kind of token is wanted; nil leaves it to the server.
+    /// The requested kind of token; nil leaves it to the server.
     public var requestedKind: SecurityToken.Kind?
-    /// The services that the new token is for, by the names that the server knows.
+    /// The services that the new token is for, by the names that the server uses.
     public var audience: [String] = []
-    /// The same by their absolute URIs (RFC 8707).
+    /// The absolute URIs of the services that the new token is for (RFC 8707).
     public var resources: [String] = []
-    /// What the new token is to be good for; empty leaves it to the server.
+    /// The requested scopes; empty leaves them to the server.
     public var scope: [Scope] = []
 
-    /// Exchanges a token for whatever the server gives for it.
+    /// Creates a request that leaves everything else to the server.
     public init(of subject: SecurityToken, actor: SecurityToken? = nil) {
         (self.subject, self.actor) = (subject, actor)
     }
 
-    /// Sends the request, with the client's authentication, and reads the response strictly.
+    /// Sends the request with the client's authentication, and checks the response strictly.
     ///
-    /// One POST, not repeated. Nothing is stored: what came is the caller's. For a session ``AuthState/exchange(_:)`` does
-    /// the same; a client whose tokens are bound to a key (RFC 9449) has that key in its session alone.
+    /// Sends one POST and never repeats it. The result is not stored. For a session, use ``AuthState/exchange(_:)``: if
+    /// a client's tokens are bound to a key (RFC 9449), only the session has that key.
     ///
-    /// - Throws: ``AuthError`` with the server's own code for an OAuth error (`invalid_target` for a service that the token
-    ///   cannot be for, §2.2.2), ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidMetadata``,
-    ///   ``AuthError/Code/invalidConfiguration`` (also for a client with ``Client/dpop``), ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/timeout``; `CancellationError`.
+    /// - Throws: ``AuthError`` with the server's own code for an OAuth error (`invalid_target` for a service that the
+    ///   token cannot be for, §2.2.2), ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidMetadata``,
+    ///   ``AuthError/Code/invalidConfiguration`` (also for a client with ``Client/dpop``),
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func send(as client: Client, in environment: Environment) async throws -> ExchangedToken {
         guard client.dpop == nil else {
             throw AuthError(
@@ -63,7 +63,7 @@ public struct TokenExchangeRequest: Sendable, Hashable {
             response, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
     }
 
-    /// §2.1: `audience` and `resource` may be repeated, and a token never stands without its type.
+    /// §2.1: `audience` and `resource` may be repeated, and each token comes with its type.
     private var form: FormParameters {
         var form = FormParameters()
         form.append("grant_type", GrantType.tokenExchange.rawValue)
@@ -79,35 +79,35 @@ public struct TokenExchangeRequest: Sendable, Hashable {
     }
 }
 
-/// What a token was exchanged for (RFC 8693 §2.2.1).
+/// The result of a token exchange (RFC 8693 §2.2.1).
 public struct ExchangedToken: Sendable, Hashable {
-    /// The token, of whatever kind it is.
+    /// The token, of any kind.
     public let value: Secret
-    /// What it is. Not always what was asked for.
+    /// The kind of token, which may differ from the requested one.
     public let kind: SecurityToken.Kind
-    /// How it is presented to a resource, for example `Bearer`; nil if it is no access token (`N_A`).
+    /// How the token is presented to a resource, for example `Bearer`; nil if it is not an access token (`N_A`).
     public let tokenType: String?
-    /// When it was received.
+    /// When the token was received.
     public let received: Timestamp
-    /// How long it is good from then on; nil if the server did not say.
+    /// How long the token is valid from receipt; nil if the server did not say.
     public let lifetime: Duration?
-    /// What it is good for; nil means what was asked for (§2.2.1).
+    /// The granted scopes; nil if they are the requested ones (§2.2.1).
     public let scope: [Scope]?
-    /// What gets the next one, if the server gave such a thing.
+    /// A refresh token for the new token, if the server issued one.
     public let refreshToken: Secret?
 
-    /// - Parameter expected: How an access token is presented that is bound as the request asked for.
+    /// - Parameter expected: The type of an access token with the binding that the request asked for.
     init(_ response: TransportResponse, expecting expected: TokenType, received: Timestamp) throws {
         let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .token, "the token exchange response is refused: \(message)",
                 outcome: .perhapsProcessed, httpStatus: HTTPResponse.Status.ok.code)
         }
-        // §2.2.1: these three are REQUIRED; access_token is the name whatever the token is.
+        // §2.2.1: these three are REQUIRED. The member is named access_token for every kind of token.
         value = try object.required("access_token") { try object.secret($0) }
         kind = SecurityToken.Kind(rawValue: try object.required("issued_token_type") { try object.text($0) })
         let type = try object.required("token_type") { try object.text($0) }
-        // RFC 9449 §5: with a proof the token is bound to its key, without one to none.
+        // RFC 9449 §5: with a proof the token is bound to its key, otherwise to none.
         if let found = TokenType(wire: type), found != expected {
             throw object.refusal("expected the token type \(expected.rawValue), found '\(type)'")
         }
@@ -118,8 +118,7 @@ public struct ExchangedToken: Sendable, Hashable {
         refreshToken = try object.secret("refresh_token")
     }
 
-    /// The token as one that can be presented to a resource; nil if it is none, or of a type that is not known here
-    /// (RFC 6749 §7.1).
+    /// The token as an access token; nil if it is not one, or has an unknown type (RFC 6749 §7.1).
     public var accessToken: AccessToken? {
         guard let type = tokenType.flatMap(TokenType.init(wire:)) else { return nil }
         return AccessToken(value: value, type: type, received: received, lifetime: lifetime)

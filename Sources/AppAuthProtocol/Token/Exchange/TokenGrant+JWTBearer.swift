@@ -1,6 +1,6 @@
 extension TokenGrant {
-    /// The signed statement of somebody whom the server trusts, in place of a sign-in (RFC 7523 §2.1). The session does
-    /// not renew itself by it: an assertion is good for minutes.
+    /// Creates a grant from the signed assertion of an issuer that the server trusts, instead of a sign-in (RFC 7523
+    /// §2.1). The session does not renew itself with it: an assertion is valid for minutes.
     ///
     /// - Parameter assertion: A JWT whose `aud` is the server (RFC 7523 §3).
     /// - Throws: As ``init(_:scope:resources:parameters:)``.
