@@ -14,7 +14,7 @@ public struct FacebookSignIn: Sendable {
     public var signIn: SignIn
     /// The query for whether Facebook's app is installed.
     public var desktop = DesktopHandlers.system
-    /// Called for each response of Facebook's.
+    /// Called with the next step for each URL that the desktop delivers, even if it is ignored.
     public var observe: @Sendable (FacebookDelivery.Step) -> Void = { _ in }
     private let deliver: FacebookDelivery
 
