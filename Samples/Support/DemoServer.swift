@@ -9,7 +9,7 @@ package import JOSE
 /// ```swift
 /// let server = try DemoServer(double: "moltin")
 /// defer { server.end() }
-/// let demo = try await server.demo()   // base_url, and the clients and people that it knows
+/// let demo = try await server.demo()   // base_url, and its clients and users
 /// ```
 /// The process ends when its standard input does, so it also ends if the parent process is killed.
 package final class DemoServer: Sendable {

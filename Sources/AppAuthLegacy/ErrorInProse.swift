@@ -13,7 +13,7 @@ extension TransportResponse {
     /// Translates an error into the RFC's codes, with the sentence as its description. Other responses are returned
     /// unchanged.
     ///
-    /// A 5xx or 429 becomes a temporary error, whatever its sentence says: a server in trouble must not end a session.
+    /// A 5xx or 429 becomes a temporary error regardless of its sentence: a server in trouble must not end a session.
     ///
     /// - Parameter code: Returns the code and description for a sentence. `invalid_grant` ends a session, so it must
     ///   not be returned in case of doubt.

@@ -24,8 +24,8 @@ public struct TokenStoreConformance: Sendable {
 
     /// The time limit of a call. A call that takes longer counts as one that never ends.
     public var patience = Duration.seconds(20)
-    /// Returns a value that changes with each write to a store: a modification time, or the version of a row. If it is
-    /// set, the suite checks that an update without changes writes nothing.
+    /// A function that returns a value which changes with each write to a store: a modification time, or the version of
+    /// a row. If it is set, the suite checks that an update without changes writes nothing.
     public var version: (@Sendable (_ name: String) async throws -> String)?
 
     private let open: @Sendable (String) async throws -> any TokenStore

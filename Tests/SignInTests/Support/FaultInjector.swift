@@ -66,8 +66,8 @@ extension CommandFixture {
 }
 
 extension Outcome {
-    /// The points that the process has reached. If it was killed, the last one is the point of its death: before the
-    /// call, or after it if the call received data.
+    /// The points that the process has reached. If it was killed at the last one, the call there was not made, unless
+    /// the point comes after the call (`sent`, `received`).
     var points: [String] {
         errorLines.filter(Self.isPoint).compactMap { line in
             line.split(separator: " ", maxSplits: 2).last.map(String.init)

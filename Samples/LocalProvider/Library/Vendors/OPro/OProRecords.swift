@@ -85,7 +85,7 @@ struct OProRecords: Sendable {
         }
     }
 
-    // MARK: People
+    // MARK: Users
 
     /// - Parameter name: A user name or an email address; with `isEmail` only an email address.
     func user(named name: String, isEmail: Bool, password: String) -> OProUser? {
