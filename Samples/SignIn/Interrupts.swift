@@ -46,8 +46,8 @@ struct Interrupts: Sendable {
         }
     }
 
-    /// Stops the process, as the kernel would: not if there is no shell to continue it. Returns when the process
-    /// continues.
+    /// Stops the process as the signal's default action would: not if there is no shell to continue it. Returns when
+    /// the process continues.
     private func stop() {
         var signals = sigset_t()
         sigemptyset(&signals)

@@ -38,10 +38,11 @@ public final class AuthenticatedURLSession: Sendable {
 
     deinit { session.invalidateAndCancel() }
 
-    /// Sends a request with a valid access token and returns the response, whether it succeeded or not.
+    /// Sends a request with a valid access token and returns the response, regardless of its status.
     ///
     /// If the response says that the token is invalid (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent
-    /// once more with a new token, unless its body is a stream, which can be read only once.
+    /// once more with a new token. It is not sent again if the session cannot renew itself, or if the body is a stream,
+    /// which can be read only once.
     ///
     /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``; ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``, or ``AuthError/Code/invalidResponse`` for a response that is too large;
