@@ -2,7 +2,7 @@ internal import AppAuthLegacy
 internal import ArgumentParser
 internal import SampleSupport
 
-/// `moltin`: the five buttons of a shop's app.
+/// The program `moltin`: the five buttons of a shop's app.
 @main
 struct MoltinSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument {

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import SampleSupport
 
-/// A shop at Moltin, for its own app: client credentials, which renew themselves.
+/// A shop at Moltin, for its own app: client credentials that renew themselves.
 struct Shop {
     private let server: String
     private let client: Client
@@ -18,14 +18,14 @@ struct Shop {
         environment.dialect = .moltin
     }
 
-    /// Gets a token. From then on it is renewed whenever that is needed.
+    /// Gets a token, which is renewed automatically from then on.
     func authenticate() async throws {
         let state = try await AuthState(
             presenting: .clientCredentials(), as: client, store: store, environment: environment)
         tell("Authenticated: \(try await describe(state.freshAccessToken()))")
     }
 
-    /// The same with a client id that Moltin does not know.
+    /// Authenticates with a client id that Moltin does not know.
     func authenticateWrongly() async throws {
         let nobody = Client(
             id: "no-such-client", authentication: client.authentication, provider: client.provider)
@@ -34,19 +34,20 @@ struct Shop {
         tell("Authenticated with a wrong client id.")
     }
 
-    /// Gets a new token although the old one is still good.
+    /// Gets a new token even if the old one is still valid.
     func refresh() async throws {
         let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
         tell("Refreshed: \(describe(token))")
     }
 
-    /// Forgets the token.
+    /// Deletes the token.
     func deleteToken() async throws {
         try await session.use { try await $0.forget() }
         tell("Deleted the token.")
     }
 
-    /// Lists the products. A token that has expired is renewed before the call; one that Moltin refuses, after it.
+    /// Lists the products. A token that has expired is renewed before the call, and a token that Moltin rejects after
+    /// it.
     func listProducts() async throws {
         let url = try SecureURL(server + "/v1/products")
         let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
@@ -62,7 +63,7 @@ struct Shop {
         }
     }
 
-    /// The token stays in its store, and is read from there for each action.
+    /// The stored session. Each action reads the token from the store.
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
     private func describe(_ token: AccessToken) -> String {

@@ -2,7 +2,7 @@ internal import AppAuthLegacy
 internal import ArgumentParser
 internal import SampleSupport
 
-/// `opro`: signs in with a name and a password, stays signed in, and works with the user.
+/// The program `opro`: signs in with a name and a password, stays signed in, and works with the user.
 @main
 struct OProSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument {

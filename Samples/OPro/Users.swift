@@ -17,7 +17,7 @@ struct Users {
         environment.dialect = .oPRO
     }
 
-    /// The tokens stay in their file, and are read from there for each action.
+    /// The stored session. Each action reads the tokens from the file.
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
     func perform(
@@ -34,14 +34,14 @@ struct Users {
             tell("Changed by \(method): \(describe(try await call(method, "/users/me.json", ["user": .object(user)])))")
         case .delete:
             _ = try await call(.delete, "/users/me.json")
-            // The tokens have ended with the user.
+            // The tokens were deleted with the user.
             try await session.use { try await $0.forget() }
             tell("Deleted the user.")
         case .refresh:
             _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
             tell("Refreshed: there is a new token.")
         case .test:
-            // What oPRO thinks of a request's token.
+            // The server describes the token of the request.
             tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money")["message"]?.string ?? "?")")
         case .signOut:
             try await session.use { try await $0.forget() }
@@ -49,7 +49,7 @@ struct Users {
         }
     }
 
-    /// Signs in, unless an earlier start has.
+    /// Signs in, unless an earlier run has done so.
     private func signIn(_ name: String?, _ password: Secret?) async throws {
         if let record = try await store.load(), record.end == nil {
             return tell("Still signed in: the tokens are in \(store.location).")
@@ -70,7 +70,7 @@ struct Users {
     }
 
     private func present(_ name: String, _ password: Secret) async throws {
-        // What .password(username:password:) makes, without its warning: RFC 9700 §2.4 forbids this grant to new apps.
+        // Equals .password(username:password:) without its warning: RFC 9700 §2.4 forbids this grant to new apps.
         let grant = try TokenGrant(
             GrantType(rawValue: "password"), parameters: ["username": Secret(name), "password": password])
         _ = try await AuthState(presenting: grant, as: client, store: store, environment: environment)
@@ -93,7 +93,7 @@ struct Users {
         let (status, json) = (response.status, try? JSON(parsing: response.body))
         if status == .noContent { return .null }
         if status == .ok, let json { return json }
-        // What the server says: a text, or a list of them.
+        // The server's errors: a string, or a list of strings.
         let errors = json?["errors"]?.strings?.joined(separator: ", ") ?? json?["errors"]?.string
         let why = errors ?? json?["message"]?.string ?? "expected JSON with status 200"
         throw AuthError(.invalidResponse, .resource, "\(server) answered with status \(status.code): \(why)")

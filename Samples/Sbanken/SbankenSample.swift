@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import SampleSupport
 
-/// `sbanken`: a bank's API, for the owner of the accounts.
+/// The program `sbanken`: a bank's API, for the owner of the accounts.
 @main
 struct SbankenSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument { case token, accounts }
@@ -51,7 +51,7 @@ struct SbankenSample: SampleCommand {
     }
 }
 
-/// The client's id and secret, which never stand in a source.
+/// The client's id and secret, which must not be in source code.
 struct Credentials {
     let id: String
     let secret: Secret
@@ -82,7 +82,7 @@ struct Credentials {
     }
 }
 
-/// The bank, for the owner of a client: client credentials, which renew themselves.
+/// The bank, for the owner of a client: client credentials that renew themselves.
 struct Bank {
     private let api: String
     private let client: Client

@@ -1,16 +1,16 @@
 internal import SampleSupport
 internal import SevenPass
 
-/// An app of 7Pass's.
+/// An app of 7Pass.
 struct App: Sendable {
     let configuration: SevenPassConfiguration
     let store: any TokenStore
     var redirectURI: String?
     var browser: Browser? = .system
-    /// What Facebook answers, for a sign-in that goes through it.
+    /// Facebook's responses, for a sign-in through Facebook.
     var facebookResponses: AsyncStream<String>?
 
-    /// Signs in, or takes up the session that is stored.
+    /// Signs in, or restores the stored session.
     private func signIn() async throws -> AuthState {
         var signIn = SignIn(configuration, appName: "7Pass sample")
         signIn.browser = browser
@@ -61,7 +61,7 @@ struct App: Sendable {
         }
     }
 
-    /// Revokes the tokens, forgets them, and ends the session in the browser.
+    /// Revokes and deletes the tokens, and ends the session in the browser.
     private func logout(_ state: AuthState) async throws {
         var signOut = SignOut(appName: "7Pass sample")
         signOut.browser = browser

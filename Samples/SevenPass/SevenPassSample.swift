@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import SampleSupport
 internal import SevenPass
 
-/// `seven-pass`: everything that an app does at 7Pass.
+/// The program `seven-pass`: every function of an app at 7Pass.
 @main
 struct SevenPassSample: SampleCommand, Sendable {
     enum Action: String, CaseIterable, ExpressibleByArgument {
@@ -38,7 +38,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     }
 
     func run() async throws {
-        // The desktop has started this for the redirect that another process waits for.
+        // The desktop has started this process for a redirect that another process awaits.
         if let deliver { return try PrivateUseRedirect.deliver(deliver) }
         try await server.visit("seven-pass") { location in
             if actions == [.logout], try await location.store.load() == nil { return tell("Nobody is signed in.") }

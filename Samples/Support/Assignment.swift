@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// `name=value` on the command line.
+/// An argument `name=value`.
 package struct Assignment: ExpressibleByArgument, Sendable {
     package let name: String
     package let value: String

@@ -4,25 +4,24 @@ internal import FoundationEssentials
 internal import Glibc
 package import JOSE
 
-/// The executable `local-provider` beside this one, running for as long as this value is used: the provider, or the
-/// double of a vendor's server.
+/// A process of the executable `local-provider` in the same folder: the provider, or the double of a vendor's server.
 ///
 /// ```swift
 /// let server = try DemoServer(double: "moltin")
 /// defer { server.end() }
-/// let demo = try await server.demo()   // base_url, and the clients and people that it knows
+/// let demo = try await server.demo()   // base_url, and its clients and users
 /// ```
-/// It ends when its standard input does, so that it goes too if this process is killed.
+/// The process ends when its standard input does, so it also ends if the parent process is killed.
 package final class DemoServer: Sendable {
     private let process: pid_t
     private let input: Int32
     private let output: Int32
     private let hasEnded = LockedValue(false)
 
-    /// Starts it.
+    /// Starts the process.
     ///
-    /// - Parameter double: Whose server it plays, for example `seven-pass`; nil means a provider of its own.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is not there.
+    /// - Parameter double: The vendor of the double, for example `seven-pass`; nil for a plain provider.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is missing.
     package init(double: String? = nil) throws {
         let arguments = [try Self.program(), "--exit-with-stdin"] + (double.map { ["--double", $0] } ?? [])
         var copies = arguments.map { strdup($0) } + [nil]
@@ -54,7 +53,8 @@ package final class DemoServer: Sendable {
             outcome: .notSent)
     }
 
-    /// Waits for the line that it prints when it listens: the provider's issuer, or what ``demo()`` reads. Once.
+    /// Waits for the line that the process prints when it listens: the provider's issuer, or the JSON of ``demo()``.
+    /// Must be called only once.
     package func announcement() async throws -> String {
         try await withTaskCancellationHandler {
             try await firstLine()
@@ -65,7 +65,7 @@ package final class DemoServer: Sendable {
 
     /// Waits until a double listens.
     ///
-    /// - Returns: What a program needs to try it: `base_url`, and the clients, people and codes that it knows.
+    /// - Returns: The data that a program needs to try the double: `base_url`, and its clients, users and codes.
     package func demo() async throws -> JSON {
         let line = try await announcement()
         guard let demo = try? JSON(parsing: Array(line.utf8)), demo["base_url"]?.string != nil else {
@@ -90,7 +90,7 @@ package final class DemoServer: Sendable {
         }
     }
 
-    /// Ends the process and waits until it is gone.
+    /// Ends the process and waits for its exit.
     package func end() {
         guard
             hasEnded.withLock({ hasEnded in

@@ -2,20 +2,21 @@ package import AppAuth
 internal import Glibc
 internal import ScriptedBrowser
 
-/// Who sits at the browser: a person, or a script where there is no display.
+/// The user at the browser, or a script if there is no display.
 package enum Person {
-    /// Whether there is no display to show a browser on. A variable that is empty names none.
+    /// Whether there is no display for a browser. An empty variable counts as unset.
     package static var isAbsent: Bool {
         func isSet(_ variable: String) -> Bool { getenv(variable).map { $0.pointee != 0 } ?? false }
         return !isSet("DISPLAY") && !isSet("WAYLAND_DISPLAY")
     }
 
-    /// Lets a scripted browser play the person's part; it keeps its cookies from one URL to the next. Its failure ends
-    /// the body.
+    /// Runs the body with a scripted browser, which keeps its cookies between URLs. If the browser fails, the body is
+    /// cancelled and the error thrown.
     ///
     /// - Parameters:
-    ///   - entries: What is entered into a form's fields, by their names.
-    ///   - leave: Gets the URLs of other schemes that it is sent to, as the desktop would, and a way to open others.
+    ///   - entries: The values for a form's fields, by their names.
+    ///   - leave: Called with each URL of another scheme, as the desktop would be, and a function that opens further
+    ///     URLs.
     package static func scripted<Value: Sendable>(
         _ transport: any HTTPTransport, entries: [String: String],
         leave: @escaping @Sendable (_ url: String, _ open: (String) -> Void) -> Void = { _, _ in },
@@ -39,11 +40,12 @@ package enum Person {
         }
     }
 
-    /// The same at a double of 7Pass, for the person that it knows, with Facebook's app on the desktop.
+    /// Runs the body with a scripted browser at a double of 7Pass, as its user, with Facebook's app on the desktop.
     ///
     /// - Parameters:
-    ///   - provider: By which service the person signs in, for example `facebook`; empty for the password.
-    ///   - body: Gets the URLs of other schemes, as the desktop would bring them to the program that handles them.
+    ///   - provider: The service with which the user signs in, for example `facebook`; empty for the password.
+    ///   - body: Called with the browser, and with the URLs of other schemes that the desktop would deliver to their
+    ///     handler.
     package static func scripted<Value: Sendable>(
         at location: Server.Place, choosing provider: String,
         _ body: @escaping @Sendable (Browser, _ urls: AsyncStream<String>) async throws -> Value
@@ -52,7 +54,7 @@ package enum Person {
         for name in ["username", "password"] { entries[name] = location.demo[name]?.string }
         let (urls, bring) = AsyncStream.makeStream(of: String.self)
         return try await scripted(Environment.live.transport, entries: entries) { url, open in
-            // The double plays that app.
+            // The double simulates that app.
             let isForFacebook = url.hasPrefix("fbauth2:")
             if isForFacebook { open(location.url + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
         } _: { browser in

@@ -1,14 +1,14 @@
 package import AppAuth
 internal import Glibc
 
-/// A small file that holds a secret, and that nobody but its owner can read.
+/// A small file that contains a secret and is readable only by its owner.
 package enum PrivateFile {
-    /// Reads a secret; one line end at its end does not count.
+    /// Reads a secret. One line break at its end is removed.
     ///
     /// - Throws: As ``text(_:)``.
     package static func secret(_ path: String) throws -> Secret {
         var text = try text(path)
-        // A line end is one character, also where it is two bytes.
+        // A line break is one character, even if it has two bytes.
         if text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else { throw refusal(path, "expected a secret, found an empty file") }
         return Secret(text)
@@ -16,13 +16,13 @@ package enum PrivateFile {
 
     /// Reads the whole file.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that names the file, if it cannot be read, if
-    ///   others can read it, or if it is no text of at most 64 KiB.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` and the file's path, if the file cannot be
+    ///   read, is accessible to other users, or is not UTF-8 text of at most 64 KiB.
     package static func text(_ path: String) throws -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw refusal(path, String(cString: strerror(errno))) }
         defer { close(file) }
-        // Asked of the open file: what stands at the path may be another by then.
+        // The status of the open file: the path may lead to another file by now.
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw refusal(path, "expected a file, found something else")

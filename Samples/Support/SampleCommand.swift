@@ -2,13 +2,13 @@ internal import AppAuth
 package import ArgumentParser
 internal import Glibc
 
-/// The frame of a sample: what fails is one clear line on standard error, without secrets.
+/// The frame of a sample. It reports a failure in one line on standard error, without secrets.
 ///
-/// The exit status is 0 for what was done, 1 for what failed and 2 for wrong usage.
+/// The exit status is 0 for success, 1 for a failure and 2 for wrong usage.
 package protocol SampleCommand: AsyncParsableCommand {}
 
 extension SampleCommand {
-    /// The program: parses its arguments and runs the command that they name.
+    /// Parses the arguments, runs the command and exits.
     package static func main() async { Glibc.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
 
     private static func run(_ arguments: [String]) async -> Int32 {

@@ -2,7 +2,7 @@ package import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// The options of a sample that works at a double of its server, which it starts and ends, or at a real one.
+/// The options of a sample that uses a double of its server, which it starts and ends, or a real server.
 package struct Server: ParsableArguments, Sendable {
     @Flag(help: "Use a double of the server on this machine. The default.") var demo = false
     @Option(help: "A real server, for example https://api.example.org, or an issuer.") var server: String?
@@ -14,7 +14,7 @@ package struct Server: ParsableArguments, Sendable {
 
     package init() {}
 
-    /// Whether it is a real one.
+    /// Whether the options name a real server.
     package var isReal: Bool { server != nil }
 
     package func validate() throws {
@@ -25,20 +25,20 @@ package struct Server: ParsableArguments, Sendable {
         if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
     }
 
-    /// Where the sample works.
+    /// The server that the sample uses.
     package struct Place: Sendable {
         package let url: String
         package let clientID: String
         package let secret: Secret?
-        /// That of a real server lasts from one start to the next.
+        /// The store for the tokens. With a real server it persists between runs.
         package let store: FileTokenStore
-        /// What the double says of itself, for example who can sign in there; null for a real server.
+        /// The double's own data, for example its users; null for a real server.
         package let demo: JSON
     }
 
-    /// Works at the server.
+    /// Calls a function with the server, and ends a double afterwards.
     ///
-    /// - Parameter sample: The name of the sample, which is that of the double.
+    /// - Parameter sample: The name of the sample, which is also the name of the double.
     package func visit(_ sample: String, _ work: (Place) async throws -> Void) async throws {
         if let server, let clientID {
             return try await work(

@@ -1,11 +1,12 @@
 package import AppAuth
 internal import Glibc
 
-/// Where a sample keeps its session from one start to the next.
+/// The file in which a sample keeps its session between runs.
 package enum StateFile {
-    /// A store in `$XDG_STATE_HOME/NAME/session.json`, else in `~/.local/state/NAME` (XDG Base Directory Specification).
+    /// Returns a store at `$XDG_STATE_HOME/NAME/session.json`, or below `~/.local/state/NAME` (XDG Base Directory
+    /// Specification).
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` without either variable.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if neither variable is set.
     package static func store(_ sample: String) throws -> FileTokenStore {
         if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
             return FileTokenStore(path: "\(folder)/\(sample)/session.json")

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import Glibc
 
-/// Prints a line at once, also into a pipe, and without control characters: much of what a sample shows comes from a
+/// Prints a line at once, even into a pipe, and without control characters: much of a sample's output comes from a
 /// server.
 package func tell(_ line: String) {
     print(line.onOneLine)

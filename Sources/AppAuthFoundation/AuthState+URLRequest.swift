@@ -3,16 +3,18 @@ public import FoundationNetworking
 internal import HTTPTypes
 
 extension AuthState {
-    /// Puts a valid access token on a request, refreshed if needed (RFC 6750 §2.1). If the tokens are bound to a key, its
-    /// proof comes with it, which is good for this request alone (RFC 9449 §7.1).
+    /// Adds a valid access token to a request, refreshing it if necessary (RFC 6750 §2.1).
     ///
-    /// Mind what `URLSession` on Linux does with it: it follows redirects, and sends the `Authorization` field to whatever
-    /// host they lead to. ``AuthenticatedURLSession`` does not.
+    /// If the tokens are bound to a key, the request also gets a DPoP proof, which is valid for this request only
+    /// (RFC 9449 §7.1).
     ///
-    /// - Returns: The request with its `Authorization` field, or what ``Dialect/authorize`` sets.
+    /// On Linux, `URLSession` follows redirects and sends the `Authorization` field to any host they lead to.
+    /// ``AuthenticatedURLSession`` does not.
+    ///
+    /// - Returns: The request with its `Authorization` field, or with what ``Dialect/authorize`` sets.
     /// - Throws: ``AuthError``, as ``AuthState/freshAccessToken(minimumValidity:forceRefresh:parameters:)``;
-    ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token, which is any but https, and http on
-    ///   loopback; `CancellationError`.
+    ///   ``AuthError/Code/invalidConfiguration`` for a URL that is neither https nor http on loopback;
+    ///   `CancellationError`.
     public nonisolated func authenticate(_ request: URLRequest) async throws -> URLRequest {
         try request.refuseUnsafeURL()
         let token = try await freshAccessToken()
@@ -21,7 +23,7 @@ extension AuthState {
 }
 
 extension URLRequest {
-    /// A token goes to https alone, or to this machine.
+    /// Throws unless the URL is https, or http on loopback: no other URL may receive a token.
     func refuseUnsafeURL() throws {
         do { _ = try SecureURL(url?.absoluteURL.absoluteString ?? "") } catch var error as AuthError {
             error.stage = .resource
@@ -29,7 +31,7 @@ extension URLRequest {
         }
     }
 
-    /// Method and URL, for those who know nothing of Foundation.
+    /// The method and URL as an `HTTPRequest`.
     private var unsent: HTTPRequest {
         let url = try? SecureURL(url?.absoluteURL.absoluteString ?? "")
         return HTTPRequest(
@@ -37,7 +39,7 @@ extension URLRequest {
             authority: url?.authority, path: url?.pathAndQuery)
     }
 
-    /// The request with its token, and with a proof if the session has a key.
+    /// Returns the request with its token, and with a DPoP proof if the session has a key.
     func authenticated(
         by token: AccessToken, of state: AuthState
     ) throws -> (request: URLRequest, proof: DPoPProof?) {

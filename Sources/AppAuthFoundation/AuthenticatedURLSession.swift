@@ -2,30 +2,32 @@ public import Foundation
 public import FoundationNetworking
 internal import HTTPTypes
 
-/// A `URLSession` whose requests are authenticated by an ``AuthState``, for apps that hold `URLRequest`s.
+/// A `URLSession` that authenticates its requests with an ``AuthState``, for apps that use `URLRequest`.
 ///
 /// ```swift
 /// let session = AuthenticatedURLSession(state)
 /// let (data, response) = try await session.data(for: URLRequest(url: url))
 /// ```
-/// On Linux `URLSession` by itself follows redirects with the token, ignores its limit for the whole transfer and reads
-/// answers of any size; even an ephemeral one sends cookies back. Here no redirect is followed (its response comes back as
-/// it is), both limits hold, and no cookie is kept. What cannot be mended: URLs with IPv6 addresses fail, roots and client
-/// certificates of one's own cannot be set, and `http_proxy` counts even for loopback. ``AuthState/send(_:)`` has none of
-/// these faults.
+/// On Linux, a plain `URLSession` follows redirects with the token, ignores its limit for the whole transfer, and reads
+/// responses of any size. Even an ephemeral one sends cookies back. This class follows no redirect and returns the
+/// redirect response instead. It enforces both limits and keeps no cookies.
 ///
-/// Safe to share among tasks.
+/// Some faults of `URLSession` remain: URLs with IPv6 addresses fail, custom root and client certificates cannot be
+/// set, and `http_proxy` applies even to loopback. ``AuthState/send(_:)`` has none of these faults.
+///
+/// Instances are safe to share among tasks.
 public final class AuthenticatedURLSession: Sendable {
     private let state: AuthState
     private let limits: HTTPLimits
     private let session: URLSession
     private let transfers: URLTransfers
 
-    /// Makes a session of its own.
+    /// Creates a session with a `URLSession` of its own.
     ///
     /// - Parameters:
-    ///   - configuration: As for `URLSession`; nil means one that keeps neither cookies nor answers.
-    ///   - limits: How large a response may be, and how long it may take; the other limits are `URLSession`'s own.
+    ///   - configuration: The configuration of the `URLSession`; nil means one that keeps neither cookies nor
+    ///     responses.
+    ///   - limits: The maximum size and duration of a response. `URLSession` sets the other limits.
     public init(
         _ state: AuthState, configuration: URLSessionConfiguration? = nil, limits: HTTPLimits = .default
     ) {
@@ -36,12 +38,13 @@ public final class AuthenticatedURLSession: Sendable {
 
     deinit { session.invalidateAndCancel() }
 
-    /// Sends a request with a valid access token, and returns the response, whatever its status.
+    /// Sends a request with a valid access token and returns the response, regardless of its status.
     ///
-    /// If the response says that the token is dead (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent once
-    /// more with a new one, unless its body is a stream, which can be read but once.
+    /// If the response says that the token is invalid (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent
+    /// once more with a new token. It is not sent again if the session cannot renew itself, or if the body is a stream,
+    /// which can be read only once.
     ///
-    /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``, with ``AuthError/Code/transport``,
+    /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``; ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``, or ``AuthError/Code/invalidResponse`` for a response that is too large;
     ///   `CancellationError`.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
@@ -56,15 +59,15 @@ public final class AuthenticatedURLSession: Sendable {
         return (second.data, second.head)
     }
 
-    /// Sends a request with a token, and with a proof if the token is bound to a key; once more if the server refuses no
-    /// more than the proof (RFC 9449 §9).
+    /// Sends a request with a token, and with a proof if the token is bound to a key. Sends it once more if the server
+    /// rejects only the proof (RFC 9449 §9).
     private func send(_ request: URLRequest, _ token: AccessToken) async throws -> URLTransfers.Response {
         let first = try await attempt(request, token)
         guard first.isDueAgain, request.httpBodyStream == nil else { return first.response }
         return try await attempt(request, token).response
     }
 
-    /// Whatever the response is, what it says of its server counts for the next proof (RFC 9449 §8.2).
+    /// Sends the request once, and records the server's nonce and clock for the next proof (RFC 9449 §8.2).
     private func attempt(
         _ request: URLRequest, _ token: AccessToken
     ) async throws -> (response: URLTransfers.Response, isDueAgain: Bool) {
@@ -78,7 +81,7 @@ public final class AuthenticatedURLSession: Sendable {
 
     private func transfer(_ request: URLRequest) async throws -> URLTransfers.Response {
         let task = session.dataTask(with: request)
-        // URLSession's own timeoutIntervalForResource does nothing here.
+        // URLSession ignores its own timeoutIntervalForResource on Linux.
         let clock = Task { [transfers, limits] in
             try await Task.sleep(for: limits.total)
             transfers.cancel(
@@ -97,7 +100,8 @@ public final class AuthenticatedURLSession: Sendable {
 }
 
 extension URLSessionConfiguration {
-    /// An ephemeral one still keeps cookies, in memory, and sends them with the next request, whosever token that has.
+    /// An ephemeral configuration without cookies. By default it keeps cookies in memory and sends them with the next
+    /// request, even if that request has another user's token.
     fileprivate static var forgetful: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil

@@ -3,7 +3,7 @@ internal import FoundationNetworking
 internal import HTTPTypes
 internal import JOSE
 
-/// The transfers of one `URLSession`: follows no redirect, and ends a response that grows too large.
+/// The transfers of one `URLSession`: follows no redirects, and cancels a response that grows too large.
 final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
     struct Response: Sendable {
         let data: Data
@@ -20,7 +20,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
 
     private struct State {
         var running: [Int: Transfer] = [:]
-        /// Ended before they began: a task may be cancelled at any time.
+        /// The errors of tasks that were cancelled before they began.
         var ended: [Int: any Error] = [:]
     }
 
@@ -35,7 +35,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         if let error { continuation.resume(throwing: error) } else { task.resume() }
     }
 
-    /// Ends a transfer that has not begun yet, or runs.
+    /// Ends a transfer that is running or has not begun.
     func cancel(_ task: URLSessionTask, _ error: any Error) {
         let transfer = state.withLock { state in
             let transfer = state.running.removeValue(forKey: task.taskIdentifier)
@@ -90,7 +90,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 extension URLTransfers.Response {
-    /// The same for those who know nothing of Foundation.
+    /// The response as a ``TransportResponse``.
     var transportResponse: TransportResponse {
         var fields = HTTPFields()
         for (name, value) in head.allHeaderFields {

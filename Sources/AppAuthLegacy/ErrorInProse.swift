@@ -1,8 +1,8 @@
 internal import HTTPTypes
 
-/// The errors of servers that response with a sentence where RFC 6749 §5.2 wants a code.
+/// Errors of servers that respond with a sentence instead of a code of RFC 6749 §5.2.
 extension TransportResponse {
-    /// The sentences of an error: `error` or `errors`, each a text or a list of texts.
+    /// The sentences of an error: `error` or `errors`, each a string or a list of strings.
     var errorSentences: [String] {
         let json = try? JSON(parsing: body)
         return ["error", "errors"].flatMap { name in
@@ -10,11 +10,13 @@ extension TransportResponse {
         }
     }
 
-    /// The same error in the RFC's words, with the sentence as its description. Other answers stay as they are.
+    /// Translates an error into the RFC's codes, with the sentence as its description. Other responses are returned
+    /// unchanged.
     ///
-    /// A server in trouble has refused nothing, whatever it says: that must not end a session.
+    /// A 5xx or 429 becomes a temporary error regardless of its sentence: a server in trouble must not end a session.
     ///
-    /// - Parameter code: What a sentence means. `invalid_grant` ends a session; so nothing that is in doubt is one.
+    /// - Parameter code: Returns the code and description for a sentence. `invalid_grant` ends a session, so it must
+    ///   not be returned in case of doubt.
     func translatingError(_ code: (String) -> (code: String, description: String)) -> TransportResponse {
         let status = status.code
         guard (400..<600).contains(status), let sentence = errorSentences.first, !Self.codes.contains(sentence) else {
@@ -29,7 +31,7 @@ extension TransportResponse {
         return response
     }
 
-    /// The codes of RFC 6749 §5.2: who says one of them means it.
+    /// The codes of RFC 6749 §5.2. A server that sends one of them means it.
     private static let codes: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",

@@ -2,10 +2,11 @@ internal import FoundationEssentials
 internal import HTTPTypes
 
 extension Dialect {
-    /// Moltin's first API (`https://api.molt.in/oauth/access_token`).
+    /// The dialect of Moltin's first API (`https://api.molt.in/oauth/access_token`).
     ///
-    /// The client stands in the form. Answers may tell the end of a token as `expires`, in seconds since 1970. Errors are
-    /// sentences, in `error` or `errors`. A dead token is a 400 that says so, not a 401 with a challenge.
+    /// The client's credentials are in the form. A response may report the token's end as `expires`, in seconds since
+    /// 1970. Errors are sentences, in `error` or `errors`. An invalid token gets a 400 that says so, not a 401 with a
+    /// challenge.
     ///
     /// ```swift
     /// var environment = Environment.live
@@ -30,7 +31,8 @@ extension Dialect {
         return dialect
     }()
 
-    /// What a sentence means. One that names the client is about the client, whatever else it names.
+    /// Returns the error code for a sentence. A sentence that mentions the client is about the client, even if it also
+    /// mentions something else.
     private static func moltinError(_ sentence: String) -> (code: String, description: String) {
         let words = sentence.lowercased().replacing("_", with: " ")
         let meanings = [
@@ -42,7 +44,8 @@ extension Dialect {
 }
 
 extension TransportResponse {
-    /// With `expires_in` worked out from `expires` where it is missing: both by the server's own clock, its `Date`.
+    /// The response with a missing `expires_in` calculated from `expires` and `Date`, which are both by the server's
+    /// own clock.
     fileprivate var withLifetimeFromEnd: TransportResponse {
         guard status == .ok, var members = (try? JSON(parsing: body))?.object,
             members["expires_in"] ?? .null == .null, let end = members["expires"]?.double,
@@ -62,10 +65,10 @@ extension GrantType {
 }
 
 extension TokenGrant {
-    /// Moltin's `implicit` grant: a token that can only read, for whoever knows the client id, which is no secret.
+    /// Moltin's `implicit` grant: a read-only token for any client that knows the client id, which is no secret.
     ///
-    /// It has nothing but its name in common with RFC 6749 §4.2. There is no refresh token, and such a session does not
-    /// renew itself: after an hour it ends with ``AuthError/Code/noRefreshToken``, and is begun anew.
+    /// It shares only its name with RFC 6749 §4.2. There is no refresh token, so the session cannot be renewed: after
+    /// an hour it ends with ``AuthError/Code/noRefreshToken``, and the app starts a new one.
     @available(
         *, deprecated,
         message:
@@ -73,6 +76,6 @@ extension TokenGrant {
     )
     public static func moltinImplicit() throws -> TokenGrant { try readOnlyMoltin() }
 
-    /// The same, for what in this package serves such servers, and builds without warnings.
+    /// The same grant without the deprecation, for the package's own code.
     package static func readOnlyMoltin() throws -> TokenGrant { try TokenGrant(.moltinImplicit) }
 }

@@ -1,11 +1,11 @@
 internal import HTTPTypes
 
 extension Dialect {
-    /// oPRO, a Rails OAuth provider (`…/oauth/token.json`).
+    /// The dialect of oPRO, a Rails OAuth provider (`…/oauth/token.json`).
     ///
-    /// There is no `grant_type`: `password`, `code` or `refresh_token` tells what is asked. The client stands in the form.
-    /// Errors are sentences that may repeat the secrets of the request, so that no more of them is taken over than what
-    /// comes before the first value. A token goes into `Authorization: Token token="…"`; it may have no end.
+    /// There is no `grant_type`: the parameter `password`, `code` or `refresh_token` implies it. The client's
+    /// credentials are in the form. Errors are sentences that may repeat the secrets of the request, so only the part
+    /// before the first value is kept. A token goes into `Authorization: Token token="…"`; it may never expire.
     ///
     /// Sign in with a ``TokenGrant`` of the type `password`, or with a code:
     ///
@@ -22,7 +22,7 @@ extension Dialect {
         }
         dialect.tokenResponse = { $0.translatingError(oPROError) }
         dialect.authorize = { token, fields in
-            // RFC 9110 §5.6.4: in a quoted string these two stand behind a backslash.
+            // RFC 9110 §5.6.4: in a quoted string, a backslash escapes these two characters.
             let quoted = token.value.reveal().replacing(#"\"#, with: #"\\"#).replacing(#"""#, with: #"\""#)
             fields[.authorization] = #"Token token="\#(quoted)""#
         }
@@ -30,8 +30,8 @@ extension Dialect {
         return dialect
     }()
 
-    /// What a sentence means. An unknown client comes first, since a refresh token that another client presents is good all
-    /// the same; what is no user's is refused for good.
+    /// Returns the error code for a sentence. An unknown client comes first: a refresh token stays valid if another
+    /// client presents it. A token that belongs to no user is rejected permanently.
     private static func oPROError(_ sentence: String) -> (code: String, description: String) {
         let shown = String(sentence.prefix { $0 != "=" })
         if ["client_id", "client_secret"].contains(where: shown.contains) { return ("invalid_client", shown) }
@@ -40,12 +40,12 @@ extension Dialect {
 }
 
 extension TokenGrant {
-    /// The code that oPRO's page gave to a person or to a redirect.
+    /// The grant for the code that oPRO's page shows to the user or adds to a redirect.
     public static func oPRO(code: Secret) throws -> TokenGrant {
         try TokenGrant(.authorizationCode, parameters: ["code": code])
     }
 
-    /// A person's email address and password in the app's hands; with a username it is
+    /// The grant for an email address and password that the user gave to the app. For a user name, use
     /// ``password(username:password:scope:parameters:)``.
     @available(
         *, deprecated,
@@ -55,7 +55,7 @@ extension TokenGrant {
         try emailPassword(email: email, password: password)
     }
 
-    /// The same, for what in this package serves such servers, and builds without warnings.
+    /// The same grant without the deprecation, for the package's own code.
     package static func emailPassword(email: String, password: Secret) throws -> TokenGrant {
         try TokenGrant(GrantType(rawValue: "password"), parameters: ["email": Secret(email), "password": password])
     }

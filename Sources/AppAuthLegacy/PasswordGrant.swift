@@ -1,13 +1,13 @@
 extension TokenGrant {
-    /// A person's name and password in the app's hands (RFC 6749 §4.3).
+    /// The grant for a user name and password that the user gave to the app (RFC 6749 §4.3).
     ///
-    /// The session goes on by its refresh token, if the server gives one; name and password are not stored.
+    /// If the server issues a refresh token, the session continues with it. Name and password are not stored.
     ///
     /// - Parameters:
-    ///   - username: The person's name at the server. It is kept out of logs and errors.
-    ///   - password: The person's password.
-    ///   - scope: What is asked for; empty leaves it to the server.
-    ///   - parameters: What the server wants beyond the RFC.
+    ///   - username: The user's name at the server. It is kept out of logs and errors.
+    ///   - password: The user's password.
+    ///   - scope: The requested scope; if it is empty, the server decides.
+    ///   - parameters: Parameters that the server requires beyond the RFC.
     /// - Throws: As ``TokenGrant/init(_:scope:resources:parameters:)``.
     @available(
         *, deprecated,
@@ -20,7 +20,7 @@ extension TokenGrant {
         try resourceOwnerPassword(username: username, password: password, scope: scope, parameters: parameters)
     }
 
-    /// The same, for what in this package serves such servers, and builds without warnings.
+    /// The same grant without the deprecation, for the package's own code.
     package static func resourceOwnerPassword(
         username: String, password: Secret, scope: [Scope] = [], parameters: [String: Secret] = [:]
     ) throws -> TokenGrant {

@@ -2,8 +2,10 @@ internal import FoundationEssentials
 internal import HTTPTypes
 
 extension Dialect {
-    /// S'banken (`https://auth.sbanken.no/identityserver/connect/token`): HTTP Basic with id and secret percent-encoded,
-    /// where RFC 6749 §2.3.1 has them form-encoded. A space is `%20` and not `+`, and `!~'()` stay as they are.
+    /// The dialect of S'banken (`https://auth.sbanken.no/identityserver/connect/token`).
+    ///
+    /// HTTP Basic authentication has id and secret percent-encoded, where RFC 6749 §2.3.1 has them form-encoded. A
+    /// space is `%20` and not `+`, and `!~'()` are not encoded.
     ///
     /// ```swift
     /// environment.dialect = .sbanken
@@ -21,7 +23,7 @@ extension Dialect {
         return dialect
     }()
 
-    /// Leaves letters, digits and `-_.!~*'()` as they are, and percent-encodes every other byte of the UTF-8.
+    /// Percent-encodes every byte of the UTF-8 except letters, digits and `-_.!~*'()`.
     private static func percentEncoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []

@@ -3,14 +3,14 @@ public import AppAuthSession
 internal import HTTPTypes
 
 extension AuthState {
-    /// Fetches the person's claims with the access token in the body of a POST (RFC 6750 §2.2), for a userinfo endpoint
-    /// that looks for it nowhere else. ``AuthState/userInfo()`` is the usual way: fields are kept out of logs more often than
-    /// bodies.
+    /// Fetches the user's claims with the access token in the body of a POST (RFC 6750 §2.2), for a userinfo endpoint
+    /// that accepts it only there.
     ///
-    /// The response is checked as there. A token that the server takes for dead is not refreshed.
+    /// Prefer ``AuthState/userInfo()``: logs omit header fields more often than bodies. The response is checked in the
+    /// same way. If the server rejects the token, it is not refreshed.
     ///
-    /// - Throws: As ``AuthState/userInfo()``; ``AuthError/Code/invalidConfiguration`` for tokens that are bound to a key,
-    ///   which have their place in a field of their own (RFC 9449 §7.1).
+    /// - Throws: As ``AuthState/userInfo()``; ``AuthError/Code/invalidConfiguration`` if the tokens are bound to a key:
+    ///   the key's proof belongs in a header field (RFC 9449 §7.1).
     public func userInfoByForm() async throws -> Claims {
         let client = record.client
         guard client.dpop == nil else {

@@ -2,88 +2,90 @@ package import FoundationEssentials
 package import JOSE
 
 extension LocalProvider {
-    /// How the provider behaves. Lifetimes are in seconds.
+    /// The provider's behavior. Lifetimes are in seconds.
     package struct Configuration: Sendable {
         package var clients: [RegisteredClient]
         package var users: [User]
-        /// Empty, or for example `/tenant`.
+        /// The path of the issuer: empty, or for example `/tenant`.
         package var issuerPath = ""
 
-        /// What HTTPS is served with; nil for plain HTTP.
+        /// The certificate files for HTTPS; nil for plain HTTP.
         package var tls: TLSFiles?
 
         package var accessTokenLifetime = 3600
-        /// Counted from the last use.
+        /// The lifetime of a refresh token from its last use.
         package var refreshTokenLifetime = 90 * 86_400
         package var idTokenLifetime = 600
         package var codeLifetime = 60
         package var pushedRequestLifetime = 60
         package var deviceCodeLifetime = 600
-        /// What a device has to leave between two questions.
+        /// The interval that a device must keep between two polls.
         package var devicePollingInterval = 5
-        /// How long a browser stays signed in.
+        /// The time for which a browser stays signed in.
         package var sessionLifetime = 8 * 3600
 
-        /// A new refresh token at each refresh; the old one, used again, ends the whole family (RFC 9700 §4.14.2).
+        /// Whether each refresh issues a new refresh token. If the old one is used again, the whole family is revoked
+        /// (RFC 9700 §4.14.2).
         package var rotatesRefreshTokens = true
-        /// A refresh token with every grant of a person to a client that can refresh, also without the scope
-        /// offline_access, as servers without OpenID Connect do it (RFC 6749 §1.5).
+        /// Whether every grant of a user to a client that can refresh has a refresh token, even without the scope
+        /// offline_access, as with servers without OpenID Connect (RFC 6749 §1.5).
         package var givesRefreshTokensUnasked = false
-        /// How long an old refresh token is still good after a rotation.
+        /// The time for which an old refresh token stays valid after a rotation.
         package var refreshTokenGracePeriod = 0
 
         package var idTokenAlgorithm = SignatureAlgorithm.rs256
         package var sendsIDTokenOnRefresh = true
-        /// The claims of the scopes in the ID token too, and not at the userinfo endpoint alone.
+        /// Whether the ID token contains the claims of the scopes, and not only the userinfo response.
         package var putsUserClaimsInIDToken = true
-        /// `azp` also where `aud` is the client alone.
+        /// Whether the ID token has `azp` even if the client is the only audience.
         package var namesAuthorizedParty = false
 
-        /// Asks the person once for each client and scope. Off, only `prompt=consent` asks.
+        /// Whether the user is asked once for each client and scope. If not, only `prompt=consent` asks.
         package var requiresConsent = true
         package var requiresState = true
-        /// Authorization requests come pushed or not at all (RFC 9126 §5).
+        /// Whether authorization requests must be pushed (RFC 9126 §5).
         package var requiresPushedRequests = false
-        /// Authorization requests come as signed request objects or not at all (RFC 9101 §10.5).
+        /// Whether authorization requests must be signed request objects (RFC 9101 §10.5).
         package var requiresSignedRequestObjects = false
-        /// Access tokens in the body of a form too (RFC 6750 §2.2).
+        /// Whether access tokens are also accepted in the body of a form (RFC 6750 §2.2).
         package var takesTokensInForms = false
-        /// `iss` in authorization answers (RFC 9207).
+        /// Whether authorization responses have `iss` (RFC 9207).
         package var sendsIssuerParameter = true
-        /// What DPoP proofs may be signed with.
+        /// The algorithms that are accepted for DPoP proofs.
         package var dpopAlgorithms = SignatureAlgorithm.allCases
         package var dpopNonce = DPoPNonce.off
-        /// The OpenID document leaves out revocation and introspection, and the RFC 8414 document has them.
+        /// Whether only the RFC 8414 document has the revocation and introspection endpoints, and the OpenID document
+        /// does not.
         package var namesRevocationInOAuthMetadataOnly = false
-        /// The RFC 8414 document is at `<issuer>/.well-known/oauth-authorization-server` and not where its §3.1 puts it,
-        /// which is another place if the issuer has a path.
+        /// Whether the RFC 8414 document is at `<issuer>/.well-known/oauth-authorization-server`, which differs from
+        /// the location in its §3.1 if the issuer has a path.
         package var appendsOAuthMetadataToIssuer = false
-        /// Client assertions are meant for the token endpoint (OpenID Connect Core §9); no other audience is taken.
+        /// Whether the token endpoint is the only accepted audience of client assertions (OpenID Connect Core §9).
         package var requiresTokenEndpointAudience = false
-        /// What `resource` may name beside the demo resource (RFC 8707).
+        /// The values that `resource` may have besides the demo resource (RFC 8707).
         package var resources: [String] = []
-        /// What `authorization_details` may be about (RFC 9396 §2).
+        /// The types that `authorization_details` may have (RFC 9396 §2).
         package var authorizationDetailsTypes: [String] = []
 
-        /// The ways to sign in that can be asked for; the person's part is the same in each.
+        /// The authentication contexts that can be requested. The user's pages are the same for each.
         package var acrValues = [Metadata.acr]
-        /// What resources ask for beyond a token (RFC 9470).
+        /// The requirements of resources beyond a token (RFC 9470).
         package var authenticationRequirements: [Endpoint: AuthenticationRequirement] = [:]
 
-        /// How clients register themselves; nil where all are registered by hand.
+        /// The dynamic registration of clients; nil if there is none.
         package var registration: DynamicRegistration?
 
-        /// Whose statements about people are taken for a sign-in (RFC 7523 §2.1).
+        /// The issuers whose assertions about users are accepted for a sign-in (RFC 7523 §2.1).
         package var assertionIssuers: [TrustedIssuer] = []
 
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
 
-        /// The time that each response of an endpoint takes at least.
+        /// The minimum time of each response of an endpoint.
         package var latency: [Endpoint: Duration] = [:]
         package var limits = Limits()
         package var clock: @Sendable () -> Date = { Date() }
-        /// Keeps every request for ``LocalProvider/log``; off for a provider that runs for days.
+        /// Whether every request is kept for ``LocalProvider/log``. Turn it off for a provider that runs for days.
         package var keepsLog = true
         /// Called with each request when its response is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
@@ -94,7 +96,8 @@ extension LocalProvider {
 }
 
 extension LocalProvider.Configuration {
-    /// The public client `demo`, the confidential client `demo-confidential`, and alice.
+    /// A configuration with the public client `demo`, two confidential clients, `demo-confidential` and `demo-service`,
+    /// and the user alice.
     package static var demo: LocalProvider.Configuration {
         var configuration = Self(clients: [.demo, .demoConfidential, .demoService], users: [.alice])
         configuration.registration = DynamicRegistration()
@@ -103,14 +106,14 @@ extension LocalProvider.Configuration {
 }
 
 extension RegisteredClient {
-    /// A native app: public, with any loopback redirect.
+    /// A native app: public, with any loopback redirect URI.
     package static var demo: RegisteredClient {
         RegisteredClient(
             id: "demo", name: "Demo App", redirectURIs: [.anyLoopback],
             grantTypes: ["authorization_code", "refresh_token", DeviceCodeGrant.type])
     }
 
-    /// As ``demo`` with a secret that needs the form encoding of RFC 6749 §2.3.1, and every grant.
+    /// A confidential client with every grant. Its secret needs the form encoding of RFC 6749 §2.3.1.
     package static var demoConfidential: RegisteredClient {
         RegisteredClient(
             id: "demo-confidential", secret: "s3cret: 100% äß+/= and thirty-two", name: "Demo Server",

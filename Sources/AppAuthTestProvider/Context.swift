@@ -1,21 +1,21 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// What an endpoint needs to answer one request.
+/// The state and configuration for one request.
 struct Context: Sendable {
     let configuration: LocalProvider.Configuration
     let issuer: Issuer
     let keys: KeyRing
     let store: Store
-    /// Everybody with an account. Its lock may be taken while the store's is held, never the other way round.
+    /// All users. Its lock may be taken while the store's lock is held, but not the other way round.
     let people: LockedValue<[User]>
-    /// The clients that registered themselves. The same goes for its lock.
+    /// The clients that registered themselves. The same lock order applies.
     let registrations: LockedValue<[String: DynamicClient]>
-    /// Keys the tokens in forms against forgery.
+    /// The key of the tokens that protect forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.
     var faults: [Fault] = []
-    /// The key that this request proves: the tokens that it gets are bound to it.
+    /// The key that this request proves. The tokens that it gets are bound to it.
     var confirmation: Confirmation?
 
     var now: Date { configuration.clock() }
@@ -30,13 +30,13 @@ struct Context: Sendable {
         people.withLock { $0.first { $0.subject == subject } }
     }
 
-    /// The user with this name and password. Compares in constant time, also when the name is unknown.
+    /// Returns the user with this name and password. Compares in constant time, even if the name is unknown.
     func user(name: String, password: String) -> User? {
         let user = people.withLock { $0.first { $0.name == name } }
         return constantTimeEqual(user?.password ?? "", password) && !password.isEmpty ? user : nil
     }
 
-    /// The document after this request's faults.
+    /// Returns the document with this request's faults applied.
     func edited(_ document: JSON) -> JSON {
         guard var object = document.object else { return document }
         for case .editDocument(let edit) in faults { edit(&object) }
@@ -45,7 +45,7 @@ struct Context: Sendable {
 }
 
 extension Date {
-    /// Seconds since 1970, as tokens carry them.
+    /// Seconds since 1970, as in tokens.
     var seconds: Int { Int(timeIntervalSince1970.rounded(.down)) }
 
     func adding(_ seconds: Int) -> Date { addingTimeInterval(Double(seconds)) }

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// The documents that anybody may read: metadata at both places, and the keys.
+/// The public documents: the metadata at both URLs, and the keys.
 struct DocumentEndpoint {
     let context: Context
 

@@ -1,4 +1,4 @@
-/// The places of a service that tests count, hold and fault.
+/// An endpoint of a service, at which tests can count, hold and fault requests.
 package struct Endpoint: RawRepresentable, Sendable, Hashable {
     package let rawValue: String
 
@@ -14,7 +14,7 @@ package struct Endpoint: RawRepresentable, Sendable, Hashable {
     package static let webFinger = Endpoint("webFinger")
     package static let keys = Endpoint("keys")
     package static let authorization = Endpoint("authorization")
-    /// The login, account and consent pages that an authorization request leads to, and their forms.
+    /// The login, account and consent pages of an authorization request, and their forms.
     package static let interaction = Endpoint("interaction")
     package static let token = Endpoint("token")
     package static let userInfo = Endpoint("userInfo")
@@ -23,10 +23,10 @@ package struct Endpoint: RawRepresentable, Sendable, Hashable {
     package static let revocation = Endpoint("revocation")
     package static let introspection = Endpoint("introspection")
     package static let endSession = Endpoint("endSession")
-    /// Where devices ask for a code (RFC 8628 §3.1).
+    /// The endpoint at which devices request a code (RFC 8628 §3.1).
     package static let deviceAuthorization = Endpoint("deviceAuthorization")
-    /// The page where people enter it (RFC 8628 §3.3).
+    /// The page where users enter the code (RFC 8628 §3.3).
     package static let deviceVerification = Endpoint("deviceVerification")
-    /// Everything else: answered with 404.
+    /// Every other URL: 404.
     package static let none = Endpoint("none")
 }

@@ -1,15 +1,15 @@
 /// The provider's identifier and the URLs below it.
 struct Issuer: Sendable {
-    /// Scheme, host and port.
+    /// The scheme, host and port.
     let origin: String
-    /// Empty, or a path that begins with a slash and does not end with one.
+    /// The path: empty, or with a leading slash and without a trailing one.
     let path: String
 
     var identifier: String { origin + path }
 
     var scheme: String { String(origin.prefix { $0 != ":" }) }
 
-    /// By endpoint, on this host.
+    /// The path of each endpoint on this host.
     private let paths: [Endpoint: String]
 
     init(origin: String, path: String, appendsOAuthMetadata: Bool = false) {
@@ -36,20 +36,20 @@ struct Issuer: Sendable {
             .foreignClaims: path + "/claims",
             .clientRegistration: path + "/register",
             .clientConfiguration: path + "/clients",
-            // RFC 8628 §3.3: short, since people type it.
+            // RFC 8628 §3.3: short, since users type it.
             .deviceVerification: path + "/device",
         ]
     }
 
     func url(_ endpoint: Endpoint) -> String { origin + self.path(of: endpoint) }
 
-    /// The path of an endpoint on this host.
+    /// Returns the path of an endpoint on this host.
     func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
-    /// Those whose name is followed by an id.
+    /// The endpoints whose path continues with an id.
     private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration, .foreignClaims]
 
-    /// The endpoint at a path, and what follows its name.
+    /// Returns the endpoint at a path.
     func endpoint(at requested: String) -> Endpoint {
         if let endpoint = Self.endpointsWithIDs.first(where: { requested.hasPrefix(path(of: $0) + "/") }) {
             return endpoint

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// An OpenID provider on loopback: strict, with real keys and real state, and with faults on request.
+/// An OpenID provider on loopback. It is strict, has real keys and real state, and produces faults on request.
 ///
 /// ```swift
 /// let provider = try await LocalProvider.start()
@@ -19,11 +19,11 @@ package final class LocalProvider: Sendable {
     private let server: Server
     private let serving: Task<Void, Never>
 
-    /// Listens and serves until it is stopped.
+    /// Starts a provider that listens and serves until ``stop()`` is called.
     ///
     /// - Parameters:
-    ///   - host: `127.0.0.1`, `::1` or `localhost` (bound to 127.0.0.1, and named so in the issuer).
-    ///   - port: 0 for a free one.
+    ///   - host: `127.0.0.1`, `::1` or `localhost` (bound to 127.0.0.1, with `localhost` in the issuer).
+    ///   - port: The port; 0 for a free one.
     /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
     package static func start(
         _ configuration: Configuration = .demo, host: String = "127.0.0.1", port: Int = 0
@@ -75,15 +75,15 @@ extension LocalProvider: ObservedService {
 // MARK: Keys
 
 extension LocalProvider {
-    /// Publishes the next keys; they do not sign yet.
+    /// Publishes the next keys. They do not sign yet.
     package func announceSigningKeys() throws { try router.context.keys.announce() }
 
-    /// Signs with the next keys from now on. The old ones stay published.
+    /// Makes the next keys current. The old ones stay published.
     package func rotateSigningKeys() throws { try router.context.keys.rotate() }
 
-    /// Signs with new keys from now on, under the ids of the old ones, which are gone.
+    /// Replaces the current keys with new ones under the same ids.
     package func replaceSigningKeys() throws { try router.context.keys.replace() }
 
-    /// Takes the keys that no longer sign out of the key set.
+    /// Removes the former keys from the key set.
     package func withdrawOldSigningKeys() throws { try router.context.keys.withdrawOldKeys() }
 }

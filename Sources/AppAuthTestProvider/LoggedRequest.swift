@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// A request as it arrived, for tests that check what was sent, secrets included.
+/// A request as it arrived, including secrets, for tests that check it.
 package struct LoggedRequest: Sendable {
     package let endpoint: Endpoint
     package let method: HTTPRequest.Method
@@ -8,14 +8,14 @@ package struct LoggedRequest: Sendable {
     package let host: String
     package let path: String
     package let query: Parameters
-    /// Empty where the body is no form.
+    /// The form; empty if the body is not a form.
     package let form: Parameters
-    /// In the order they were sent, repeated ones included.
+    /// The header fields in the order they were sent, including repeated ones.
     package let headers: HTTPFields
     package let body: [UInt8]
-    /// The client's certificate in DER; nil where it showed none, and without TLS.
+    /// The client's certificate in DER; nil without TLS, or if the client presented none.
     package let certificate: [UInt8]?
-    /// nil until the response is ready, and for requests that got none.
+    /// The status of the response; nil if there is none yet, or never was.
     package internal(set) var status: Int?
 
     init(_ request: Request, at endpoint: Endpoint) {
@@ -25,11 +25,11 @@ package struct LoggedRequest: Sendable {
         certificate = request.certificate
     }
 
-    /// Method, path, the names of the parameters and the status: no value, so no secret. ASCII on one line, whatever
-    /// was sent.
+    /// The method, the path, the names of the parameters and the status, without values and so without secrets. It is
+    /// one line of ASCII for any request.
     package var redacted: String {
         let names = query.names.map { "?" + $0.forDescription } + form.names.map(\.forDescription)
-        // What follows an interaction's path is its id, which is as good as a session for a moment.
+        // The rest of an interaction's path is its id, which is briefly as valuable as a session.
         let path = endpoint == .interaction ? "/interaction/…" : path.forDescription
         let parts = [method.rawValue, path] + (names.isEmpty ? [] : ["(" + names.joined(separator: " ") + ")"])
         return (parts + ["→", status.map(String.init) ?? "no response"]).joined(separator: " ")

@@ -5,7 +5,7 @@ enum Metadata {
     static let scopes = ["openid", "profile", "email", "phone", "address", "offline_access", "api"]
     static let promptValues = ["none", "login", "consent", "select_account"]
     static let displayValues = ["page", "popup", "touch", "wap"]
-    /// Signed in with a password.
+    /// The authentication context of a password.
     static let acr = "urn:local-provider:password"
 
     static func openID(_ context: Context) -> JSON {
@@ -65,11 +65,11 @@ enum Metadata {
         document["introspection_endpoint"] = .string(context.issuer.url(.introspection))
         document["introspection_signing_alg_values_supported"] = .array(
             context.keys.algorithms.map { .string($0.rawValue) })
-        // RFC 7662 §2.1: a client has to be authorized to ask.
+        // RFC 7662 §2.1: the client must be authorized.
         document["introspection_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
     }
 
-    /// What each extension adds.
+    /// The functions that add the metadata of each extension.
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
         FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,

@@ -2,14 +2,14 @@ internal import JOSE
 internal import FoundationEssentials
 
 extension LocalProvider {
-    /// Gives out the tokens of a sign-in that nobody had to go through, as the token endpoint would.
+    /// Issues tokens as the token endpoint would after a sign-in, without a user.
     ///
     /// - Parameters:
     ///   - clientID: A registered client.
-    ///   - userName: Who has signed in; nil for the first user.
-    ///   - scope: Names with spaces between. With `offline_access` there is a refresh token.
-    ///   - nonce: Stands in the ID token.
-    ///   - thumbprint: Of the DPoP key that the tokens are bound to; nil for bearer tokens.
+    ///   - userName: The user who has signed in; nil for the first user.
+    ///   - scope: The scopes, separated by spaces. With `offline_access` there is a refresh token.
+    ///   - nonce: The nonce of the ID token.
+    ///   - thumbprint: The thumbprint of the DPoP key to which the tokens are bound; nil for bearer tokens.
     package func mintSession(
         client clientID: String = "demo", user userName: String? = nil,
         scope: String = "openid profile email offline_access", nonce: String? = nil, boundTo thumbprint: String? = nil
@@ -32,7 +32,7 @@ extension LocalProvider {
         return try issuer.respond(context.store.withLock { try issuer.issue(grant, to: client, in: &$0) }, to: client)
     }
 
-    /// Ends the grant that a token belongs to, as a provider does when an administrator throws somebody out.
+    /// Revokes the grant of a token, as a provider does when an administrator ends a user's access.
     package func revokeGrant(of token: String) {
         context.store.withLock { records in
             guard let id = records.refreshTokens[token]?.grantID ?? records.accessTokens[token]?.grantID else { return }
@@ -40,7 +40,7 @@ extension LocalProvider {
         }
     }
 
-    /// From now on whoever presents a refresh token that was used is taken for a thief, however short ago that was.
+    /// Ends all grace periods: from now on, a used refresh token counts as stolen, even if it was used just before.
     package func endGracePeriods() {
         context.store.withLock { records in
             for (value, token) in records.refreshTokens where token.rotatedAt != nil {
@@ -49,13 +49,13 @@ extension LocalProvider {
         }
     }
 
-    /// Whether an access token or a refresh token is good for anything now.
+    /// Returns whether an access token or a refresh token is valid now.
     package func isAlive(_ token: String) -> Bool {
         let now = context.now
         return context.store.withLock { $0.isAlive(token, now) }
     }
 
-    /// All access tokens and refresh tokens that are good for anything now.
+    /// All access tokens and refresh tokens that are valid now.
     package var livingTokens: [String] {
         let now = context.now
         return context.store.withLock { records in

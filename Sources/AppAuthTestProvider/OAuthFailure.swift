@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// An OAuth error (RFC 6749 §4.1.2.1, §5.2). The description is ASCII without quotes and backslashes, as the RFC asks,
-/// and names what was expected, never a secret.
+/// An OAuth error (RFC 6749 §4.1.2.1, §5.2). The description is ASCII without quotes and backslashes, as the RFC
+/// requires. It states what was expected, and never contains a secret.
 struct OAuthFailure: Error {
     let code: String
     let description: String
@@ -15,7 +15,7 @@ struct OAuthFailure: Error {
     static func invalidRequest(_ description: String) -> OAuthFailure { OAuthFailure("invalid_request", description) }
     static func invalidGrant(_ description: String) -> OAuthFailure { OAuthFailure("invalid_grant", description) }
 
-    /// RFC 6749 §5.2: 401, with a challenge for the scheme that the client can use.
+    /// A 401 with a challenge for the scheme that the client can use (RFC 6749 §5.2).
     static func invalidClient(_ description: String) -> OAuthFailure {
         var failure = OAuthFailure("invalid_client", description)
         failure.status = .unauthorized

@@ -1,4 +1,4 @@
-/// A service whose requests tests can see, count and park, and that goes wrong when asked to.
+/// A service whose requests tests can see, count and park, and that produces faults on request.
 package protocol ObservedService: Sendable {
     var traffic: Traffic { get }
 }
@@ -13,7 +13,7 @@ extension ObservedService {
 
     package func count(_ endpoint: Endpoint) -> Int { traffic.log.count(endpoint) }
 
-    /// Returns once an endpoint has had so many requests in all.
+    /// Waits until an endpoint has received this many requests in all.
     package func requests(_ count: Int, at endpoint: Endpoint) async throws {
         try await traffic.log.reaches(count, endpoint)
     }
@@ -22,14 +22,15 @@ extension ObservedService {
 // MARK: What goes wrong
 
 extension ObservedService {
-    /// Asks for a fault. Faults of one endpoint stand in a row: each request takes the first, until it was taken so often.
+    /// Requests a fault. The faults of one endpoint are in a queue: each request takes the first, until it was taken
+    /// `times` times.
     ///
-    /// - Parameter times: nil for always.
+    /// - Parameter times: The number of requests; nil for no limit.
     package func fault(_ fault: Fault, at endpoint: Endpoint, times: Int? = 1) {
         traffic.plan.add(fault, at: endpoint, times: times)
     }
 
-    /// Forgets the faults of an endpoint, or all of them.
+    /// Removes the faults of an endpoint, or all of them.
     package func clearFaults(at endpoint: Endpoint? = nil) { traffic.plan.clear(endpoint) }
 
     /// Parks the requests of an endpoint from now on, until they are released.

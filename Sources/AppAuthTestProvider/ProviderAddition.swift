@@ -1,32 +1,32 @@
-/// What a particular provider has beyond OpenID Connect: endpoints, grants and ways to sign in of its own.
+/// A particular provider's functions beyond OpenID Connect: endpoints, grants and ways to sign in.
 protocol ProviderAddition: Sendable {
-    /// The endpoint at a path of this host; nil where the addition has nothing.
+    /// Returns the endpoint at a path of this host; nil if it is not the addition's.
     func endpoint(at path: String, _ issuer: Issuer) -> Endpoint?
 
-    /// nil for an endpoint that is none of the addition's.
+    /// Responds to a request; nil if the endpoint is not the addition's.
     func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply?
 
-    /// Extension grants (RFC 6749 §4.5) that ``tokens(_:_:_:_:)`` knows.
+    /// The extension grants (RFC 6749 §4.5) that ``tokens(_:_:_:_:)`` supports.
     var grantTypes: [String] { get }
 
     func tokens(
         _ grantType: String, _ form: Parameters, _ client: RegisteredClient, _ context: Context
     ) throws -> TokenReply
 
-    /// Checks the parameters of an authorization request that only this provider has.
+    /// Checks the parameters of an authorization request that only this provider supports.
     func check(_ parameters: Parameters) throws(OAuthFailure)
 
-    /// Another way to sign in, on the login page.
+    /// Returns another way to sign in, for the login page.
     func choice(_ words: Phrases) -> SignInChoice
 
-    /// The response to a login form in which the person took that way; nil if it was not taken.
+    /// Responds to a login form in which the user chose that way; nil if the user did not.
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply?
 }
 
-/// Another way to sign in than with a name and a password.
+/// A way to sign in other than with a name and a password.
 struct SignInChoice: Sendable {
     /// Fields and a button for the login form.
     let html: HTML
-    /// Where it may lead, beside this provider and the client: sources of a `form-action` policy.
+    /// The URLs to which it may lead besides this provider and the client: sources of a `form-action` policy.
     let sources: [String]
 }

@@ -1,4 +1,4 @@
-/// Why the provider could not start or a test asked for something that is not there.
+/// An error of starting the provider, or of a test's request for something that does not exist.
 package struct ProviderError: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -2,9 +2,11 @@ internal import FoundationEssentials
 
 /// A redirect URI as a client registered it.
 package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// The same text, character by character (RFC 9700 §2.1); with a loopback IP literal, any port (RFC 8252 §7.3).
+    /// The same text, character by character (RFC 9700 §2.1). With a loopback IP literal, the port may differ
+    /// (RFC 8252 §7.3).
     case exact(String)
-    /// Any port and path on 127.0.0.1, [::1] or localhost, over http: for a demo client whose redirects nobody knows yet.
+    /// Any port and path on 127.0.0.1, [::1] or localhost, over http: for a demo client whose redirect URIs are not
+    /// known.
     case anyLoopback
 
     package init(stringLiteral value: String) { self = .exact(value) }
@@ -23,12 +25,12 @@ package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
 
     private static let loopbackPrefixes = ["http://127.0.0.1", "http://[::1]"]
 
-    /// Without the port, where the host is a loopback IP literal; nil elsewhere.
+    /// Returns the URI without the port if the host is a loopback IP literal; otherwise nil.
     private static func withoutPort(_ uri: String) -> String? {
         loopbackPrefixes.lazy.compactMap { prefix in splits(uri, prefix).map { prefix + $0 } }.first
     }
 
-    /// What follows the host and a port; nil if the host goes on.
+    /// Returns the part after the host and a port; nil if the host name is longer than the prefix.
     private static func splits(_ uri: String, _ prefix: String) -> Substring? {
         guard uri.hasPrefix(prefix) else { return nil }
         var rest = uri.dropFirst(prefix.count)
@@ -44,7 +46,7 @@ package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension String {
-    /// The URI with parameters added to the query that it may have.
+    /// Returns the URI with parameters added to its query.
     func appending(_ parameters: [(name: String, value: String)]) -> String {
         guard !parameters.isEmpty else { return self }
         return self + (contains("?") ? "&" : "?") + FormCoding.encode(parameters)

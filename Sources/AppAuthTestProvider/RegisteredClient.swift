@@ -1,6 +1,6 @@
 package import JOSE
 
-/// A client as the provider knows it (RFC 7591 §2 names the members).
+/// A client's registration (RFC 7591 §2 names the members).
 package struct RegisteredClient: Sendable {
     package enum Authentication: String, Sendable, Hashable {
         case none
@@ -11,36 +11,38 @@ package struct RegisteredClient: Sendable {
     }
 
     package var id: String
-    /// nil for a public client, and for one that has keys.
+    /// The secret; nil for a public client, and for a client with keys.
     package var secret: String?
     /// The public keys of a client that signs (`jwks`).
     package var keys: [JWK]
-    /// What the consent page calls it.
+    /// The name on the consent page.
     package var name: String
     package var redirectURIs: [RedirectURI]
     package var postLogoutRedirectURIs: [RedirectURI]
     package var grantTypes: Set<String>
-    /// How it may authenticate; a public client only by `none`.
+    /// The methods by which the client may authenticate; for a public client only `none`.
     package var authentication: Set<Authentication>
-    /// How long its access tokens are good, in seconds; nil for the provider's default.
+    /// The lifetime of the client's access tokens in seconds; nil for the provider's default.
     package var accessTokenLifetime: Int?
-    /// Signs its ID tokens; nil for the provider's default.
+    /// The algorithm that signs its ID tokens; nil for the provider's default.
     package var idTokenAlgorithm: SignatureAlgorithm?
-    /// Signs its userinfo responses; nil for plain JSON (`userinfo_signed_response_alg`).
+    /// The algorithm that signs its userinfo responses; nil for plain JSON (`userinfo_signed_response_alg`).
     package var userInfoAlgorithm: SignatureAlgorithm?
-    /// Where logout tokens are posted (OpenID Connect Back-Channel Logout §2.2).
+    /// The URL to which logout tokens are posted (OpenID Connect Back-Channel Logout §2.2).
     package var backchannelLogoutURI: String?
-    /// What is shown in a frame when somebody signs out (OpenID Connect Front-Channel Logout §2).
+    /// The URL that is shown in a frame when the user signs out (OpenID Connect Front-Channel Logout §2).
     package var frontchannelLogoutURI: String?
-    /// Signs its authorization responses where it wants them signed (`authorization_signed_response_alg`).
+    /// The algorithm that signs its authorization responses, if it requests signed ones
+    /// (`authorization_signed_response_alg`).
     package var authorizationAlgorithm = SignatureAlgorithm.rs256
-    /// Gets no tokens but those bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
+    /// Whether the client gets only tokens that are bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
     package var requiresDPoP = false
-    /// Gets no tokens but those bound to its certificate (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.4).
+    /// Whether the client's tokens are bound to its certificate (`tls_client_certificate_bound_access_tokens`,
+    /// RFC 8705 §3.4).
     package var bindsTokensToCertificate = false
-    /// Encrypts its ID tokens, once they are signed (`id_token_encrypted_response_alg`).
+    /// The encryption of its ID tokens, after they are signed (`id_token_encrypted_response_alg`).
     package var idTokenEncryption: ResponseEncryption?
-    /// Encrypts its userinfo responses, signed or not (`userinfo_encrypted_response_alg`).
+    /// The encryption of its userinfo responses, signed or not (`userinfo_encrypted_response_alg`).
     package var userInfoEncryption: ResponseEncryption?
 
     package init(
@@ -61,7 +63,7 @@ package struct RegisteredClient: Sendable {
 
     var isPublic: Bool { secret == nil && keys.isEmpty }
 
-    /// Whether one of its keys made the signature.
+    /// Returns whether one of the client's keys made the signature.
     func hasSigned(_ jws: JWS, _ algorithm: SignatureAlgorithm) -> Bool {
         keys.contains { key in
             (jws.header.kid == nil || key.kid == nil || jws.header.kid == key.kid) && key.fits(algorithm)

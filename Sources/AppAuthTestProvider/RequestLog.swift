@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// The requests so far, and how many came to each endpoint.
+/// The requests so far, and their number at each endpoint.
 final class RequestLog: Sendable {
     private let entries = LockedValue<[LoggedRequest]>([])
     private let keepsEntries: Bool
@@ -10,9 +10,9 @@ final class RequestLog: Sendable {
 
     var all: [LoggedRequest] { entries.withLock { $0 } }
 
-    /// Counts a request, and keeps it if requests are kept.
+    /// Counts a request, and stores it if requests are kept.
     ///
-    /// - Returns: Where it stands; nil if it is not kept.
+    /// - Returns: The index of the request; nil if it is not kept.
     func add(_ request: LoggedRequest) -> Int? {
         let index: Int? = entries.withLock { entries in
             guard keepsEntries else { return nil }
@@ -27,7 +27,7 @@ final class RequestLog: Sendable {
 
     func count(_ endpoint: Endpoint) -> Int { tally(endpoint).count }
 
-    /// Returns once the endpoint has had so many requests in all.
+    /// Waits until the endpoint has received this many requests in all.
     func reaches(_ count: Int, _ endpoint: Endpoint) async throws { try await tally(endpoint).reaches(count) }
 
     private func tally(_ endpoint: Endpoint) -> Tally {

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// Leads each request to its endpoint.
+/// The router of requests to their endpoints.
 struct Router: Sendable {
     let context: Context
     let traffic: Traffic
@@ -18,7 +18,7 @@ struct Router: Sendable {
     }
 
     private func reply(to request: Request, _ endpoint: Endpoint, _ context: Context) -> Reply {
-        // A page on another host name that points at this address (DNS rebinding) gets nothing.
+        // A page on another host name that resolves to this address (DNS rebinding) gets no response.
         guard request.isMeant(for: context.issuer.origin) else { return .misdirected(from: context.issuer.origin) }
         do {
             let reply = try Self.respond(to: request, endpoint, context)
@@ -62,7 +62,8 @@ struct Router: Sendable {
 }
 
 extension Request {
-    /// Whether the Host field names an origin of this machine: its own authority, or another loopback name with its port.
+    /// Returns whether the Host field names an origin of this machine: its own authority, or another loopback name with
+    /// its port.
     func isMeant(for origin: String) -> Bool {
         let port = origin.split(separator: ":").last ?? ""
         return ["127.0.0.1", "[::1]", "localhost"].contains { host.lowercased() == "\($0):\(port)" }
@@ -71,7 +72,7 @@ extension Request {
 }
 
 extension Reply {
-    /// RFC 9110 §15.5.20.
+    /// A 421 response (RFC 9110 §15.5.20).
     static func misdirected(from origin: String) -> Reply {
         Reply(.misdirectedRequest, type: "text/plain; charset=utf-8", "Expected \(origin).\n")
     }

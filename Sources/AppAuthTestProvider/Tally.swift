@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// A count that only grows and that tasks can wait for, so that no test has to sleep.
+/// A counter that only grows. Tasks can wait for it, so that no test has to sleep.
 final class Tally: Sendable {
     private struct State {
         var count = 0
@@ -24,7 +24,7 @@ final class Tally: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Returns at once if the count is there already.
+    /// Waits until the count has reached a threshold. Returns at once if it has.
     ///
     /// - Throws: `CancellationError`.
     func reaches(_ threshold: Int) async throws {

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// What every request of a service passes on its way in and out: the log, the holds and the faults.
+/// The log, the holds and the faults through which every request of a service passes.
 package struct Traffic: Sendable {
     let log: RequestLog
     let plan = FaultPlan()
     let holds = Holds()
-    /// The time that each response of an endpoint takes at least.
+    /// The minimum time of each response of an endpoint.
     var latency: [Endpoint: Duration] = [:]
     let clock: @Sendable () -> Date
     let observer: (@Sendable (LoggedRequest) -> Void)?
@@ -17,9 +17,9 @@ package struct Traffic: Sendable {
         (log, self.clock, self.observer) = (RequestLog(keepsEntries: keepsLog), clock, observer)
     }
 
-    /// Has a request answered, unless a fault answers for it.
+    /// Processes a request, unless a fault replaces its response.
     ///
-    /// - Parameter act: Gets the faults of this request.
+    /// - Parameter act: Processes the request with its faults.
     func pass(
         _ request: Request, at endpoint: Endpoint, _ act: ([Fault]) -> Reply
     ) async throws -> (Reply, Delivery) {
@@ -41,7 +41,7 @@ package struct Traffic: Sendable {
         return (reply, delivery)
     }
 
-    /// The response of a fault that keeps the service from acting.
+    /// Returns the response of a fault that prevents processing.
     private static func substitute(_ faults: [Fault]) -> Reply? {
         for case .respond(let reply) in faults { return reply }
         return nil

@@ -1,16 +1,16 @@
 package import JOSE
 
-/// Somebody who can sign in.
+/// A user who can sign in.
 package struct User: Sendable {
     package var name: String
     package var password: String
     /// The subject identifier, the same for every client (OpenID Connect Core §8, public).
     package var subject: String
-    /// Claims by name (Core §5.1).
+    /// The claims by name (Core §5.1).
     package var claims: JSON.Object
-    /// What the person wants to be asked with on their own device (CIBA Core §7.1 `user_code`); nil for nothing.
+    /// The code that a sign-in on the user's own device requires (CIBA Core §7.1 `user_code`); nil if it requires none.
     package var backchannelCode: String?
-    /// What others say about the person; the userinfo endpoint says who.
+    /// The claims of other issuers about the user, for the userinfo endpoint.
     package var foreignClaims: [ForeignClaims] = []
 
     package init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
@@ -19,7 +19,7 @@ package struct User: Sendable {
         self.claims = (claims ?? ["name": .string(name), "preferred_username": .string(name)]).object ?? .init()
     }
 
-    /// The claims that the scopes ask for (Core §5.4).
+    /// Returns the claims of the scopes (Core §5.4).
     func claims(for scopes: [String]) -> JSON.Object {
         let names = scopes.flatMap { Self.claimsOfScope[$0] ?? [] }
         return names.reduce(into: JSON.Object()) { $0[$1] = claims[$1] }

@@ -3,7 +3,7 @@ internal import AppAuthSession
 internal import JOSE
 
 extension Check {
-    /// What is stored.
+    /// The checks of what is stored.
     static let content: [Check] = [
         Check(sentence: "A store has a name for messages, the same for all who open the place.") { bench in
             let locations = [bench.store.location, bench.other.location]

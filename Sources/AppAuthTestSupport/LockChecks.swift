@@ -4,7 +4,7 @@ internal import AppAuthSession
 internal import JOSE
 
 extension Check {
-    /// The refresh lock.
+    /// The checks of the refresh lock.
     static let locks: [Check] = [
         Check(sentence: "The refresh lock has one holder, whoever has the place open.") { bench in
             for other in [bench.store, bench.other] {
@@ -14,7 +14,7 @@ extension Check {
                 let second = await within(bench.pause, else: false) { (try? await waiter.value) != nil }
                 lock.release()
                 try Broken.unless(!second, "there are two")
-                // Its turn, since to leave without it is another promise.
+                // Waits for the waiter's turn: another check covers a cancelled waiter.
                 await within(bench.patience / 4, else: ()) { (try? await waiter.value)?.release() }
             }
         },
@@ -26,7 +26,7 @@ extension Check {
                     lock.release()
                 }
             }
-            // Off the pool of tasks, which the store may hold up: that is another promise.
+            // Releases on a thread of its own: the store may block the task pool, which another check covers.
             try SystemThread(named: "release", for: .store) { lock.release() }.detach()
             for waiter in waiters {
                 let got = await within(bench.patience / 4, else: false) { (try? await waiter.value) != nil }
@@ -49,7 +49,7 @@ extension Check {
                     await waiter.result
                 }
                 switch end {
-                case .success: break  // that there are two holders is another promise
+                case .success: break  // another check covers two holders
                 case .failure(let error): try Broken.unless(error is CancellationError, "it throws \(error)")
                 case nil: throw Broken(found: "it goes on waiting")
                 }
@@ -57,7 +57,7 @@ extension Check {
         },
         Check(sentence: "Who leaves while waiting for the refresh lock does not keep it from the next.") { bench in
             let lock = try await bench.store.refreshLock()
-            // It does not hand the lock on: a task keeps its result.
+            // The task does not pass the lock on, because a task keeps its result.
             let waiter = Task { _ = try await bench.other.refreshLock() }
             try await Task.sleep(for: bench.pause)
             waiter.cancel()
@@ -84,7 +84,7 @@ extension Check {
             let waiters = (0..<64).map { _ in Task { _ = try await bench.other.refreshLock() } }
             let ran = LockedValue(false)
             Task { ran.withLock { $0 = true } }
-            // A thread of its own watches, and ends it: where no task can run, none can.
+            // A separate thread watches and ends the check: if no task can run, a task cannot do it.
             let (results, result) = AsyncStream.makeStream(of: Bool.self)
             let polls = Int(bench.patience / 4 / Duration.milliseconds(5))
             try SystemThread(named: "watch", for: .store) {

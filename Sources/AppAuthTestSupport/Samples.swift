@@ -2,9 +2,9 @@ internal import AppAuthProtocol
 internal import AppAuthSession
 internal import FoundationEssentials
 
-/// Sessions to store, which nobody ever had.
+/// Made-up sessions to store.
 enum Sample {
-    /// - Parameter name: The client id, which tells one from the other.
+    /// - Parameter name: The client id, which tells the sessions apart.
     static func record(_ name: String = "client", refreshToken: String = "refresh-token") throws -> AuthStateRecord {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
@@ -18,7 +18,7 @@ enum Sample {
 }
 
 extension AuthStateRecord {
-    /// The same session with another client id.
+    /// Returns the same session with another client id.
     func named(_ name: String) -> AuthStateRecord {
         var copy = self
         copy.client = Client(id: name, authentication: client.authentication, provider: client.provider)

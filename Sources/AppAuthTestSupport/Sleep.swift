@@ -1,4 +1,4 @@
 internal import Glibc
 
-/// Five milliseconds, of this thread.
+/// Blocks the current thread for five milliseconds.
 func sleepBriefly() { usleep(5000) }

@@ -1,6 +1,6 @@
 public import AppAuthSession
 
-/// Checks that a store keeps what ``TokenStore`` promises. For a store of an app's own, from whatever test framework.
+/// A test suite for an app's own implementation of ``TokenStore``, for any test framework.
 ///
 /// ```swift
 /// @Test func `our store keeps its promises`() async {
@@ -9,37 +9,39 @@ public import AppAuthSession
 /// }
 /// ```
 ///
-/// What cannot be seen from outside is not checked: that a crash or a power cut leaves the old session or the new one, and
-/// that the refresh lock of a process that dies is free.
+/// Two promises are not checked, because they are not observable from outside: a crash or a power cut leaves the old
+/// session or the new one, and the refresh lock of a process that dies is free.
 public struct TokenStoreConformance: Sendable {
-    /// A promise that was not kept.
+    /// A promise that the store broke.
     public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
         /// The promise.
         public let sentence: String
-        /// What happened instead.
+        /// The behavior that the check found instead.
         public let found: String
-        /// Both.
+        /// The promise and the finding.
         public var description: String { "\(sentence) But: \(found)." }
     }
 
-    /// How long a call may take before it counts as one that never ends.
+    /// The time limit of a call. A call that takes longer counts as one that never ends.
     public var patience = Duration.seconds(20)
-    /// What changes with each write to a place: a modification time, the version of a row. With it the suite sees that
-    /// nothing is written where nothing changes.
+    /// A function that returns a value which changes with each write to a store: a modification time, or the version of
+    /// a row. If it is set, the suite checks that an update without changes writes nothing.
     public var version: (@Sendable (_ name: String) async throws -> String)?
 
     private let open: @Sendable (String) async throws -> any TokenStore
 
-    /// - Parameter open: Opens the store of a name: each time anew, as another process would; a name that comes for the
-    ///   first time is an empty place.
+    /// Creates a suite.
+    ///
+    /// - Parameter open: Opens the store of a name, each time anew, as another process would. A store with a new name
+    ///   is empty.
     public init(open: @escaping @Sendable (_ name: String) async throws -> any TokenStore) { self.open = open }
 
-    /// The promises that are checked.
+    /// The promises that the suite checks.
     public static var sentences: [String] { Check.all.map(\.sentence) }
 
-    /// Checks all of them, one after the other, each at a place of its own.
+    /// Runs all checks, one after the other, each with a store of its own.
     ///
-    /// - Returns: What was not kept; empty for a good store.
+    /// - Returns: The violations; empty if the store keeps its promises.
     public func run() async -> [Violation] {
         var violations: [Violation] = []
         for (index, check) in Check.all.enumerated() {
@@ -75,24 +77,24 @@ extension TokenStoreConformance {
     }
 }
 
-/// What a check works with.
+/// The stores and limits that a check works with.
 struct Bench: Sendable {
     let store: any TokenStore
-    /// The same place, opened again.
+    /// The same store, opened again.
     let other: any TokenStore
-    /// Another place.
+    /// A store with another name.
     let next: any TokenStore
     let patience: Duration
     let version: (@Sendable () async throws -> String)?
 
-    /// How long something is watched that should not happen. A store that breaks its promise later is not caught.
+    /// The time for which a check waits for something that must not happen. A violation after that time is not found.
     var pause: Duration { min(.milliseconds(100), patience / 4) }
 }
 
-/// One promise.
+/// A check of one promise.
 struct Check: Sendable {
     let sentence: String
-    /// Throws ``Broken`` if it is not kept.
+    /// Throws ``Broken`` if the store breaks the promise.
     let run: @Sendable (Bench) async throws -> Void
 
     static let all = content + locks
@@ -106,7 +108,8 @@ struct Broken: Error {
     }
 }
 
-/// The result of the work, or something else where that takes too long. What takes too long is cancelled, and left behind.
+/// Returns the result of the work, or `late` if the work exceeds the limit. Work that exceeds it is cancelled but not
+/// awaited.
 func within<Value: Sendable>(
     _ limit: Duration, else late: Value, _ work: @escaping @Sendable () async -> Value
 ) async -> Value {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import AppAuthTestProvider
 
-/// `NAME:PASSWORD`. The password may hold colons.
+/// A user as `NAME:PASSWORD`. The password may contain colons.
 struct UserArgument: ExpressibleByArgument {
     let user: User
 
@@ -12,7 +12,7 @@ struct UserArgument: ExpressibleByArgument {
     }
 }
 
-/// `ID` for a public client, `ID:SECRET` for a confidential one. The secret may hold colons.
+/// A client: `ID` for a public one, `ID:SECRET` for a confidential one. The secret may contain colons.
 struct ClientArgument: ExpressibleByArgument {
     let client: RegisteredClient
 

@@ -3,7 +3,7 @@ internal import Dispatch
     internal import Glibc
 #endif
 
-/// Waits for SIGTERM or SIGINT, and if asked for the end of standard input.
+/// The end of the program: SIGTERM or SIGINT, and on request the end of standard input.
 struct EndOfService {
     private let events: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
@@ -12,7 +12,7 @@ struct EndOfService {
         let (events, continuation) = AsyncStream.makeStream(of: Void.self)
         self.events = events
         sources = [SIGTERM, SIGINT].map { number in
-            // The default would end the process before the source hears of it.
+            // The default action would end the process before the source sees the signal.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler { continuation.yield() }
@@ -20,7 +20,7 @@ struct EndOfService {
             return source
         }
         guard withStandardInput else { return }
-        // A thread of its own, since a read from a terminal or a pipe may wait for ever.
+        // On a thread of its own, since a read from a terminal or a pipe may block forever.
         DispatchQueue(label: "standard input").async {
             while readLine() != nil {}
             continuation.yield()

@@ -95,7 +95,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // Before the first line is out: whoever reads it may send a signal at once.
+        // Before the first line is printed: its reader may send a signal at once.
         let end = EndOfService(withStandardInput: exitWithStdin)
         if let vendor {
             let double = try await vendor.start(doubleOptions, accessTokenLifetime: accessTokenLifetime)
@@ -125,7 +125,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         return configuration
     }
 
-    /// What goes beyond OpenID Connect Core.
+    /// Applies the options beyond OpenID Connect Core.
     private func extend(_ configuration: inout LocalProvider.Configuration) {
         configuration.requiresPushedRequests = requirePAR
         for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = requireDPoP }
@@ -144,7 +144,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         return options
     }
 
-    /// As the parser's own entry point, with 2 for wrong usage instead of its 64.
+    /// Runs the command as the parser's own entry point does, but exits with 2 instead of 64 for wrong usage.
     static func main() async {
         do {
             let command = try parseAsRoot()

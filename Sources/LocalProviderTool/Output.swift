@@ -2,7 +2,7 @@
     internal import Glibc
 #endif
 
-/// Standard output and standard error, a line at a time and at once: a parent waits for the first line.
+/// Standard output and standard error, unbuffered: a parent process waits for the first line.
 enum Output {
     static func line(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
 

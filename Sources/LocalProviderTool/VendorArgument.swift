@@ -1,14 +1,14 @@
 internal import ArgumentParser
 internal import AppAuthTestProvider
 
-/// The vendors whose servers can be played.
+/// The vendors whose servers can be simulated.
 enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
     case sevenPass = "seven-pass"
     case moltin
     case opro
     case sbanken
 
-    /// - Parameter accessTokenLifetime: In seconds; nil for the vendor's own.
+    /// - Parameter accessTokenLifetime: The lifetime in seconds; nil for the vendor's own.
     func start(_ options: DoubleOptions, accessTokenLifetime: Int?) async throws -> any VendorDouble {
         switch self {
         case .sevenPass:

@@ -1,11 +1,11 @@
-/// The first form of a page: enough of HTML for plain login and consent pages.
+/// The first form of a page. It supports enough HTML for plain login and consent pages.
 struct HTMLForm {
     let action: String
     let isGet: Bool
-    /// The fields that are sent, with the values they come with, and the first button.
+    /// The fields that are sent, with their initial values, and the first button.
     let fields: [(name: String, value: String)]
 
-    /// nil if the page has no form.
+    /// Parses a page; nil if it has no form.
     init?(in page: String) {
         guard let start = page.firstRange(of: "<form") else { return nil }
         let rest = page[start.lowerBound...]

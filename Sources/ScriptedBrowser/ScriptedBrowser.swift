@@ -1,7 +1,7 @@
 package import AppAuthProtocol
 internal import HTTPTypes
 
-/// Plays the person's part where there is no display: follows redirects, keeps cookies, fills in forms and submits them.
+/// A browser for systems without a display. It follows redirects, keeps cookies, and fills in and submits forms.
 package actor ScriptedBrowser {
     private let transport: any HTTPTransport
     private let entries: [String: String]
@@ -11,8 +11,8 @@ package actor ScriptedBrowser {
     private static let longestJourney = 30
 
     /// - Parameters:
-    ///   - entries: What to enter into a form's fields, by their names.
-    ///   - leave: What to do when a redirect leads to a scheme that is not HTTP's: the journey ends there.
+    ///   - entries: The values for a form's fields, by their names.
+    ///   - leave: Called if a redirect leads to a scheme other than HTTP's. The journey ends there.
     package init(
         transport: any HTTPTransport, entries: [String: String],
         leave: @escaping @Sendable (String) async throws -> Void = { _ in
@@ -22,22 +22,22 @@ package actor ScriptedBrowser {
         (self.transport, self.entries, self.leave) = (transport, entries, leave)
     }
 
-    /// Goes to a URL and on from there, until a page without a form.
+    /// Opens a URL and continues from there until a page without a form.
     ///
-    /// - Returns: The text of the last page; empty where a redirect left HTTP.
+    /// - Returns: The text of the last page; empty if a redirect left HTTP.
     @discardableResult
     package func visit(_ url: String) async throws -> String { try await travel(url) { _ in false } }
 
-    /// Goes to a URL and on from there, until it is sent to an address that begins as given, which it does not open: as
-    /// on another machine, where nobody listens there.
+    /// Opens a URL and continues until a redirect to an address with this prefix, which it does not open: as on another
+    /// machine, where that address cannot be reached.
     ///
-    /// - Returns: That address, whole.
+    /// - Returns: The whole address.
     package func address(from url: String, upTo beginning: String) async throws -> String {
         try await travel(url) { $0.hasPrefix(beginning) }
     }
 
-    /// - Parameter isEnd: Whether an address that it is sent to ends the journey.
-    /// - Returns: That address, or else the text of the last page.
+    /// - Parameter isEnd: Returns whether a redirect to an address ends the journey.
+    /// - Returns: That address, or otherwise the text of the last page.
     private func travel(_ url: String, until isEnd: (_ address: String) -> Bool) async throws -> String {
         var next = Step(url: try SecureURL(url), form: nil)
         for _ in 0..<Self.longestJourney {
@@ -88,7 +88,7 @@ package actor ScriptedBrowser {
 }
 
 extension SecureURL {
-    /// A reference from a page at this URL: absolute, or a path of the same server.
+    /// Resolves a reference on a page at this URL: an absolute URL, or a path on the same server.
     fileprivate func resolving(_ reference: String) throws -> SecureURL {
         if reference.contains("://") { return try SecureURL(reference) }
         let server = "\(scheme)://\(authority)"
@@ -99,7 +99,7 @@ extension SecureURL {
 }
 
 extension String {
-    /// Whether a reference begins with a scheme (RFC 3986 §3.1) that is not HTTP's.
+    /// Whether a reference begins with a scheme (RFC 3986 §3.1) other than HTTP's.
     fileprivate var leavesHTTP: Bool {
         let scheme = prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
         return !scheme.isEmpty && dropFirst(scheme.count).first == ":" && !["http", "https"].contains(scheme)

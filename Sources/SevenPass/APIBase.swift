@@ -1,12 +1,12 @@
 internal import AppAuth
 
-/// Where an API begins, and what is below it: nothing else may get a token.
+/// The base URL of an API. Only URLs below it may receive a token.
 struct APIBase: Sendable {
-    /// Ends with a slash.
+    /// The base URL, with a slash at its end.
     private let string: String
     private let url: SecureURL
 
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for what is no https URL (or http on
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the base is not an https URL (or http on
     ///   loopback), or has a query.
     init(_ base: String) throws {
         let url = try SecureURL(base)
@@ -15,12 +15,12 @@ struct APIBase: Sendable {
         string = base.hasSuffix("/") ? base : base + "/"
     }
 
-    /// The URL of a path below the base.
+    /// Returns the URL of a path below the base.
     ///
-    /// - Parameter path: With a slash in front or without, and with a query or without. A whole URL counts if it is below
+    /// - Parameter path: A path with or without a leading slash, and with or without a query; or an absolute URL below
     ///   the base.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for everything else, above all for another
-    ///   origin, and for `..`, whichever way it is written.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for anything else, in particular for
+    ///   another origin, and for `..` in any spelling.
     func url(of path: String) throws -> SecureURL {
         let found = try SecureURL(Self.isAbsolute(path) ? path : string + relative(path))
         guard found.origin == url.origin else { throw Self.refusal("the API's own origin \(url.origin)") }
@@ -34,19 +34,19 @@ struct APIBase: Sendable {
     private var basePath: String { url.path.hasSuffix("/") ? url.path : url.path + "/" }
 
     private func relative(_ path: String) throws -> Substring {
-        // RFC 3986 §4.2: two slashes would begin the name of a host.
+        // RFC 3986 §4.2: after two slashes a server name would follow.
         guard !path.hasPrefix("//") else { throw Self.refusal("a path below \(basePath)") }
         return path.hasPrefix("/") ? path.dropFirst() : path[...]
     }
 
-    /// RFC 3986 §3.1: a scheme, a colon, and here two slashes.
+    /// Returns whether the path is an absolute URL: a scheme, a colon (RFC 3986 §3.1) and two slashes.
     private static func isAbsolute(_ path: String) -> Bool {
         let scheme = path.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
         return !scheme.isEmpty && path[scheme.endIndex...].hasPrefix("://")
     }
 
-    /// Whether a server may take a part of the path for `.` or `..` (RFC 3986 §5.2.4). Some decode before they look, some
-    /// take an escaped slash for one.
+    /// Returns whether a server may read a segment of the path as `.` or `..` (RFC 3986 §5.2.4). Some servers decode
+    /// the path first, and some treat an escaped slash as a slash.
     private static func climbs(_ path: String) -> Bool {
         let plain = path.lowercased().replacing("%2e", with: ".").replacing("%2f", with: "/").replacing(
             "%5c", with: "/")

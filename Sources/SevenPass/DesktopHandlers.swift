@@ -3,37 +3,38 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// Which program the desktop starts for the URLs of a scheme.
+/// A query for the program that the desktop starts for the URLs of a scheme.
 public struct DesktopHandlers: Sendable {
     private let query: @Sendable (String) async -> String?
 
-    /// Asks in a way of the app's own.
+    /// Creates a query of the app's own.
     ///
     /// - Parameter query: Returns the desktop entry that handles a type such as `x-scheme-handler/fbauth2`; nil or an
-    ///   empty text if there is none.
+    ///   empty string if there is none.
     public init(_ query: @escaping @Sendable (_ type: String) async -> String?) { self.query = query }
 
-    /// Asks `xdg-mime query default`. Where there is no such program, or it does not answer within five seconds, nobody
-    /// handles anything.
+    /// Runs `xdg-mime query default`. If that program is missing or takes longer than five seconds, no scheme has a
+    /// handler.
     public static let system = DesktopHandlers { type in
-        // A shell between, since what xdg-mime complains about is nothing for the app's standard error.
+        // The shell keeps the complaints of xdg-mime out of the app's standard error.
         let command = ["sh", "-c", #"exec xdg-mime query default "$1" 2>/dev/null"#, "sh", type]
         return try? await withTimeout(.seconds(5), .configuration, "xdg-mime did not answer") {
             try await ProgramOutput.read(command)
         }
     }
 
-    /// Whether the desktop has a program for a scheme.
+    /// Returns whether the desktop has a program for a scheme.
     public func handles(scheme: String) async -> Bool {
         await query("x-scheme-handler/" + scheme).map { $0.contains { !$0.isWhitespace } } ?? false
     }
 }
 
-/// What a program writes to its standard output.
+/// The standard output of a program.
 private enum ProgramOutput {
-    /// Runs a program to its end, without standard input. A task that is cancelled ends it, and all that it started.
+    /// Runs a program to its end, without standard input. If the task is cancelled, the program and all its children
+    /// are killed.
     ///
-    /// - Returns: The first 4 KiB.
+    /// - Returns: The first 4 KiB of the output; empty if the program cannot be started.
     static func read(_ arguments: [String]) async throws -> String {
         var copies = arguments.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
@@ -43,7 +44,8 @@ private enum ProgramOutput {
         let (id, descriptor, life) = (process, output, LockedValue(Life.running))
         @Sendable func collect() {
             close(descriptor)
-            // The cancellation needs the lock to end a program that runs on: only one that has ended is collected under it.
+            // A cancellation needs the lock to kill a running program. So the exit is awaited first, and only the
+            // reaping takes the lock.
             var end = siginfo_t()
             while waitid(P_PID, id_t(id), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             life.withLock { life in
@@ -66,7 +68,7 @@ private enum ProgramOutput {
                 }
             }
         } onCancel: {
-            // It has a session of its own, and its number is its own until it is collected.
+            // The program has a session of its own, and its process id stays reserved until it is reaped.
             life.withLock { life in
                 guard life == .running else { return }
                 life = .cancelled
@@ -77,7 +79,7 @@ private enum ProgramOutput {
 
     private enum Life { case running, cancelled, collected }
 
-    /// Reads to the end, or until it is of no use any more: what the program has started may hold its output open.
+    /// Reads to the end, or until the condition is false: children of the program may keep its output open.
     private static func readAll(_ descriptor: Int32, while isOfUse: () -> Bool) -> String {
         var text: [UInt8] = []
         while isOfUse() {

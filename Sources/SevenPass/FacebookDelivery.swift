@@ -1,26 +1,27 @@
 public import AppAuth
 internal import JOSE
 
-/// What becomes of Facebook's answers during one sign-in: each is turned into the URL at which 7Pass goes on.
+/// The handling of Facebook's responses during one sign-in. It turns each response into the URL at which 7Pass
+/// continues.
 ///
 /// ```swift
 /// var handOver = try FacebookDelivery(facebook)
 /// switch handOver.take(url) {   // a URL of the scheme fb<APP_ID>, from the desktop
 /// case .open(let url): try await browser.open(listener.oneTimeURL(redirectingTo: url))   // where the sign-in began
-/// case .refused(let error): show(error.message)      // the person may try again there
+/// case .refused(let error): show(error.message)      // the user may try again there
 /// case .ignored: break
 /// }
 /// ```
-/// It does not know the state that 7Pass gave Facebook: that 7Pass checks, together with the browser's cookie. So an
-/// answer that somebody else sends gets no further than to an error page, and the sign-in waits on.
+/// It does not know the state that 7Pass gave to Facebook. 7Pass checks that state, together with the browser's cookie.
+/// A forged response therefore leads only to an error page, and the sign-in keeps waiting.
 public struct FacebookDelivery: Sendable {
-    /// What to do with a URL.
+    /// The next step for a URL.
     public enum Step: Sendable, Hashable {
-        /// Open this one in the browser that began the sign-in; it ends at the normal redirect.
+        /// Open this URL in the browser that began the sign-in. The sign-in ends at the normal redirect.
         case open(String)
-        /// Facebook, or the person there, said no, or the response is not well formed. The sign-in waits on.
+        /// Facebook or the user refused, or the response is malformed. The sign-in keeps waiting.
         case refused(AuthError)
-        /// It is no response of Facebook's to this app, or one that was handed over already.
+        /// The URL is no response of Facebook's to this app, or it was delivered before.
         case ignored
     }
 
@@ -28,10 +29,10 @@ public struct FacebookDelivery: Sendable {
     private let callback: SecureURL
     private var delivered: Set<Secret> = []
 
-    /// Begins to wait for the responses of one sign-in.
+    /// Creates the handler for one sign-in.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an app id that is not made of digits, and
-    ///   for a callback that is no https URL (or http on loopback).
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the app id is not made of digits, or the
+    ///   callback is not an https URL (or http on loopback).
     public init(_ facebook: SevenPassConfiguration.Facebook) throws {
         guard !facebook.appID.isEmpty, facebook.appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw AuthError(
@@ -42,10 +43,10 @@ public struct FacebookDelivery: Sendable {
         callback = try SecureURL(facebook.externalCallback)
     }
 
-    /// Takes a URL that the desktop handed to the app.
+    /// Accepts a URL that the desktop delivered to the app.
     ///
-    /// Code and state stand in the query, if the person was at Facebook's dialog in the browser, or in the fragment, if
-    /// Facebook's app answered; nothing else of it goes on to 7Pass.
+    /// Code and state are in the query if the user signed in at Facebook's dialog in the browser, or in the fragment if
+    /// Facebook's app responded. 7Pass receives only code and state, and which of the two ways it was.
     public mutating func take(_ url: String) -> Step {
         guard let colon = url.firstIndex(of: ":"), url[..<colon].lowercased() == scheme, url.utf8.count <= 16 << 10
         else { return .ignored }
@@ -62,7 +63,7 @@ public struct FacebookDelivery: Sendable {
         guard let code = response.values("code").first, let state = response.values("state").first, !code.isEmpty,
             !state.isEmpty
         else { return .refused(Self.refusal("expected a code and a state, found not both")) }
-        // A code is good once: a URL that comes twice would only end in an error page.
+        // A code is valid once: a URL that comes twice would end in an error page.
         guard delivered.insert(Secret(state)).inserted else { return .ignored }
         var parameters = FormParameters()
         parameters.append("code", code)
@@ -71,7 +72,8 @@ public struct FacebookDelivery: Sendable {
         return .open(callback.appending(parameters))
     }
 
-    /// Facebook's dialog adds a fragment of its own (`#_=_`) to a response in the query, so that the code decides.
+    /// Facebook's dialog adds a fragment of its own (`#_=_`) to a response in the query. So the part with the code or
+    /// error counts.
     private static func response(in url: String) -> (parameters: FormParameters, way: String)? {
         let parts = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let query = parts[0].firstIndex(of: "?").map { parts[0][parts[0].index(after: $0)...] } ?? ""

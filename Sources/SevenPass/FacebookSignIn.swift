@@ -1,29 +1,30 @@
 public import AppAuth
 
-/// A sign-in at 7Pass in which the person may choose Facebook, with Facebook's app if the desktop has it.
+/// A sign-in at 7Pass in which the user may choose Facebook. It uses Facebook's app if the desktop has it.
 ///
 /// ```swift
 /// let signIn = try FacebookSignIn(configuration, appName: "My App")
-/// let state = try await signIn.run(store: store, answers: urlsFromTheDesktop)
+/// let state = try await signIn.run(store: store, responses: urlsFromTheDesktop)
 /// ```
-/// Facebook answers to a URL of the scheme `fb<APP_ID>`. The app has to be the desktop's handler for it (a desktop entry
-/// with `x-scheme-handler/fb<APP_ID>`), and brings here what it is given. Who signs in with a password needs none of it.
+/// Facebook responds to a URL of the scheme `fb<APP_ID>`. The app must be the desktop's handler for that scheme (a
+/// desktop entry with `x-scheme-handler/fb<APP_ID>`), and passes the URLs that it receives to
+/// ``run(store:responses:)``. A user who signs in with a password needs none of this.
 public struct FacebookSignIn: Sendable {
-    /// The sign-in itself.
+    /// The underlying sign-in.
     public var signIn: SignIn
-    /// Where it is asked whether Facebook's app is there.
+    /// The query for whether Facebook's app is installed.
     public var desktop = DesktopHandlers.system
-    /// Told about each response of Facebook's.
+    /// Called with the next step for each URL that the desktop delivers, even if it is ignored.
     public var observe: @Sendable (FacebookDelivery.Step) -> Void = { _ in }
     private let deliver: FacebookDelivery
 
     /// The scheme that Facebook's app handles.
     public static let appScheme = "fbauth2"
 
-    /// Describes a sign-in.
+    /// Creates a sign-in.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the configuration names no app at Facebook,
-    ///   or one that ``FacebookDelivery`` does not take.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the configuration has no app at
+    ///   Facebook, or one that ``FacebookDelivery`` does not accept.
     public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) throws {
         guard let facebook = configuration.facebook else {
             throw AuthError(
@@ -35,9 +36,10 @@ public struct FacebookSignIn: Sendable {
         signIn = SignIn(configuration, appName: appName, environment: environment)
     }
 
-    /// Signs the person in, as ``SignIn/run(store:)`` does.
+    /// Signs the user in, as ``SignIn/run(store:)`` does.
     ///
-    /// - Parameter answers: The URLs that the desktop hands to the app from now on; others are passed over.
+    /// - Parameter responses: The URLs that the desktop delivers to the app from now on. URLs that are not Facebook's
+    ///   are ignored.
     /// - Throws: As ``SignIn/run(store:)``.
     public func run(
         store: any TokenStore, responses: some AsyncSequence<String, Never> & Sendable
@@ -61,7 +63,7 @@ public struct FacebookSignIn: Sendable {
         }
     }
 
-    /// The sign-in with `fbapp_pres`, unless the app says that by itself.
+    /// Returns the sign-in with the parameter `fbapp_pres`, unless the app has set it.
     private func announced() async -> SignIn {
         var signIn = signIn
         guard !signIn.options.additionalParameters.contains(where: { $0.name == "fbapp_pres" }) else { return signIn }
@@ -70,7 +72,7 @@ public struct FacebookSignIn: Sendable {
         return signIn
     }
 
-    /// The browser gets a one-time URL: Facebook's code and state belong in no argument list.
+    /// Opens a one-time URL for each response: Facebook's code and state must not be in an argument list.
     private func pass(
         _ responses: some AsyncSequence<String, Never>, to browser: Browser?, by opener: LoopbackRedirectListener
     ) async {
@@ -79,7 +81,7 @@ public struct FacebookSignIn: Sendable {
             let step = deliver.take(url)
             observe(step)
             guard case .open(let callback) = step else { continue }
-            // The person may open it by hand, or begin again: the sign-in waits on.
+            // An error does not end the sign-in: the user may open the URL by hand, or begin again.
             do {
                 let url = opener.oneTimeURL(redirectingTo: callback)
                 for obstacle in try await browser?.open(url) ?? [] { signIn.observe(.browserObstacle(obstacle)) }

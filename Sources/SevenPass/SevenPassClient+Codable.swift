@@ -3,16 +3,16 @@ internal import FoundationEssentials
 public import HTTPTypes
 
 extension SevenPassClient {
-    /// Sends GET, and decodes the response by `JSONDecoder`.
+    /// Sends a GET request and decodes the response with `JSONDecoder`.
     ///
-    /// - Throws: As ``send(_:_:_:)``; ``AuthError/Code/invalidResponse`` for JSON of another shape.
+    /// - Throws: As ``send(_:_:_:)``; ``AuthError/Code/invalidResponse`` if the JSON has another shape.
     public func get<Answer: Decodable>(_ path: String, as type: Answer.Type) async throws -> Answer {
         try Self.decode(type, try await exchange(.get, path, nil))
     }
 
-    /// Makes a call with a body encoded by `JSONEncoder`, and decodes the response by `JSONDecoder`.
+    /// Sends a request with a body encoded by `JSONEncoder`, and decodes the response with `JSONDecoder`.
     ///
-    /// - Throws: As ``get(_:as:)``; whatever the body throws when it is encoded.
+    /// - Throws: As ``get(_:as:)``; the errors of encoding the body.
     public func send<Answer: Decodable>(
         _ method: HTTPRequest.Method, _ path: String, encoding body: some Encodable, as type: Answer.Type
     ) async throws -> Answer {
@@ -21,7 +21,7 @@ extension SevenPassClient {
 
     static func decode<Answer: Decodable>(_ type: Answer.Type, _ response: TransportResponse) throws -> Answer {
         do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
-            // A decoding error may quote what the person's record holds.
+            // A decoding error may quote the user's data.
             throw unreadable("expected \(type), found another shape", response)
         }
     }

@@ -2,8 +2,7 @@ public import AppAuth
 internal import HTTPTypes
 internal import JOSE
 
-/// What an app may ask 7Pass for itself, before anybody has an account: whether an address is free, whether a password is
-/// good enough, and a registration.
+/// A client for the calls that need no user: checks of an email address or a password, and a registration.
 ///
 /// ```swift
 /// let credentials = try await SevenPassCredentialsClient(configuration)
@@ -11,25 +10,26 @@ internal import JOSE
 /// try await credentials.checkPassword(password)
 /// let jane = try await credentials.registration(email: "jane@example.com", password: password)
 /// ```
-/// Its token is one of client credentials (RFC 6749 §4.4), good for 15 minutes and without a refresh token: a new one is
-/// asked for by itself when it is needed.
+/// Its token comes from the client credentials grant (RFC 6749 §4.4). It is valid for 15 minutes and has no refresh
+/// token. The client requests a new one automatically.
 public struct SevenPassCredentialsClient: Sendable {
     private let client: SevenPassClient
 
-    /// Whom 7Pass has registered.
+    /// A user that 7Pass has registered.
     public struct Registration: Sendable, Hashable, Decodable {
-        /// The person's id, as the `sub` of later ID tokens has it.
+        /// The user's id, which is the `sub` of later ID tokens.
         public let sub: String
-        /// The address that the person signs in with.
+        /// The address with which the user signs in.
         public let email: String
     }
 
-    /// Takes up the token in the store, or asks for one.
+    /// Restores the token from the store, or requests one.
     ///
     /// - Parameters:
-    ///   - configuration: That of a client with a secret; its scope is not asked for, since there is no person.
-    ///   - store: Where the token is kept: by default in memory.
-    /// - Throws: ``AuthError``: ``AuthError/Code/invalidClient``, and as ``Discovery`` and the store do.
+    ///   - configuration: The configuration of a client with a secret. Its scope is not requested, since there is no
+    ///     user.
+    ///   - store: The store for the token; by default in memory.
+    /// - Throws: ``AuthError``: ``AuthError/Code/invalidClient``, and the errors of ``Discovery`` and the store.
     public init(
         _ configuration: SevenPassConfiguration, store: any TokenStore = MemoryTokenStore(),
         environment: Environment = .live
@@ -53,21 +53,22 @@ public struct SevenPassCredentialsClient: Sendable {
             && record.client.authentication.secret == configuration.clientSecret
     }
 
-    /// Succeeds if an address is well formed and nobody has an account with it.
+    /// Checks that an address is well formed and has no account yet.
     ///
-    /// - Throws: ``SevenPassError`` with the code `email_taken` or `email_invalid`; as ``SevenPassClient/send(_:_:_:)``.
+    /// - Throws: ``SevenPassError`` with the code `email_taken` or `email_invalid`; as
+    ///   ``SevenPassClient/send(_:_:_:)``.
     public func checkMail(_ email: String) async throws {
         try await client.post("checkMail", ["email": .string(email)])
     }
 
-    /// Succeeds if 7Pass takes a password.
+    /// Checks that 7Pass accepts a password.
     ///
     /// - Throws: ``SevenPassError`` with the code `password_weak`; as ``SevenPassClient/send(_:_:_:)``.
     public func checkPassword(_ password: Secret) async throws {
         _ = try await call("checkPassword", ["password": .string(password.reveal())], hiding: password)
     }
 
-    /// Makes an account. The person can sign in at once.
+    /// Creates an account. The user can sign in at once.
     ///
     /// - Throws: ``SevenPassError`` with the code `email_taken`, `email_invalid` or `password_weak`; as
     ///   ``SevenPassClient/send(_:_:_:)``.

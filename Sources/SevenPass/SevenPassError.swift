@@ -2,7 +2,7 @@ internal import AppAuth
 internal import HTTPTypes
 internal import JOSE
 
-/// What the API answered instead of success.
+/// An error response of the API.
 ///
 /// ```swift
 /// do { try await client.post("me/optins", ["type": "sms", "accepted": true]) }
@@ -11,17 +11,17 @@ internal import JOSE
 public struct SevenPassError: Error, Sendable, Hashable {
     /// The HTTP status.
     public let status: Int
-    /// The member `error` of the response, for example `email_taken`; nil if there is none. One line, 64 code points at
-    /// most.
+    /// The member `error` of the response, for example `email_taken`; nil if there is none. It is one line of at most
+    /// 64 code points.
     public let code: String?
-    /// The body: one line, 1000 code points at most, without the access token and passwords.
+    /// The body as one line of at most 1000 code points, without the access token and passwords.
     public let body: String
-    /// The names of the fields that the server found wrong.
+    /// The names of the fields that the server rejected.
     public let fields: [String]
 
     init(_ response: TransportResponse, hiding secrets: [Secret]) {
         func clean(_ text: String, _ length: Int) -> String {
-            // Some servers repeat what they refuse. The shortest texts would be found in innocent words.
+            // Some servers repeat what they reject. Texts of less than 4 bytes would match in innocent words.
             let texts = secrets.map { $0.reveal() }.filter { $0.utf8.count >= 4 }
             let plain = texts.reduce(text) { $0.replacing($1, with: "[redacted]") }
             return plain.onOneLine.shortened(to: length)
@@ -30,12 +30,13 @@ public struct SevenPassError: Error, Sendable, Hashable {
         status = response.status.code
         code = (json?["error"]?.string).map { clean($0, 64) }
         fields = (json?["fields"]?.strings ?? []).prefix(16).map { clean($0, 64) }
-        // What will not be shown need not be decoded; a token at the cut is hidden whole, or cut off with the rest.
+        // The rest would not be shown, so it is not decoded. A token at the cut is either redacted as a whole or cut
+        // off with the rest.
         body = clean(String(decoding: response.body.prefix(64 << 10), as: UTF8.self), 1000)
     }
 }
 
 extension SevenPassError: CustomStringConvertible {
-    /// Status and response in one line.
+    /// The status and the body in one line.
     public var description: String { "the API answered \(status)" + (body.isEmpty ? "" : ": \(body)") }
 }

@@ -1,7 +1,7 @@
 public import AppAuth
 internal import AppAuthLegacy
 
-/// Sign-ins of the older SDK that need no browser. 7Pass takes them from clients that are registered for them, with a
+/// The older SDK's sign-ins without a browser. 7Pass accepts them from clients that are registered for them, with a
 /// secret.
 ///
 /// ```swift
@@ -9,25 +9,25 @@ internal import AppAuthLegacy
 /// let state = try await grants.signIn(with: facebookToken, of: "facebook", store: store)
 /// ```
 public struct SevenPassGrants: Sendable {
-    /// The app as 7Pass knows it.
+    /// The app's registration at 7Pass.
     public let configuration: SevenPassConfiguration
     private let environment: Environment
 
-    /// Describes the client.
+    /// Creates the grants of a client.
     public init(_ configuration: SevenPassConfiguration, environment: Environment = .live) {
         (self.configuration, self.environment) = (configuration, environment)
     }
 
-    /// Signs a person in by the access token of another service (an extension grant, RFC 6749 §4.5).
+    /// Signs a user in with the access token of another service (an extension grant, RFC 6749 §4.5).
     ///
-    /// Sent as `grant_type=social` with `provider` and `provider_token`.
+    /// The request has `grant_type=social`, `provider` and `provider_token`.
     ///
     /// - Parameters:
     ///   - token: The other service's access token. It is not stored.
     ///   - provider: The service, for example `facebook`.
-    ///   - store: Where the session goes.
-    /// - Throws: As ``Discovery`` and ``AuthState/init(presenting:as:store:environment:)`` do: ``AuthError`` with
-    ///   ``AuthError/Code/invalidGrant`` for a token that the service does not know.
+    ///   - store: The store for the session.
+    /// - Throws: The errors of ``Discovery`` and ``AuthState/init(presenting:as:store:environment:)``: ``AuthError``
+    ///   with ``AuthError/Code/invalidGrant`` if the service does not know the token.
     public func signIn(with token: Secret, of provider: String, store: any TokenStore) async throws -> AuthState {
         let grant = try TokenGrant(
             GrantType(rawValue: "social"), scope: configuration.scope,
@@ -35,9 +35,9 @@ public struct SevenPassGrants: Sendable {
         return try await present(grant, store)
     }
 
-    /// Signs a person in by login and password (RFC 6749 §4.3). Neither is stored.
+    /// Signs a user in with login and password (RFC 6749 §4.3). Neither is stored.
     ///
-    /// - Throws: As ``signIn(with:of:store:)``: ``AuthError/Code/invalidGrant`` for a wrong login or password.
+    /// - Throws: As ``signIn(with:of:store:)``: ``AuthError/Code/invalidGrant`` if the login or the password is wrong.
     @available(
         *, deprecated, message: "RFC 9700 §2.4: this grant must not be used. Sign in with the browser (SignIn)"
     )
@@ -45,7 +45,7 @@ public struct SevenPassGrants: Sendable {
         try await signInWithPassword(login, password, store)
     }
 
-    /// The same, for what in this package builds without warnings.
+    /// The same method without the deprecation, for the package's own code.
     package func signInWithPassword(
         _ login: String, _ password: Secret, _ store: any TokenStore
     ) async throws -> AuthState {

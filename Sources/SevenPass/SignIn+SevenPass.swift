@@ -1,12 +1,14 @@
 public import AppAuth
 
 extension SignIn {
-    /// A sign-in at 7Pass. Everything can still be changed: the redirect, the browser, what is asked for. With the scope
-    /// `offline_access` it asks with `prompt=consent`, unless another prompt is set.
+    /// Creates a sign-in at 7Pass.
+    ///
+    /// Every property can still be changed: the redirect, the browser, the options. With the scope `offline_access`,
+    /// the request has `prompt=consent`, unless another prompt is set.
     ///
     /// - Parameters:
-    ///   - configuration: The app as 7Pass knows it. Its parameters go with the request.
-    ///   - appName: The app's name, for the page at the end.
+    ///   - configuration: The app's registration at 7Pass. Its parameters are added to the request.
+    ///   - appName: The app's name, for the completion page.
     public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) {
         self.init(
             issuer: configuration.issuer, clientID: configuration.clientID, clientSecret: configuration.clientSecret,

@@ -5,12 +5,13 @@ internal import Glibc
 @main
 enum Main {
     static func main() {
-        // Secrets are in this process: no core dump, and no debugger of another process of the same person.
+        // This process holds secrets: no core dump, and no debugger of another process of the same user.
         shims_forbid_dumps()
         let input = StandardInput()
         let arguments = Array(CommandLine.arguments.dropFirst())
         if StoredToken.print(arguments) { exit(0) }
-        // libdispatch and GLib end the process where they cannot open a descriptor, so there has to be room from the beginning.
+        // libdispatch and GLib abort the process if they cannot open a descriptor, so there must be room from the
+        // beginning.
         let (room, need) = (openFilesLeft(atMost: 32), 32)
         guard room == need else {
             let console = Console(json: arguments.contains("--json"))
@@ -19,9 +20,9 @@ enum Main {
                 "too few files can be opened: expected room for \(need), found \(room). Raise the limit (ulimit -n)")
             exit(1)
         }
-        // This thread is the only one yet, so that all others leave the signals to it.
+        // This is the only thread yet, so all others inherit the blocked signals.
         let interrupts = Interrupts(input)
-        // Detached: this function is the main actor's, and the next line never gives that back.
+        // Detached: this function is on the main actor, and the next line never returns.
         Task.detached {
             let status = await Tool.run(arguments, interrupts, input)
             input.restore()

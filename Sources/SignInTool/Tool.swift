@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// The command line: which commands there are, and what becomes of errors and signals.
+/// The command line: its commands, and the handling of errors and signals.
 struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
@@ -13,12 +13,12 @@ struct Tool: ParsableCommand {
 
     /// Runs a command.
     ///
-    /// - Returns: The exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    /// - Returns: The exit status: 0 for success, 1 for failure, 2 for wrong usage, 130 if interrupted.
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            // The most frequent command does not wait until the parsers of all the others are built. Its help and its errors
-            // are the whole tool's, as those of the others are.
+            // The most frequent command does not wait for the parsers of all others. Its help and its errors come from
+            // the root parser, as for the others.
             let token = arguments.first == "token" ? try? Token.parse(Array(arguments.dropFirst())) : nil
             command = if let token { token } else { try parseAsRoot(arguments) }
         } catch {
@@ -58,7 +58,7 @@ struct Tool: ParsableCommand {
         }
     }
 
-    /// Wrong usage in one line, or the help that was asked for.
+    /// Prints the help if it was requested, or a usage error in one line.
     private static func refuse(_ error: any Error, _ arguments: [String]) -> Int32 {
         let text = fullMessage(for: error)
         guard exitCode(for: error) != .success else {
@@ -71,7 +71,8 @@ struct Tool: ParsableCommand {
         return 2
     }
 
-    /// The command or option that there is not, where the parser reports what that has left missing or over.
+    /// Returns a message for an unknown command or option, where the parser reports only what is then missing or
+    /// unexpected.
     private static func unknown(_ arguments: [String], _ message: String) -> String? {
         guard let name = arguments.first, name != "help",
             ["Missing expected", "Unknown option", "Unexpected argument"].contains(where: message.hasPrefix)
@@ -85,3 +86,4 @@ struct Tool: ParsableCommand {
             .map { "there is no option '\($0)'; see 'sign-in \(name) --help'" }
     }
 }
+

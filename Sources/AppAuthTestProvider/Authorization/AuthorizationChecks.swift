@@ -1,17 +1,17 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The checks of an authorization request whose client and redirect URI are known to be good.
+/// The checks of an authorization request whose client and redirect URI are valid.
 struct AuthorizationChecks {
     let parameters: Parameters
     let client: RegisteredClient
     let context: Context
 
-    /// What concerns the form of the request.
+    /// Checks the form of the request.
     func form() throws(OAuthFailure) {
         // RFC 6749 §3.1: request parameters MUST NOT be included more than once.
         if let name = parameters.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
-        // Core §6.2, §7.2.1: options that this provider does not have; Core §3.1.2.6 has the codes.
+        // Core §6.2, §7.2.1: options that this provider does not support; Core §3.1.2.6 has the codes.
         for name in ["request_uri", "registration"] where parameters[name] != nil {
             throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
         }
@@ -22,14 +22,14 @@ struct AuthorizationChecks {
             let known = AuthorizationReturn.ResponseMode.allCases.map(\.rawValue)
             throw .invalidRequest("expected a response_mode of \(known.joined(separator: ", "))")
         }
-        // Core §3.1.2.1: state is RECOMMENDED; asked for here, so that a client that forgets it is found out.
+        // Core §3.1.2.1: state is RECOMMENDED. It is required here to catch a client that omits it.
         if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }
         if let display = parameters["display"], !Metadata.displayValues.contains(display) {
             throw .invalidRequest("the display is not one that is supported")
         }
     }
 
-    /// Core §3.1.2.1: `none` stands alone.
+    /// Returns the prompts. `none` must be the only one (Core §3.1.2.1).
     func prompts() throws(OAuthFailure) -> Set<String> {
         let prompts = Set(words("prompt"))
         guard prompts.isSubset(of: Metadata.promptValues) else {
@@ -41,11 +41,11 @@ struct AuthorizationChecks {
         return prompts
     }
 
-    /// Core §3.1.2.1: scopes that are not known are ignored. Core §11: offline_access is ignored unless the request also
-    /// asks for consent, and without a client that can refresh it means nothing.
+    /// Returns the scopes that can be granted. Unknown scopes are ignored (Core §3.1.2.1). offline_access is ignored
+    /// unless the request also asks for consent (Core §11) and the client can refresh.
     func scopes(_ prompts: Set<String>) throws(OAuthFailure) -> [String] {
         let requested = words("scope")
-        // RFC 9396 §3: details stand for themselves.
+        // RFC 9396 §3: authorization details need no scope.
         guard !requested.isEmpty || parameters["authorization_details"] != nil else {
             throw OAuthFailure("invalid_scope", "expected a scope")
         }
@@ -59,7 +59,8 @@ struct AuthorizationChecks {
         return granted
     }
 
-    /// RFC 7636 §4.3 and §4.4.1; RFC 9700 §2.1.1: public clients must use PKCE, and plain is no option.
+    /// Checks the code challenge (RFC 7636 §4.3 and §4.4.1). Public clients must use PKCE, and plain is not allowed
+    /// (RFC 9700 §2.1.1).
     func codeChallenge() throws(OAuthFailure) -> String? {
         let method = parameters["code_challenge_method"]
         guard let challenge = parameters["code_challenge"] else {
@@ -93,7 +94,7 @@ struct AuthorizationChecks {
         try ResourceIndicators.check(parameters, context)
     }
 
-    /// Core §3.1.2.1: whom the client takes for signed in.
+    /// Returns the subject of the `id_token_hint`: the user that the client believes to be signed in (Core §3.1.2.1).
     func hintedSubject() throws(OAuthFailure) -> String? {
         guard let hint = parameters["id_token_hint"] else { return nil }
         guard let token = IDTokenHint(hint, context), token.audience.contains(client.id) else {
@@ -108,7 +109,7 @@ struct AuthorizationChecks {
 }
 
 extension String {
-    /// A name from a request as RFC 6749 §5.2 lets it stand in a description.
+    /// The name without the characters that RFC 6749 §5.2 forbids in a description.
     var forDescription: String {
         String(decoding: utf8.filter { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }.prefix(80), as: UTF8.self)
     }

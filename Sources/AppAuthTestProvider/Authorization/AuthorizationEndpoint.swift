@@ -2,7 +2,7 @@ internal import JOSE
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// The authorization endpoint (RFC 6749 §3.1): GET and POST (OpenID Connect Core §3.1.2.1).
+/// The authorization endpoint (RFC 6749 §3.1), with GET and POST (OpenID Connect Core §3.1.2.1).
 struct AuthorizationEndpoint {
     let context: Context
 
@@ -42,7 +42,7 @@ struct AuthorizationEndpoint {
                 records.browsers[browser.id] = browser
                 records.interactions[interaction.id] = interaction
             }
-            // The pages have an address of their own, so that the request is in no history and a reload is harmless.
+            // The pages have a URL of their own, so that the request is not in the history and a reload is harmless.
             var reply = Reply.redirect(to: context.issuer.url(.interaction) + "/" + interaction.id)
             if known == nil { reply.headers[.setCookie] = cookie.set(browser.id) }
             return reply
@@ -64,12 +64,12 @@ extension Context {
 }
 
 extension Records {
-    /// The browser with this cookie, if it is not too old.
+    /// Returns the browser with this cookie, unless it has expired.
     func browser(_ id: String, _ now: Date) -> Browser? { browsers[id].flatMap { $0.expiresAt > now ? $0 : nil } }
 }
 
 extension Reply {
-    /// RFC 9110 §15.5.6.
+    /// A 405 response (RFC 9110 §15.5.6).
     static func notAllowed(_ methods: String) -> Reply {
         var reply = Reply(.methodNotAllowed, type: "text/plain; charset=utf-8", "Expected \(methods).\n")
         reply.headers[.allow] = methods

@@ -1,11 +1,12 @@
 internal import JOSE
 internal import FoundationEssentials
 
-/// Sends the browser back to the client.
+/// The response that sends the browser back to the client.
 struct AuthorizationReply {
     let context: Context
 
-    /// With a code (RFC 6749 §4.1.2), and an ID token where one is asked for (OpenID Connect Core §3.3.2.5).
+    /// Responds with a code (RFC 6749 §4.1.2), and with an ID token if the request asks for one (OpenID Connect Core
+    /// §3.3.2.5).
     func grant(_ request: AuthorizationRequest, to signIn: Browser.SignIn) throws -> Reply {
         let (code, now) = (try OpaqueToken.make(), context.now)
         let grant = Grant(
@@ -28,7 +29,7 @@ struct AuthorizationReply {
         return try back(request.wayBack, parameters, request.language)
     }
 
-    /// With an error (RFC 6749 §4.1.2.1).
+    /// Responds with an error (RFC 6749 §4.1.2.1).
     func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String) throws -> Reply {
         try back(wayBack, [("error", error), ("error_description", description)])
     }
@@ -42,7 +43,7 @@ struct AuthorizationReply {
             let token = try AuthorizationResponseJWT(context: context).token(parameters, for: wayBack.client)
             parameters = [("response", token)]
         } else if context.configuration.sendsIssuerParameter {
-            // RFC 9207 §2: in every response, errors included; §2.4: a signed one has it inside.
+            // RFC 9207 §2: in every response, including errors. A signed response has it inside (§2.4).
             parameters.append(("iss", context.issuer.identifier))
         }
         return wayBack.mode.isFormPost

@@ -6,33 +6,34 @@ struct AuthorizationRequest: Sendable {
     let wayBack: AuthorizationReturn
     let responseTypes: Set<String>
     let nonce: String?
-    /// What is asked for and can be granted to this client.
+    /// The requested scopes that can be granted to this client.
     let scopes: [String]
     let codeChallenge: String?
-    /// The key that the exchange of the code has to prove.
+    /// The key that the code exchange must prove.
     var confirmation: Confirmation?
     let prompts: Set<String>
     let maxAge: Int?
     let loginHint: String?
     let language: Language
     let claims: ClaimsRequest
-    /// The ways to sign in that will do, the best first; empty for any.
+    /// The accepted authentication contexts, the preferred one first; empty if any is accepted.
     let acrs: [String]
     let resources: [String]
-    /// What is asked for in detail (RFC 9396).
+    /// The requested authorization details (RFC 9396).
     let authorizationDetails: [JSON]
-    /// The subject of the `id_token_hint`: only this person may sign in.
+    /// The subject of the `id_token_hint`: only this user may sign in.
     let hintedSubject: String?
-    /// Everything that counts, parameters of a particular provider included.
+    /// All parameters that apply, including those of a particular provider.
     let parameters: Parameters
 
     var redirectURI: String { wayBack.redirectURI }
 }
 
-/// Why an authorization request is refused, and where the refusal is shown.
+/// The reason for refusing an authorization request, and the way to report it.
 struct AuthorizationRefusal: Error {
     let failure: OAuthFailure
-    /// nil where the redirect URI cannot be trusted: the refusal stays on a page of the provider (RFC 6749 §4.1.2.1).
+    /// The way back to the client; nil if the redirect URI is not trusted. The refusal is then shown on a page of the
+    /// provider (RFC 6749 §4.1.2.1).
     let wayBack: AuthorizationReturn?
 
     init(_ failure: OAuthFailure, wayBack: AuthorizationReturn? = nil) {
@@ -47,13 +48,14 @@ struct AuthorizationReturn: Sendable {
     let state: String?
     let mode: ResponseMode
 
-    /// OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode, JWT Secured Authorization Response Mode §2.3.
+    /// The response modes (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode, JWT Secured Authorization
+    /// Response Mode §2.3).
     enum ResponseMode: String, Sendable, CaseIterable {
         case query
         case formPost = "form_post"
         case queryJWT = "query.jwt"
         case formPostJWT = "form_post.jwt"
-        /// As ``queryJWT`` for a code alone.
+        /// The same as ``queryJWT`` for a response type of only `code`.
         case jwt
 
         var isFormPost: Bool { self == .formPost || self == .formPostJWT }
@@ -107,7 +109,7 @@ extension AuthorizationRequest {
 }
 
 extension AuthorizationReturn {
-    /// - Throws: A refusal that stays on a page, where the redirect URI is none of the client's.
+    /// - Throws: A refusal for a page of the provider, if the client has not registered the redirect URI.
     init(_ parameters: Parameters, _ client: RegisteredClient) throws(AuthorizationRefusal) {
         let uris = parameters.values("redirect_uri")
         guard uris.count == 1, let uri = parameters["redirect_uri"] else {

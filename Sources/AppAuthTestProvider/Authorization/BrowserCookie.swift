@@ -1,5 +1,5 @@
-/// The cookie that tells browsers apart. Its name holds the port, since cookies do not know ports: two providers on
-/// one host would take each other's away.
+/// The cookie that identifies a browser. Its name contains the port, since cookies ignore ports: two providers on one
+/// host would overwrite each other's.
 struct BrowserCookie {
     private let name: String
     private let path: String
@@ -11,7 +11,7 @@ struct BrowserCookie {
 
     func id(in request: Request) -> String? { request.cookie(name) }
 
-    /// Not `Secure`, since loopback is http.
+    /// Returns the `Set-Cookie` value. It is not `Secure`, since loopback is http.
     func set(_ id: String) -> String { "\(name)=\(id); Path=\(path); HttpOnly; SameSite=Lax" }
 
     var clear: String { "\(name)=; Path=\(path); Max-Age=0; HttpOnly; SameSite=Lax" }

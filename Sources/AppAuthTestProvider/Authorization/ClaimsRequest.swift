@@ -1,17 +1,17 @@
 internal import JOSE
 
-/// The `claims` parameter (OpenID Connect Core §5.5): names asked for, and the values that `acr` must have.
+/// The `claims` parameter (OpenID Connect Core §5.5): the requested names, and the required values of `acr`.
 struct ClaimsRequest: Sendable {
     var idToken: [String] = []
     var userInfo: [String] = []
-    /// Empty where any will do.
+    /// The required values of `acr`; empty if any is accepted.
     var essentialACRs: [String] = []
 
     static let none = ClaimsRequest()
 
     private init() {}
 
-    /// nil if the parameter is not a JSON object of objects.
+    /// Parses the parameter; nil if it is not a JSON object of objects.
     init?(_ parameter: String) {
         guard let document = try? JSON(parsing: parameter), document.object != nil else { return nil }
         for (member, path) in [("id_token", \Self.idToken), ("userinfo", \Self.userInfo)] {

@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// The token in a form that shows it comes from a page of this provider, for this browser and this purpose.
+/// A token in a form that proves that the form comes from a page of this provider, for this browser and purpose.
 struct FormToken {
     let context: Context
     let browserID: String

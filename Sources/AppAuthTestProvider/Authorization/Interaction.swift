@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 
-/// What stands between an authorization request and its answer: pages that a person works through.
+/// The pages between an authorization request and its response, which the user works through.
 struct Interaction: Sendable {
     let id: String
     let request: AuthorizationRequest
     let expiresAt: Date
-    /// The browser that began it; no other may go on with it.
+    /// The browser that began the interaction. No other may continue it.
     var browserID: String
     var hasSignedIn = false
     var hasChosenAccount = false
@@ -15,7 +15,7 @@ struct Interaction: Sendable {
 }
 
 extension Interaction {
-    /// What is to be done next.
+    /// The next step of an interaction.
     enum Step {
         case signIn
         case chooseAccount(Browser.SignIn)
@@ -24,11 +24,11 @@ extension Interaction {
         case fail(error: String, description: String)
     }
 
-    /// - Parameter consented: The scopes that the person has agreed to before, for this client.
+    /// - Parameter consented: The scopes that the user has granted to this client before.
     func step(_ signIn: Browser.SignIn?, consented: Set<String>, _ context: Context) -> Step {
         let next = interactiveStep(signIn, consented: consented, context)
         guard request.prompts.contains("none") else { return next }
-        // Core §3.1.2.6: nothing may be shown, so each page that would be has its error.
+        // Core §3.1.2.6: no page may be shown, so each page has an error instead.
         return switch next {
         case .signIn: .fail(error: "login_required", description: "nobody has signed in who would do")
         case .chooseAccount: .fail(error: "account_selection_required", description: "an account has to be chosen")
@@ -46,17 +46,18 @@ extension Interaction {
             if let subject = request.hintedSubject, subject != signIn.subject { return .signIn }
             if request.prompts.contains("select_account"), !hasChosenAccount { return .chooseAccount(signIn) }
         } else if let subject = request.hintedSubject, subject != signIn.subject {
-            // Core §3.1.2.1, id_token_hint: anybody else is an error.
+            // Core §3.1.2.1, id_token_hint: any other user is an error.
             return .fail(error: "login_required", description: "another person than the hinted one has signed in")
         }
         let asks = request.prompts.contains("consent")
-        // Details are asked about each time: a person who has made one payment has not agreed to the next.
+        // The page asks about authorization details each time: consent to one payment is not consent to the next.
         let hasNews = !consented.isSuperset(of: request.scopes) || !request.authorizationDetails.isEmpty
         let isNew = context.configuration.requiresConsent && hasNews
         return (asks || isNew) && !hasConsented ? .consent(signIn) : .finish(signIn)
     }
 
-    /// Core §3.1.2.1, max_age: older than that, and the person signs in again; 0 is the same as `prompt=login`.
+    /// Returns whether the sign-in is older than `max_age` allows (Core §3.1.2.1). The value 0 means the same as
+    /// `prompt=login`.
     private func isTooOld(_ signIn: Browser.SignIn, _ now: Date) -> Bool {
         request.maxAge.map { $0 == 0 || now.timeIntervalSince(signIn.time) > Double($0) } ?? false
     }

@@ -16,7 +16,8 @@ struct InteractionEndpoint {
         guard let interaction = found.0, interaction.expiresAt > now else {
             return over
         }
-        // Another browser has no business here: that is how a person is made to finish somebody else's sign-in.
+        // Only the browser that began the sign-in may continue it: otherwise an attacker could make a user complete the
+        // attacker's sign-in.
         guard let browser = found.1, browser.id == interaction.browserID else {
             return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
         }
@@ -71,7 +72,7 @@ struct InteractionEndpoint {
             interaction.hasConsented = true
             let key = Records.ConsentKey(subject: signIn.subject, clientID: interaction.request.client.id)
             context.store.withLock { $0.consents[key, default: []].formUnion(interaction.request.scopes) }
-        // A form that was sent twice, or from a page that is behind: show where things stand.
+        // The form was sent twice, or from an outdated page: show the current step.
         default: return .redirect(to: url(interaction))
         }
         context.store.withLock { records in
@@ -81,7 +82,7 @@ struct InteractionEndpoint {
         return .redirect(to: url(interaction))
     }
 
-    /// Goes on with the interaction as somebody who has just signed in.
+    /// Continues the interaction as a user who has just signed in.
     func signIn(_ user: User, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
         var changed = interaction
         changed.hasSignedIn = true
@@ -96,7 +97,7 @@ struct InteractionEndpoint {
         pages.error("This sign-in is over. Please go back to the app and start again.", .notFound)
     }
 
-    /// False if somebody else was faster: an interaction gives one response.
+    /// Ends the interaction; false if another request has ended it first. An interaction has only one response.
     private func end(_ interaction: Interaction) -> Bool {
         context.store.withLock { $0.interactions.removeValue(forKey: interaction.id) != nil }
     }
@@ -105,7 +106,7 @@ struct InteractionEndpoint {
 }
 
 extension Context {
-    /// Gives the browser a new cookie, so that one planted before is worth nothing (session fixation).
+    /// Signs a user in and gives the browser a new cookie, so that a planted cookie is worthless (session fixation).
     func signIn(_ user: User, in browser: Browser, acr: String = Metadata.acr) throws -> Browser {
         let now = now
         let renewed = Browser(
@@ -116,7 +117,7 @@ extension Context {
         store.withLock { records in
             records.browsers[browser.id] = nil
             records.browsers[renewed.id] = renewed
-            // Sign-ins in other tabs go on under the new cookie.
+            // Sign-ins in other tabs continue with the new cookie.
             for (id, other) in records.interactions where other.browserID == browser.id {
                 records.interactions[id]?.browserID = renewed.id
             }
@@ -126,7 +127,7 @@ extension Context {
 }
 
 extension Browser {
-    /// Whoever signs in once more goes on with their session.
+    /// Returns the session id if the same user signs in again, so that their session continues.
     fileprivate func sessionID(of user: User) -> String? {
         signIn.flatMap { $0.subject == user.subject ? $0.sessionID : nil }
     }

@@ -39,7 +39,7 @@ struct BackchannelAuthenticationEndpoint {
         document["backchannel_user_code_parameter_supported"] = true
     }
 
-    /// §7.1: exactly one hint.
+    /// Returns the user that the request's only hint names (§7.1).
     private func user(_ form: Parameters) throws(OAuthFailure) -> User {
         let hints = ["login_hint", "login_hint_token", "id_token_hint"].filter { form[$0] != nil }
         guard hints.count == 1, let name = hints.first, let value = form[name] else {
@@ -63,7 +63,7 @@ struct BackchannelAuthenticationEndpoint {
 
     private func check(_ form: Parameters, _ user: User) throws(OAuthFailure) {
         if let message = form["binding_message"] {
-            // §7.1: short, and no more than text.
+            // §7.1: short, and plain text only.
             guard message.count <= Self.longestMessage, !message.contains(where: \.isNewline) else {
                 throw OAuthFailure("invalid_binding_message", "expected a binding_message of at most 64 characters")
             }

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Gives a client its tokens once a person has approved it on their own device (CIBA Core §10.1, §11).
+/// The grant that issues tokens after the user has approved the sign-in on their own device (CIBA Core §10.1, §11).
 struct BackchannelGrant {
     let context: Context
 
@@ -10,7 +10,7 @@ struct BackchannelGrant {
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let id = form["auth_req_id"] else { throw OAuthFailure.invalidRequest("expected an auth_req_id") }
         let now = context.now
-        // A failure comes out as a value: what it changed in the store stays.
+        // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var request = records.backchannel[id], request.client.id == client.id else {
                 return .failure(OAuthFailure.invalidGrant("the auth_req_id is not one of this client"))

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// A sign-in that somebody has to approve on their own device (CIBA Core §7).
+/// A sign-in that a user must approve on their own device (CIBA Core §7).
 struct BackchannelRequest: Sendable {
     let client: RegisteredClient
     let user: User
@@ -12,15 +12,16 @@ struct BackchannelRequest: Sendable {
     var outcome = DeviceRequest.Outcome.pending
 }
 
-/// The pauses that a client has to leave between two questions (RFC 8628 §3.5, CIBA Core §11).
+/// The interval that a client must keep between two polls (RFC 8628 §3.5, CIBA Core §11).
 struct PollingPace: Sendable {
-    /// In seconds.
+    /// The interval in seconds.
     private(set) var interval: Int
     private var lastPoll: Date?
 
     init(interval: Int) { self.interval = interval }
 
-    /// Who asks too soon has to leave five seconds more, for this and all that follow.
+    /// Records a poll and returns its error. A poll that comes too soon adds five seconds to the interval, for this and
+    /// all later polls.
     mutating func poll(_ now: Date) -> OAuthFailure {
         let isTooSoon = lastPoll.map { now.timeIntervalSince($0) < Double(interval) } ?? false
         lastPoll = now
@@ -31,14 +32,14 @@ struct PollingPace: Sendable {
 }
 
 extension LocalProvider {
-    /// A sign-in that waits on somebody's own device.
+    /// A sign-in that waits for a decision on the user's device.
     package struct WaitingApproval: Sendable, Hashable {
         package let authReqID: String
         package let userName: String
         package let bindingMessage: String?
     }
 
-    /// What the people's devices show now.
+    /// The sign-ins that the users' devices show now.
     package var waitingApprovals: [WaitingApproval] {
         let now = context.now
         return context.store.withLock { records in
@@ -50,9 +51,9 @@ extension LocalProvider {
         }
     }
 
-    /// The person decides on their device.
+    /// Decides a sign-in as the user on their device.
     ///
-    /// - Throws: ``ProviderError`` if nothing of this name waits for them.
+    /// - Throws: ``ProviderError`` if no sign-in with this id is waiting.
     package func decide(_ authReqID: String, isAllowed: Bool) throws {
         let (now, grantID) = (context.now, try OpaqueToken.make())
         try context.store.withLock { records in
@@ -72,6 +73,6 @@ extension LocalProvider {
 }
 
 extension Endpoint {
-    /// CIBA Core §7.
+    /// The backchannel authentication endpoint (CIBA Core §7).
     package static let backchannelAuthentication = Endpoint(rawValue: "backchannelAuthentication")
 }

@@ -1,16 +1,17 @@
 internal import HTTPTypes
 package import JOSE
 
-/// Claims about a person that the provider has from somebody else (OpenID Connect Core §5.6.2).
+/// Claims about a user that the provider has from another issuer (OpenID Connect Core §5.6.2).
 package struct ForeignClaims: Sendable {
-    /// Who makes them.
+    /// The issuer of the claims.
     package var issuer: String
     package var key: SigningKey
     package var kid: String
     package var claims: JSON.Object
-    /// With the provider's own (§5.6.2.1), or at a place of their own (§5.6.2.2).
+    /// Whether the claims are distributed, at an endpoint of their own (§5.6.2.2), or aggregated with the provider's
+    /// own (§5.6.2.1).
     package var isDistributed: Bool
-    /// What that place wants to see; nil for nothing.
+    /// The access token that the endpoint requires; nil if it requires none.
     package var accessToken: String?
 
     package init(
@@ -31,7 +32,7 @@ package struct ForeignClaims: Sendable {
 }
 
 extension User {
-    /// `_claim_names` and `_claim_sources` for what others say.
+    /// Returns `_claim_names` and `_claim_sources` for the claims of other issuers.
     func sources(_ issuer: Issuer) throws -> JSON.Object {
         guard !foreignClaims.isEmpty else { return .init() }
         var (names, sources) = (JSON.Object(), JSON.Object())
@@ -50,7 +51,7 @@ extension User {
     }
 }
 
-/// Where distributed claims are: a place of somebody else's, by the way of this server.
+/// The endpoint of distributed claims: another issuer's, served by this server.
 struct ForeignClaimsEndpoint {
     let context: Context
 
@@ -72,6 +73,6 @@ struct ForeignClaimsEndpoint {
 }
 
 extension Endpoint {
-    /// Where distributed claims are (OpenID Connect Core §5.6.2.2).
+    /// The endpoint of distributed claims (OpenID Connect Core §5.6.2.2).
     package static let foreignClaims = Endpoint(rawValue: "foreignClaims")
 }

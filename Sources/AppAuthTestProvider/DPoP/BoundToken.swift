@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import JOSE
 
 extension BearerToken {
-    /// Refuses a token whose sender has not proved what it is bound to (RFC 9449 §7, RFC 8705 §3).
+    /// Rejects a bound token if the sender has not proved its key or certificate (RFC 9449 §7, RFC 8705 §3).
     ///
     /// - Parameter value: The token itself.
     func checkBinding(
@@ -16,7 +16,7 @@ extension BearerToken {
                 throw Refusal(
                     .unauthorized, "invalid_token", "the access token is bound to another certificate than was shown")
             }
-            // §7.2: or a stolen token would be good without its key.
+            // §7.2: otherwise a stolen token would be valid without its key.
             guard token.confirmation == nil else {
                 throw refusal("invalid_token", "the access token is bound to a key: expected the scheme DPoP")
             }
@@ -34,7 +34,7 @@ extension BearerToken {
         }
     }
 
-    /// RFC 9449 §7.1: the challenge names the algorithms, too.
+    /// Returns a refusal whose challenge names the algorithms (RFC 9449 §7.1).
     private func refusal(_ error: String, _ description: String) -> Refusal {
         let algorithms = context.configuration.dpopAlgorithms.map(\.rawValue).joined(separator: " ")
         return Refusal(.unauthorized, error, description, scheme: .dpop, [("algs", algorithms)])

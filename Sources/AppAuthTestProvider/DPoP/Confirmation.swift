@@ -1,10 +1,10 @@
 internal import JOSE
 
-/// What whoever uses a code or a token has to prove (RFC 7800 §3.1), by its thumbprint.
+/// The key or certificate that the user of a code or token must prove (RFC 7800 §3.1), by its thumbprint.
 enum Confirmation: Sendable, Hashable {
     /// A key (RFC 9449 §6.1).
     case key(String)
-    /// A certificate, shown on the connection (RFC 8705 §3.1).
+    /// A certificate, presented on the connection (RFC 8705 §3.1).
     case certificate(String)
 
     init(certificate der: [UInt8]) { self = .certificate(Base64URL.encode(Digest.sha256.hash(der))) }
@@ -18,13 +18,13 @@ enum Confirmation: Sendable, Hashable {
 }
 
 extension Confirmation? {
-    /// RFC 6749 §7.1: how a token that is bound so is used (RFC 9449 §5, RFC 8705 §3).
+    /// The `token_type` of a token with this binding (RFC 6749 §7.1, RFC 9449 §5, RFC 8705 §3).
     var tokenType: String { if case .key = self { "DPoP" } else { "Bearer" } }
 }
 
 extension TokenEndpoint {
-    /// What the tokens of a request are bound to: the certificate of a client that is registered so (RFC 8705 §3.4), or the
-    /// key of a proof.
+    /// Returns what the tokens of a request are bound to: the certificate of a client that is registered that way
+    /// (RFC 8705 §3.4), or the key of a proof.
     func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
         guard client.bindsTokensToCertificate else {
             return try DPoP(context: context).confirmation(of: client, in: request)
@@ -37,7 +37,7 @@ extension TokenEndpoint {
 }
 
 extension AuthorizationChecks {
-    /// The key that the code will be bound to (RFC 9449 §10).
+    /// Returns the key to which the code will be bound (RFC 9449 §10).
     func dpopKey() throws(OAuthFailure) -> Confirmation? {
         guard let thumbprint = parameters["dpop_jkt"] else { return nil }
         guard Base64URL.decode(thumbprint)?.count == 32 else {
@@ -48,7 +48,7 @@ extension AuthorizationChecks {
 }
 
 extension Context {
-    /// Refuses a code or a refresh token that is bound to another key than this request proves (RFC 9449 §5, §10).
+    /// Rejects a code or a refresh token that is bound to another key than this request proves (RFC 9449 §5, §10).
     func check(_ bound: Confirmation?, of what: String) throws(OAuthFailure) {
         guard bound == nil || bound == confirmation else {
             throw .invalidGrant("\(what) is bound to a key that this request does not prove")

@@ -2,16 +2,16 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// Demonstrating proof of possession (RFC 9449): what a request proves about the key of its sender.
+/// Demonstrating proof of possession (RFC 9449): the checks of a request's proof.
 struct DPoP {
     let context: Context
 
-    /// How far a proof's time may lie from the provider's, in seconds (RFC 9449 §11.1).
+    /// The maximum difference between a proof's time and the provider's, in seconds (RFC 9449 §11.1).
     private static let leeway = 60.0
 
-    /// The key that a request proves; nil where it has no proof.
+    /// Returns the key that a request proves; nil if it has no proof.
     ///
-    /// - Parameter accessToken: The token that the proof has to belong to, at a resource.
+    /// - Parameter accessToken: The token to which the proof must belong, at a resource.
     func proof(in request: Request, for accessToken: String? = nil) throws(OAuthFailure) -> Confirmation? {
         guard let proof = try DPoPProof(request, context.issuer.scheme, context.configuration.dpopAlgorithms) else {
             return nil
@@ -27,7 +27,7 @@ struct DPoP {
         }
         try context.store.withLock { records throws(OAuthFailure) in
             records.prune(now)
-            // §11.1. A proof that lacks the nonce is used up too: the next one needs a jti of its own.
+            // §11.1. A proof without the nonce is used up too: the next one needs a jti of its own.
             let expiry = Date(timeIntervalSince1970: proof.issuedAt + Self.leeway)
             guard records.proofs.updateValue(expiry, forKey: proof.key + " " + proof.id) == nil else {
                 throw .invalidProof("the proof was used before")
@@ -41,7 +41,7 @@ struct DPoP {
         return .key(proof.key)
     }
 
-    /// What the tokens of a token request are bound to.
+    /// Returns the key to which the tokens of a token request are bound.
     func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
         let key = try proof(in: request)
         // RFC 9449 §5.2: dpop_bound_access_tokens.
@@ -49,7 +49,8 @@ struct DPoP {
         return key
     }
 
-    /// RFC 9449 §10.1: a proof beside a pushed request is as good as a `dpop_jkt` in it, and has to agree with one.
+    /// Binds a pushed request to the key of its proof. The proof has the same effect as a `dpop_jkt` in the request,
+    /// and must match one that is there (RFC 9449 §10.1).
     func bind(_ authorization: inout AuthorizationRequest, by request: Request) throws(OAuthFailure) {
         guard let key = try proof(in: request) else { return }
         guard authorization.confirmation ?? key == key else {
@@ -58,7 +59,7 @@ struct DPoP {
         authorization.confirmation = key
     }
 
-    /// RFC 9449 §8.2: any response may bring the nonce for the next request.
+    /// Adds the nonce for the next request, which any response may carry (RFC 9449 §8.2).
     func accompany(_ reply: Reply, at endpoint: Endpoint) throws -> Reply {
         guard let lifetime = context.configuration.dpopNonce.lifetime, Self.endpoints.contains(endpoint) else {
             return reply
@@ -71,7 +72,7 @@ struct DPoP {
 
     private static let endpoints: Set<Endpoint> = [.token, .pushedAuthorization, .userInfo, .api]
 
-    /// RFC 9449 §5.1.
+    /// Adds the metadata of RFC 9449 §5.1.
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         document["dpop_signing_alg_values_supported"] = .array(
             context.configuration.dpopAlgorithms.map { .string($0.rawValue) })
@@ -79,6 +80,6 @@ struct DPoP {
 }
 
 extension OAuthFailure {
-    /// RFC 9449 §5, §7.1.
+    /// The error for an invalid proof (RFC 9449 §5, §7.1).
     static func invalidProof(_ description: String) -> OAuthFailure { OAuthFailure("invalid_dpop_proof", description) }
 }

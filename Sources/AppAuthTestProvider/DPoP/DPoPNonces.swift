@@ -1,20 +1,20 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Whether proofs have to hold a nonce of the provider (RFC 9449 §8, §9).
+/// The requirement for a nonce of the provider in proofs (RFC 9449 §8, §9).
 package enum DPoPNonce: Sendable, Hashable {
     case off
-    /// A nonce is given out for so many seconds, and good for as long again.
+    /// Proofs need a nonce. Each nonce is issued for this many seconds, and valid for as long again.
     case required(lifetime: Int = 300)
 
     var lifetime: Int? { if case .required(let lifetime) = self { lifetime } else { nil } }
 }
 
-/// The nonces that are good: the one that is given out, and the one before it.
+/// The valid nonces: the current one and the one before it.
 struct DPoPNonces: Sendable {
     private var given: [(value: String, since: Date)] = []
 
-    /// The nonce for the next proof: a new one when the last one is old.
+    /// Returns the nonce for the next proof, and makes a new one if the last one is too old.
     mutating func current(_ now: Date, lifetime: Int) throws -> String {
         drop(now, lifetime)
         if let last = given.last, now < last.since.adding(lifetime) { return last.value }
@@ -36,6 +36,6 @@ struct DPoPNonces: Sendable {
 }
 
 extension LocalProvider {
-    /// Takes no nonce any more that was given out until now: the next proof gets a challenge.
+    /// Invalidates all nonces issued so far: the next proof gets a challenge.
     package func forgetDPoPNonces() { context.store.withLock { $0.dpopNonces.forget() } }
 }

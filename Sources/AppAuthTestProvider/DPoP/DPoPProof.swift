@@ -2,20 +2,19 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// A DPoP proof whose form, key, signature and target are right (RFC 9449 §4.2). Whether it is fresh, is for
-/// ``DPoP`` to say.
+/// A DPoP proof whose form, key, signature and target are valid (RFC 9449 §4.2). ``DPoP`` checks whether it is fresh.
 struct DPoPProof: Sendable {
     /// The thumbprint of its key (RFC 9449 §6.1).
     let key: String
     let issuedAt: Double
     let id: String
     let nonce: String?
-    /// The hash of the access token that it stands beside.
+    /// The hash of the access token in the same request.
     let ath: String?
 
-    /// The proof of a request; nil where there is none. RFC 9449 §4.3, in the order of its steps.
+    /// Parses and checks the proof of a request, in the order of the steps in RFC 9449 §4.3; nil if there is none.
     ///
-    /// - Parameter scheme: That of the provider's URLs.
+    /// - Parameter scheme: The scheme of the provider's URLs.
     init?(_ request: Request, _ scheme: String, _ algorithms: [SignatureAlgorithm]) throws(OAuthFailure) {
         let fields = request.headers[values: .dpop]
         // Step 1.
@@ -43,18 +42,18 @@ struct DPoPProof: Sendable {
         (nonce, ath) = (claims["nonce"]?.string, claims["ath"]?.string)
     }
 
-    /// Steps 5 to 7: an asymmetric algorithm that is taken here, a public key, and its signature.
+    /// Returns the proof's key after steps 5 to 7: a supported asymmetric algorithm, a public key, and its signature.
     private static func key(
         of jws: JWS, _ text: String, _ algorithms: [SignatureAlgorithm]
     ) throws(OAuthFailure) -> String {
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), algorithms.contains(algorithm) else {
             throw .invalidProof("expected an alg of \(algorithms.map(\.rawValue).joined(separator: ", "))")
         }
-        // The one place where a token brings its own key, which JWS does not read for that reason.
+        // Only here does a token bring its own key. JWS does not read it for that reason.
         guard let header = Base64URL.decode(String(text.prefix { $0 != "." })), let json = try? JSON(parsing: header),
             let member = json["jwk"]
         else { throw .invalidProof("expected a jwk in the header") }
-        // A private key is none of a kind that can be read.
+        // Parsing rejects a private key.
         guard let jwk = try? JWK(member), let key = try? VerificationKey(jwk) else {
             throw .invalidProof("expected a good public key in jwk")
         }

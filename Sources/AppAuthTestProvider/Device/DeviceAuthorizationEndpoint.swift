@@ -15,7 +15,7 @@ struct DeviceAuthorizationEndpoint {
         }
     }
 
-    /// As at the authorization endpoint; the page always asks for consent, so that offline_access needs no prompt.
+    /// Returns the scopes that can be granted. The page always asks for consent, so offline_access needs no prompt.
     private func scopes(_ text: String?, _ client: RegisteredClient) throws(OAuthFailure) -> [String] {
         let wanted = (text ?? "").split(separator: " ").map(String.init)
         let scopes = Metadata.scopes.filter { scope in

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Gives a device its tokens once a person has approved it (RFC 8628 §3.4, §3.5).
+/// The grant that issues a device's tokens after the user has approved it (RFC 8628 §3.4, §3.5).
 struct DeviceCodeGrant {
     let context: Context
 
@@ -10,7 +10,7 @@ struct DeviceCodeGrant {
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["device_code"] else { throw OAuthFailure.invalidRequest("expected a device_code") }
         let now = context.now
-        // A failure comes out as a value: what it changed in the store stays.
+        // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var device = records.devices[value], device.client.id == client.id else {
                 return .failure(OAuthFailure.invalidGrant("the device_code is not one of this client"))

@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// A device that waits for a person who enters its code elsewhere (RFC 8628).
+/// A device that waits for a user to enter its code elsewhere (RFC 8628).
 struct DeviceRequest: Sendable {
-    /// What has become of it.
+    /// The outcome of a device's request.
     enum Outcome: Sendable {
         case pending
         case denied
         case approved(Grant)
-        /// Its tokens are out.
+        /// The device has received its tokens.
         case used
     }
 
@@ -20,18 +20,18 @@ struct DeviceRequest: Sendable {
     var outcome = Outcome.pending
 }
 
-/// The code that a person types: eight consonants, so that no word comes about (RFC 8628 §6.1). 34 bits, which is enough
-/// with the limit of ``UserCodeAttempts``.
+/// The code that a user types: eight consonants, so that it forms no word (RFC 8628 §6.1). It has 34 bits, which
+/// suffices with the limit of ``UserCodeAttempts``.
 struct UserCode: Hashable, Sendable {
     private let letters: String
 
     private static let alphabet = Array("BCDFGHJKLMNPQRSTVWXZ".utf8)
     private static let count = 8
 
-    /// As it is shown.
+    /// The code as it is displayed.
     var shown: String { letters.prefix(4) + "-" + letters.dropFirst(4) }
 
-    /// A new one, each letter equally likely.
+    /// Makes a new code in which each letter is equally likely.
     static func make() throws -> UserCode {
         var letters: [UInt8] = []
         // 240 is the largest multiple of 20 in a byte.
@@ -43,7 +43,7 @@ struct UserCode: Hashable, Sendable {
 
     private init(letters: String) { self.letters = letters }
 
-    /// Reads what a person typed: in any case, with or without dashes and spaces (RFC 8628 §6.1). nil for what cannot be
+    /// Parses a typed code: in any case, with or without dashes and spaces (RFC 8628 §6.1). Returns nil if it cannot be
     /// a code.
     init?(typed: String) {
         let letters = typed.uppercased().filter { $0 != "-" && !$0.isWhitespace }
@@ -52,16 +52,17 @@ struct UserCode: Hashable, Sendable {
     }
 }
 
-/// How many wrong codes were entered of late. For all browsers together, since a guesser throws cookies away.
+/// The recent attempts with a wrong code, counted for all browsers together, since an attacker discards cookies.
 struct UserCodeAttempts: Sendable {
     private var times: [Date] = []
 
-    /// RFC 8628 §5.1: ten in a minute leave a guesser one chance in 250 million while a code of ten minutes lives.
+    /// The maximum number of attempts in a minute. Ten leave an attacker one chance in 250 million during the ten
+    /// minutes of a code (RFC 8628 §5.1).
     static let mostInAMinute = 10
 
     mutating func fail(_ now: Date) { times.append(now) }
 
-    /// The seconds until the next attempt is allowed; nil if it is allowed now.
+    /// Returns the seconds until the next attempt is allowed; nil if it is allowed now.
     mutating func pause(_ now: Date) -> Int? {
         times.removeAll { now.timeIntervalSince($0) >= 60 }
         guard times.count >= Self.mostInAMinute, let oldest = times.first else { return nil }
@@ -70,7 +71,7 @@ struct UserCodeAttempts: Sendable {
 }
 
 extension Records {
-    /// The device that waits for a decision under this code.
+    /// Returns the device that waits for a decision on this code.
     func waitingDevice(_ userCode: UserCode, _ now: Date) -> (deviceCode: String, request: DeviceRequest)? {
         guard let deviceCode = userCodes[userCode], let request = devices[deviceCode], request.expiresAt > now,
             case .pending = request.outcome
@@ -78,7 +79,7 @@ extension Records {
         return (deviceCode, request)
     }
 
-    /// Takes the person's decision down; false if there is nothing to decide any more.
+    /// Records the user's decision; false if no device is waiting any more.
     mutating func decide(_ userCode: UserCode, _ outcome: DeviceRequest.Outcome, _ now: Date) -> Bool {
         guard let (deviceCode, _) = waitingDevice(userCode, now) else { return false }
         devices[deviceCode]?.outcome = outcome

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// The page where a person enters a device's code, signs in and decides (RFC 8628 §3.3).
+/// The page where a user enters a device's code, signs in and decides (RFC 8628 §3.3).
 struct DeviceVerificationEndpoint {
     let context: Context
     private var pages: Pages { Pages(context: context) }
@@ -14,7 +14,7 @@ struct DeviceVerificationEndpoint {
         switch request.method {
         case .get:
             let browser = try known ?? newBrowser()
-            // §3.3.1: a code that stands in the address is shown, and the person compares it before going on.
+            // §3.3.1: a code from the URL is shown, so that the user compares it before continuing.
             var reply = pages.enterCode(page(browser, language), typed: request.query["user_code"] ?? "")
             if known == nil { reply.headers[.setCookie] = cookie.set(browser.id) }
             return reply
@@ -63,7 +63,7 @@ struct DeviceVerificationEndpoint {
         }
     }
 
-    /// Decided once: a form that is sent twice finds no code any more.
+    /// Records the decision, only once: a form that is sent twice finds no code any more.
     private func decide(_ device: DeviceRequest, _ outcome: DeviceRequest.Outcome, _ page: DevicePage) -> Reply {
         let now = context.now
         guard context.store.withLock({ $0.decide(device.userCode, outcome, now) }) else {
@@ -94,7 +94,7 @@ struct DeviceVerificationEndpoint {
 }
 
 extension Language {
-    /// The first of the browser's languages that there is, else English.
+    /// The first supported language of the browser's list, or else English.
     fileprivate init(acceptLanguage: String?) {
         let ranges = (acceptLanguage ?? "").split(separator: ",").map { $0.prefix { $0 != ";" }.trimmingSpaces }
         self.init(uiLocales: ranges.joined(separator: " "))

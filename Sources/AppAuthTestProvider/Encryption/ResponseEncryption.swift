@@ -1,24 +1,24 @@
 package import JOSE
 
-/// How answers of one kind are encrypted to a client (OpenID Connect Registration §2, `…_encrypted_response_alg` and
+/// The encryption of one kind of response for a client (OpenID Connect Registration §2, `…_encrypted_response_alg` and
 /// `…_encrypted_response_enc`).
 package struct ResponseEncryption: Sendable {
-    /// The client's public key, of its `jwks`.
+    /// The client's public key, from its `jwks`.
     package var key: JWK
     package var alg: KeyManagementAlgorithm
     package var enc: ContentEncryption
 
-    /// - Parameter enc: By default the one that Registration §2 names.
+    /// - Parameter enc: The content encryption; by default the one of Registration §2.
     package init(key: JWK, _ alg: KeyManagementAlgorithm, _ enc: ContentEncryption = .a128CBCHS256) {
         (self.key, self.alg, self.enc) = (key, alg, enc)
     }
 
-    /// A token that was signed before (Core §16.14). Its type tells that it is one (RFC 7519 §5.2).
+    /// Encrypts a signed token (Core §16.14). The header marks the content as a JWT (RFC 7519 §5.2).
     package func encrypted(token: String) throws -> String {
         try encrypted(Array(token.utf8), ["cty": "JWT"])
     }
 
-    /// Claims that are not signed: for userinfo alone (Core §5.3.2).
+    /// Encrypts unsigned claims: only for userinfo (Core §5.3.2).
     package func encrypted(claims: JSON) throws -> String { try encrypted(Array(claims.serialized().utf8), [:]) }
 
     private func encrypted(_ content: [UInt8], _ header: JSON.Object) throws -> String {
@@ -27,7 +27,7 @@ package struct ResponseEncryption: Sendable {
         return try JWE.encrypt(content, header: header, to: key, alg, enc)
     }
 
-    /// The metadata of a provider that encrypts (OpenID Connect Discovery §3).
+    /// Adds the metadata of a provider that encrypts (OpenID Connect Discovery §3).
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         for kind in ["id_token", "userinfo"] {
             document["\(kind)_encryption_alg_values_supported"] = .array(

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Tokens for the signed statement of somebody whom the provider trusts (RFC 7523 §2.1, §3).
+/// The grant for a signed assertion of a trusted issuer (RFC 7523 §2.1, §3).
 struct AssertionGrant {
     let context: Context
 

@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Exchanges a token of this provider's for another (RFC 8693).
+/// The grant that exchanges a token of this provider for another (RFC 8693).
 struct TokenExchangeGrant {
     let context: Context
 
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
 
     func exchange(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
-        // §2.1: no more is said about who may; a public client could be anybody.
+        // §2.1 does not restrict the clients further. A public client could be anyone.
         guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
         let presented = PresentedTokens(context: context)
         guard let subject = try presented.token("subject", form, client) else {
@@ -37,7 +37,7 @@ struct TokenExchangeGrant {
         return response
     }
 
-    /// A statement about the subject for somebody else, and no access token here.
+    /// Issues a signed statement about the subject for another party. It is not an access token of this provider.
     private func statement(_ grant: Grant, _ audience: [String], _ client: RegisteredClient) throws -> TokenReply {
         let (now, lifetime) = (context.now, context.configuration.idTokenLifetime)
         var claims: JSON.Object = [
@@ -48,10 +48,10 @@ struct TokenExchangeGrant {
         claims["sub"] = .string(grant.subject ?? client.id)
         claims["aud"] = .array(
             (grant.resources.isEmpty ? [context.issuer.identifier] : grant.resources).map(JSON.string))
-        // §4.1: who acts.
+        // §4.1: the acting party.
         claims["act"] = grant.actor.map { ["sub": .string($0)] }
         let (key, kid) = try context.keys.signing(context.configuration.idTokenAlgorithm)
-        // §2.2.1: what is no access token is presented in no way.
+        // §2.2.1: N_A is the type of a token that is not an access token.
         var response = TokenReply(
             accessToken: try JWS.sign(.object(claims), header: ["kid": .string(kid), "typ": "JWT"], with: key),
             tokenType: "N_A", expiresIn: lifetime, scopes: grant.scopes, authorizationDetails: [],
@@ -60,7 +60,7 @@ struct TokenExchangeGrant {
         return response
     }
 
-    /// The clients that the token is for, each one that is registered.
+    /// Returns the clients for which the token is intended. Each must be registered.
     private func audience(_ form: Parameters) throws(OAuthFailure) -> [String] {
         let names = form.values("audience").filter { !$0.isEmpty }
         for name in names where context.client(name) == nil {
@@ -69,7 +69,8 @@ struct TokenExchangeGrant {
         return names
     }
 
-    /// Never more than the subject's token was good for; and not what gives out further tokens.
+    /// Returns the scopes for the new token: at most those of the subject's token, and none that leads to further
+    /// tokens.
     private func scopes(_ wanted: String?, of subject: PresentedTokens.Token) throws(OAuthFailure) -> [String] {
         let granted = subject.scopes.filter { $0 != "offline_access" && $0 != "openid" }
         guard let wanted = wanted?.split(separator: " ").map(String.init) else { return granted }
@@ -80,7 +81,7 @@ struct TokenExchangeGrant {
     }
 }
 
-/// The tokens that a client presents to have them exchanged.
+/// The tokens that a client presents for an exchange.
 struct PresentedTokens {
     let context: Context
 
@@ -89,10 +90,10 @@ struct PresentedTokens {
     private static let refreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
     private static let idToken = "urn:ietf:params:oauth:token-type:id_token"
 
-    /// What a token says, once it was found good.
+    /// The content of a valid token.
     struct Token {
         let clientID: String
-        /// nil where a client acts for itself.
+        /// The user; nil if a client acts for itself.
         let subject: String?
         let scopes: [String]
         let authTime: Date?
@@ -100,10 +101,10 @@ struct PresentedTokens {
     }
 
     /// - Parameter role: `subject` or `actor`.
-    /// - Returns: nil where there is none.
+    /// - Returns: The token; nil if there is none.
     func token(_ role: String, _ form: Parameters, _ client: RegisteredClient) throws(OAuthFailure) -> Token? {
         let (value, type) = (form["\(role)_token"], form["\(role)_token_type"])
-        // §2.1: the type is REQUIRED with the token, and MUST NOT stand without it.
+        // §2.1: the type is REQUIRED with the token, and MUST NOT be included without it.
         guard (value == nil) == (type == nil) else {
             throw .invalidRequest("expected \(role)_token and \(role)_token_type together")
         }
@@ -124,7 +125,7 @@ struct PresentedTokens {
                     authTime: found.grant.authTime, acr: found.grant.acr)
             }
         case Self.refreshToken:
-            // It is in no hands but its client's.
+            // Only its own client has a refresh token.
             return context.store.withLock { records in
                 guard let token = records.refreshTokens[value], token.rotatedAt == nil, token.expiresAt > now,
                     let grant = records.grants[token.grantID], grant.clientID == client.id
@@ -137,7 +138,7 @@ struct PresentedTokens {
             guard let hint = IDTokenHint(value, context), let jws = try? JWS(compact: value),
                 let expiry = (try? JSON(parsing: jws.payload))?["exp"]?.int, expiry > now.seconds
             else { return nil }
-            // An ID token says who somebody is, and lets nobody do anything.
+            // An ID token identifies a user, and authorizes nothing.
             return Token(
                 clientID: hint.audience.first ?? "", subject: hint.subject, scopes: ["profile", "email"],
                 authTime: nil, acr: nil)

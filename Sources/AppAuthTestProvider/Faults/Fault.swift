@@ -1,44 +1,45 @@
 package import HTTPTypes
 package import JOSE
 
-/// Something that goes wrong when a test asks for it.
+/// A fault that a test can request.
 package enum Fault: Sendable {
-    /// Answers later.
+    /// Delays the response.
     case delay(Duration)
-    /// Answers byte by byte, with a pause after each.
+    /// Sends the response byte by byte, with a pause after each.
     case drip(every: Duration = .zero)
-    /// Ends the connection after so many bytes of the response, head included.
+    /// Ends the connection after this many bytes of the response, including the head.
     case cutOff(after: Int)
-    /// Resets the connection after so many bytes of the response.
+    /// Resets the connection after this many bytes of the response.
     case reset(after: Int = 0)
-    /// Does what was asked, and closes the connection without a word.
+    /// Processes the request, and closes the connection without a response.
     case lostResponse
-    /// Does what was asked, once, and sends the response twice; the connection goes on.
+    /// Processes the request once, and sends the response twice. The connection stays open.
     case duplicatedResponse
-    /// Does nothing, and responds with this.
+    /// Sends this response without processing the request.
     case respond(Reply)
-    /// Does what was asked, and responds with this.
+    /// Processes the request, and sends this response instead.
     case respondAfterwards(Reply)
-    /// Pads the body with spaces to this size; a JSON document stays valid.
+    /// Pads the body with spaces to this size. A JSON document stays valid.
     case oversize(bytes: Int)
     /// Sends a body that does not end.
     case endless
-    /// Changes the JSON document of the response (metadata, keys, tokens, claims), also before userinfo is signed.
+    /// Changes the JSON document of the response (metadata, keys, tokens, claims). Userinfo is changed before it is
+    /// signed.
     case editDocument(@Sendable (inout JSON.Object) -> Void)
-    /// Changes the ID token before it is signed, or how it is signed: at ``Endpoint/token``, or where an authorization
-    /// answer with one is made, see ``editAuthorizationResponse(_:)``.
+    /// Changes the ID token before it is signed, or the way it is signed: at ``Endpoint/token``, or at the endpoint of
+    /// an authorization response that contains one, see ``editAuthorizationResponse(_:)``.
     case editIDToken(@Sendable (inout JWTDraft) -> Void)
-    /// The same of an authorization response that is a signed token (JARM): at ``Endpoint/interaction`` where the person
-    /// saw a page before, else at ``Endpoint/authorization``.
+    /// Changes a signed authorization response (JARM) in the same way: at ``Endpoint/interaction`` if the user saw a
+    /// page before, otherwise at ``Endpoint/authorization``.
     case editAuthorizationResponse(@Sendable (inout JWTDraft) -> Void)
     /// Changes the response in any way.
     case editReply(@Sendable (inout Reply) -> Void)
-    /// Several at once.
+    /// Several faults at once.
     case all([Fault])
 }
 
 extension Fault {
-    /// Does nothing, and responds with a status: a short text, or an OAuth error where the body says so.
+    /// Responds with a status without processing the request. The body is a short text, or the JSON if there is one.
     package static func status(
         _ status: HTTPResponse.Status, _ headers: HTTPFields = [:], json: JSON? = nil
     ) -> Fault {
@@ -47,7 +48,7 @@ extension Fault {
         return .respond(reply)
     }
 
-    /// What an overloaded server says (RFC 9110 §10.2.3).
+    /// The response of an overloaded server (RFC 9110 §10.2.3).
     package static func unavailable(retryAfter seconds: Int) -> Fault {
         .status(.serviceUnavailable, [.retryAfter: String(seconds)])
     }
@@ -56,11 +57,11 @@ extension Fault {
         .status(.tooManyRequests, [.retryAfter: String(seconds)])
     }
 
-    /// A page where JSON is expected, as proxies and captive portals send it.
+    /// An HTML page in place of JSON, as from a proxy or a captive portal.
     package static let htmlPage = Fault.respond(
         Reply(.ok, type: "text/html; charset=utf-8", "<!doctype html><title>Welcome</title><p>Please log on."))
 
-    /// Sends the client elsewhere, keeping the method (RFC 9110 §15.4.8).
+    /// Redirects the client and keeps the method (RFC 9110 §15.4.8).
     package static func redirect(to location: String) -> Fault { .status(.temporaryRedirect, [.location: location]) }
 
     var flattened: [Fault] { if case .all(let faults) = self { faults.flatMap(\.flattened) } else { [self] } }

@@ -1,5 +1,5 @@
 extension Fault {
-    /// Changes the response, where this fault does.
+    /// Changes the response, if this fault does so.
     func change(_ reply: inout Reply) {
         switch self {
         case .respondAfterwards(let other): reply = other
@@ -10,7 +10,7 @@ extension Fault {
         }
     }
 
-    /// How the response goes out, where this fault says so.
+    /// The delivery of the response, if this fault changes it.
     var delivery: Delivery? {
         switch self {
         case .drip(let pause): .drip(every: pause)

@@ -1,11 +1,11 @@
 internal import JOSE
 
-/// The faults that were asked for. Those of an endpoint stand in a row: each request takes the first, which makes way
-/// for the next one when it has been taken as often as it was asked for.
+/// The requested faults, in a queue for each endpoint. Each request takes the first fault. Once a fault was taken as
+/// often as requested, the next one follows.
 final class FaultPlan: Sendable {
     private struct Entry {
         let fault: Fault
-        /// nil for always.
+        /// The remaining number of requests; nil for no limit.
         var times: Int?
     }
 

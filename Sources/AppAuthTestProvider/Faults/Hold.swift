@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// Parks the requests of an endpoint until they are released, so that a test can act while they are under way.
+/// A hold that parks the requests of an endpoint until they are released, so that a test can act in the meantime.
 ///
 /// ```swift
 /// let hold = provider.hold(.token)
@@ -10,9 +10,9 @@ internal import JOSE
 /// ```
 package final class Hold: Sendable {
     package enum Point: Sendable {
-        /// Before the request is acted on.
+        /// Before the request is processed.
         case request
-        /// After the request was acted on and before the response goes out.
+        /// After the request was processed, and before the response is sent.
         case response
     }
 
@@ -22,16 +22,16 @@ package final class Hold: Sendable {
 
     init(_ timestamp: Point) { self.timestamp = timestamp }
 
-    /// How many requests have come to the hold.
+    /// The number of requests that have reached the hold.
     package var count: Int { arrivals.count }
 
-    /// Returns once so many requests in all have come to the hold.
+    /// Waits until this many requests in all have reached the hold.
     package func arrived(_ count: Int = 1) async throws { try await arrivals.reaches(count) }
 
-    /// Lets everything go on; later requests pass.
+    /// Releases all requests. Later requests pass.
     package func release() { releases.add() }
 
-    /// Lets the request pass when the hold is released.
+    /// Parks the request until the hold is released.
     func pass() async throws {
         arrivals.add()
         try await releases.reaches(1)

@@ -1,23 +1,23 @@
 package import JOSE
 
-/// A token of the provider before it is signed, which a fault can change.
+/// An unsigned token of the provider, which a fault can change.
 package struct JWTDraft: Sendable {
     package enum Signature: Sendable {
-        /// By the provider's key for the algorithm.
+        /// Signed with the provider's key for the algorithm.
         case key(SignatureAlgorithm)
-        /// By the key that signed before the last rotation, under its own `kid`.
+        /// Signed with the key before the last rotation, under its own `kid`.
         case formerKey(SignatureAlgorithm)
-        /// By a key that nobody published, under whatever `kid` the header names.
+        /// Signed with an unpublished key, under any `kid` in the header.
         case unpublishedKey(SignatureAlgorithm)
-        /// By the provider's key, with one bit of the signature turned.
+        /// Signed with the provider's key, with one bit of the signature flipped.
         case damaged(SignatureAlgorithm)
-        /// By a shared secret: the client's, or what an attacker takes for one.
+        /// Signed with a shared secret: the client's, or one that an attacker assumes.
         case secret(MACAlgorithm, [UInt8])
-        /// None at all, with `alg` `none` (RFC 7519 §6).
+        /// Unsigned, with `alg` `none` (RFC 7519 §6).
         case none
     }
 
-    /// `alg` is set from the signature.
+    /// The header. The signature sets `alg`.
     package var header: JSON.Object
     package var claims: JSON.Object
     package var signature: Signature
@@ -50,7 +50,7 @@ package struct JWTDraft: Sendable {
         guard parts.count == 3, var signature = Base64URL.decode(parts[2]) else {
             throw ProviderError("a signed token has three parts")
         }
-        // Not the first byte, which could take an RSA signature beyond its modulus.
+        // Not the first byte: changing it could make an RSA signature larger than its modulus.
         signature[signature.count / 2] ^= 1
         parts[2] = Base64URL.encode(signature)
         return parts.joined(separator: ".")

@@ -6,7 +6,8 @@ internal import JOSE
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One connection: reads a request, has it answered, writes the response as told, and goes on while both sides want to.
+/// One connection. It reads a request, gets its response, delivers it, and continues while both sides keep the
+/// connection open.
 struct Connection: Sendable {
     typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, ByteBuffer>
     typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
@@ -14,7 +15,7 @@ struct Connection: Sendable {
     /// A connection that is not served yet.
     struct Accepted: Sendable {
         let channel: Channel
-        /// Where the client's certificate will be, once TLS has been agreed on; nil for plain HTTP.
+        /// The client's certificate after the TLS handshake; nil for plain HTTP.
         let certificate: LockedValue<[UInt8]?>?
     }
 
@@ -24,7 +25,7 @@ struct Connection: Sendable {
     let respond: @Sendable (Request) async throws -> (Reply, Delivery)
 
     func serve() async {
-        // What ends a connection early is the client's doing or a fault that was asked for: nobody to tell.
+        // The client or a requested fault has ended the connection early: there is no one to report it to.
         try? await channel.executeThenClose { inbound, outbound in
             var parts = inbound.makeAsyncIterator()
             let reader = RequestReader(limits: limits)
@@ -45,7 +46,7 @@ struct Connection: Sendable {
         }
     }
 
-    /// Whether the connection can go on.
+    /// Delivers the response. Returns whether the connection can continue.
     private func deliver(_ reply: Reply, _ bytes: [UInt8], _ delivery: Delivery, _ outbound: Writer) async throws
         -> Bool
     {
@@ -82,7 +83,7 @@ struct Connection: Sendable {
         try await outbound.write(buffer)
     }
 
-    /// A lingering time of zero makes the kernel answer a close with RST.
+    /// Resets the connection: a lingering time of zero makes the kernel send RST on close.
     private func reset() async throws {
         try await (channel.channel as? any SocketOptionProvider)?
             .setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
@@ -99,7 +100,8 @@ struct Connection: Sendable {
         return try await body()
     }
 
-    /// Reads on for a second, since a close with unread input sends a reset, and the client would lose the response.
+    /// Reads for at most a second: closing a socket with unread input sends a reset, and the client would lose the
+    /// response.
     private func drain(_ parts: inout RequestReader.Parts) async {
         let channel = channel.channel
         let deadline = channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }

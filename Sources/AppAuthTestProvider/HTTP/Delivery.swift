@@ -1,11 +1,11 @@
-/// How the bytes of a response go out.
+/// The way the bytes of a response are sent.
 enum Delivery: Sendable {
     case whole
-    /// All of it, and all of it again.
+    /// The whole response, twice.
     case twice
     /// Byte by byte, with a pause after each.
     case drip(every: Duration)
-    /// The first bytes, head included, then the end of the connection.
+    /// The first bytes, including the head, then the end of the connection.
     case cutOff(after: Int)
     /// The first bytes, then a TCP reset.
     case reset(after: Int)

@@ -1,10 +1,10 @@
-/// `application/x-www-form-urlencoded` (WHATWG URL §5), read strictly: a broken escape or bytes that are no UTF-8 make
-/// the whole text unreadable, where a browser would guess.
+/// A strict coder for `application/x-www-form-urlencoded` (WHATWG URL §5). Where a browser would guess, a broken escape
+/// or invalid UTF-8 makes the whole text unreadable.
 package enum FormCoding {
     private static let unreserved = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._*".utf8)
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// The parameters in the order they were sent, repeated ones included; nil if the text is not well formed.
+    /// Returns the parameters in the order they were sent, including repeated ones; nil if the text is malformed.
     package static func decode(_ text: String) -> Parameters? {
         var entries: [Parameters.Entry] = []
         for pair in text.split(separator: "&") {
@@ -17,7 +17,7 @@ package enum FormCoding {
         return Parameters(entries)
     }
 
-    /// One name or value; nil for a broken escape, for bytes that are no UTF-8, and for NUL.
+    /// Decodes one name or value; nil for a broken escape, for invalid UTF-8, and for NUL.
     package static func component(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

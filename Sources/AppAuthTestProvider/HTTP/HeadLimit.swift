@@ -1,10 +1,11 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Ends a connection whose request head, from the first byte to the empty line, is larger than allowed. The parser has
-/// limits too, but larger ones, and none for the whole.
+/// A limit for the size of a request head, from the first byte to the empty line. It ends the connection if the head is
+/// larger. The parser's own limits are higher, and do not cover the whole head.
 ///
-/// Stands before and, as ``Mark``, behind the parser: what passes in front is counted until a head comes out behind.
+/// It is in front of the parser, and its ``Mark`` is behind the parser: bytes in front are counted until a head comes
+/// out behind.
 final class HeadLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -23,7 +24,7 @@ final class HeadLimit: ChannelInboundHandler {
         context.fireChannelRead(data)
     }
 
-    /// Tells the limit that a head is complete, and when the next one can begin.
+    /// Notifies the limit when a head is complete, and when the next one can begin.
     final class Mark: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias InboundOut = HTTPServerRequestPart

@@ -11,19 +11,19 @@ package struct Parameters: Sendable, Hashable {
 
     package var names: [String] { entries.map(\.name) }
 
-    /// Every value of a parameter, empty ones included.
+    /// Returns every value of a parameter, including empty ones.
     package func values(_ name: String) -> [String] { entries.filter { $0.name == name }.map(\.value) }
 
-    /// The value of a parameter; nil if it is missing or empty, which is the same (RFC 6749 §3.1, §3.2).
+    /// Returns the value of a parameter; nil if it is missing or empty, which means the same (RFC 6749 §3.1, §3.2).
     package subscript(name: String) -> String? {
         entries.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
     }
 
-    /// The parameters without those of these names.
+    /// Returns the parameters without those of these names.
     func without(_ names: Set<String>) -> Parameters { Parameters(entries.filter { !names.contains($0.name) }) }
 
-    /// The first name that stands more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for `resource`,
-    /// RFC 8693 §2.1 for `audience`.
+    /// The first name that occurs more than once. RFC 6749 §3.1 and §3.2 forbid it; RFC 8707 §2 allows it for
+    /// `resource`, and RFC 8693 §2.1 for `audience`.
     package var repeated: String? {
         var seen: Set<String> = []
         return names.first { $0 != "resource" && $0 != "audience" && !seen.insert($0).inserted }

@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import JOSE
 
-/// A response before it is written to the wire.
+/// A response before it is serialized.
 package struct Reply: Sendable {
     package var status: HTTPResponse.Status
     package var headers: HTTPFields
@@ -19,12 +19,12 @@ package struct Reply: Sendable {
         Reply(status, type: "application/json", document.serialized())
     }
 
-    /// 303, so that a POST becomes a GET and a password is never sent on (RFC 9700 §4.12).
+    /// Redirects with 303, so that a POST becomes a GET and a password is never forwarded (RFC 9700 §4.12).
     static func redirect(to location: String) -> Reply {
         Reply(.seeOther, [.location: location, .cacheControl: "no-store", .referrerPolicy: "no-referrer"])
     }
 
-    /// RFC 6749 §5.1: answers with tokens are not stored.
+    /// The reply with fields that prevent caching, as for every response with tokens (RFC 6749 §5.1).
     var notStored: Reply {
         var reply = self
         reply.headers[.cacheControl] = "no-store"

@@ -1,31 +1,31 @@
 internal import HTTPTypes
 
-/// A request that was read whole and whose query is well formed.
+/// A complete request with a well-formed query.
 struct Request: Sendable {
     let method: HTTPRequest.Method
     /// The path as it was sent, without the query.
     let path: String
     let query: Parameters
-    /// The one Host field.
+    /// The value of the only Host field.
     let host: String
     let headers: HTTPFields
     let body: [UInt8]
-    /// The certificate that the client showed on this connection, in DER.
+    /// The certificate that the client presented on this connection, in DER.
     var certificate: [UInt8]?
 
-    /// The form in the body; nil unless the content type says that it is one and it is well formed.
+    /// The form in the body; nil if the content type is another, or the body is malformed.
     var form: Parameters? {
         guard isForm, let text = String(validating: body, as: UTF8.self) else { return nil }
         return FormCoding.decode(text)
     }
 
-    /// Whether the one Content-Type is that of a form, whatever its parameters.
+    /// Whether the only Content-Type is that of a form, with any parameters.
     var isForm: Bool { contentType == "application/x-www-form-urlencoded" }
 
-    /// Whether the one Content-Type is JSON, whatever its parameters.
+    /// Whether the only Content-Type is JSON, with any parameters.
     var isJSON: Bool { contentType == "application/json" }
 
-    /// The one Content-Type in lower case, without parameters.
+    /// The only Content-Type in lower case, without parameters.
     private var contentType: String? {
         let types = headers[values: .contentType]
         guard types.count == 1, let type = types.first?.split(separator: ";").first else { return nil }
@@ -40,7 +40,7 @@ struct Request: Sendable {
 }
 
 extension Substring {
-    /// Without spaces and tabs around it.
+    /// The text without spaces and tabs at its ends.
     var trimmingSpaces: Substring {
         var text = drop { $0 == " " || $0 == "\t" }
         while let last = text.last, last == " " || last == "\t" { text.removeLast() }

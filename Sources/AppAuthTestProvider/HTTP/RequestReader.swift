@@ -2,9 +2,9 @@ internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Puts requests together from the parser's parts.
+/// A reader that assembles requests from the parser's parts.
 struct RequestReader {
-    /// Why a request was not read; the response ends the connection.
+    /// The response to a request that cannot be read. It ends the connection.
     struct Refusal: Error {
         let reply: Reply
 
@@ -22,9 +22,10 @@ struct RequestReader {
 
     let limits: Limits
 
-    /// The next request; nil at the end of the connection.
+    /// Returns the next request; nil at the end of the connection.
     ///
-    /// - Parameter continues: Called when the client waits for a word before it sends the body (RFC 9110 §10.1.1).
+    /// - Parameter continues: Called if the client waits for a 100 response before it sends the body
+    ///   (RFC 9110 §10.1.1).
     func next(_ parts: inout Parts, continues: () async throws -> Void) async throws -> Incoming? {
         do {
             guard case .head(let head)? = try await parts.next() else { return nil }
@@ -57,7 +58,7 @@ struct RequestReader {
             }
             headers.append(HTTPField(name: name, value: value))
         }
-        // RFC 9112 §3.2: one Host field, not more.
+        // RFC 9112 §3.2: exactly one Host field.
         let hosts = head.headers["host"]
         guard hosts.count == 1, let host = hosts.first else { throw Refusal(.badRequest, "Expected one Host field.") }
         guard let method = HTTPRequest.Method(head.method.rawValue) else {

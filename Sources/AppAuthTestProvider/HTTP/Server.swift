@@ -3,15 +3,15 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// A listening socket on loopback, and the connections that it took.
+/// A listening socket on loopback, and its connections.
 struct Server: Sendable {
     private let listener: NIOAsyncChannel<Connection.Accepted, Never>
     private let limits: Limits
     let port: Int
 
-    /// Binds and listens; connections are taken once ``run(respond:)`` is called.
+    /// Binds and listens. Connections are accepted after ``run(respond:)`` is called.
     ///
-    /// - Parameter tls: nil for plain HTTP.
+    /// - Parameter tls: The TLS context; nil for plain HTTP.
     /// - Throws: ``ProviderError`` if the host is not loopback or the port cannot be bound.
     static func listen(host: String, port: Int, limits: Limits, tls: TLSContext? = nil) async throws -> Server {
         guard let address = try? SocketAddress(ipAddress: host, port: port), address.isLoopback else {
@@ -42,7 +42,7 @@ struct Server: Sendable {
         }
     }
 
-    /// Serves until ``close()``; then every connection is closed.
+    /// Serves until ``close()`` is called, then closes every connection.
     func run(respond: @escaping @Sendable (Request) async throws -> (Reply, Delivery)) async {
         let open = LockedValue(0)
         try? await withThrowingDiscardingTaskGroup { group in
@@ -63,11 +63,11 @@ struct Server: Sendable {
         }
     }
 
-    /// Takes no further connections, and has ``run(respond:)`` end.
+    /// Stops accepting connections and ends ``run(respond:)``.
     ///
-    /// A connection that was accepted and that nobody takes is a trap in NIO. So at first nothing is accepted any more, then
-    /// what is on its way between the event loops arrives (a connection goes to its own loop and back twice: for its options,
-    /// and for its handlers), and then the socket is closed.
+    /// NIO traps if an accepted connection is never consumed. So this function first stops accepting, then waits for
+    /// the connections that are moving between event loops, and then closes the socket. A connection goes to its own
+    /// loop and back twice: for its options, and for its handlers.
     func close() async {
         let channel = listener.channel
         try? await channel.setOption(.autoRead, value: false).get()

@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The ID token that comes with the code (OpenID Connect Core §3.3.2.11): it vouches for the code and the state, and
-/// says nothing about the person but who it is, since it passes through the browser.
+/// The ID token that comes with the code (OpenID Connect Core §3.3.2.11). It authenticates the code and the state. Its
+/// only claim about the user is the subject, since it passes through the browser.
 struct FrontChannelIDToken {
     let context: Context
 
@@ -25,7 +25,7 @@ struct FrontChannelIDToken {
 extension AuthorizationChecks {
     static let responseTypes = ["code", "code id_token"]
 
-    /// OAuth 2.0 Multiple Response Types §5; the order does not count (§3).
+    /// Returns the response types (OAuth 2.0 Multiple Response Types §5). Their order is irrelevant (§3).
     func responseTypes() throws(OAuthFailure) -> Set<String> {
         guard let text = parameters["response_type"] else { throw .invalidRequest("expected a response_type") }
         let types = Set(text.split(separator: " ").map(String.init))
@@ -37,14 +37,14 @@ extension AuthorizationChecks {
         return types
     }
 
-    /// What an ID token in the response needs.
+    /// Checks the requirements of an ID token in the response.
     func hybrid(_ types: Set<String>, _ scopes: [String], _ mode: AuthorizationReturn.ResponseMode) throws(OAuthFailure)
     {
         guard types.contains("id_token") else { return }
         // Core §3.3.2.1 and §3.2.2.1.
         guard parameters["nonce"] != nil else { throw .invalidRequest("expected a nonce") }
         guard scopes.contains("openid") else { throw OAuthFailure("invalid_scope", "expected the scope openid") }
-        // Multiple Response Types §2.1 and §5: never in the query; this provider has no fragments.
+        // Multiple Response Types §2.1 and §5: never in the query. This provider does not support fragments.
         guard mode.isFormPost else {
             throw .invalidRequest("expected the response_mode form_post or form_post.jwt beside an ID token")
         }

@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Authorization responses as one signed token (JWT Secured Authorization Response Mode for OAuth 2.0).
+/// An authorization response as one signed token (JWT Secured Authorization Response Mode for OAuth 2.0).
 struct AuthorizationResponseJWT {
     let context: Context
 
-    /// §2.1: ten minutes at most.
+    /// §2.1: at most ten minutes.
     private static let lifetime = 600
 
-    /// The parameters of a response, signed: what it is and for whom stands in the token, too (§2.1).
+    /// Returns the signed parameters of a response, with the issuer and the audience (§2.1).
     func token(
         _ parameters: [(name: String, value: String)], for client: RegisteredClient
     ) throws -> String {
@@ -25,7 +25,7 @@ struct AuthorizationResponseJWT {
         return try draft.serialized(context.keys)
     }
 
-    /// §4.
+    /// Adds the metadata of §4.
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         document["authorization_signing_alg_values_supported"] = .array(
             context.keys.algorithms.map { .string($0.rawValue) })

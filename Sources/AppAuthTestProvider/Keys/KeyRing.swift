@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// The provider's signing keys: for each algorithm one that signs, those that signed before, and one announced.
+/// The provider's signing keys. Each algorithm has a current key, its former keys, and possibly an announced key.
 final class KeyRing: Sendable {
     private struct Entry {
         let key: SigningKey
@@ -30,7 +30,7 @@ final class KeyRing: Sendable {
     let algorithms: [SignatureAlgorithm]
     private let lines: LockedValue<[SignatureAlgorithm: Line]>
 
-    /// Makes keys for RS256, PS256, ES256 and EdDSA, and for what else is named.
+    /// Creates keys for RS256, PS256, ES256 and EdDSA, and for the given algorithms.
     init(_ more: some Sequence<SignatureAlgorithm>) throws {
         let wanted = Self.usual.union(more)
         algorithms = SignatureAlgorithm.allCases.filter(wanted.contains)
@@ -41,14 +41,14 @@ final class KeyRing: Sendable {
         self.lines = LockedValue(lines)
     }
 
-    /// The key that signs with the algorithm, and its id.
+    /// Returns the current key for the algorithm, and its id.
     func signing(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
         let entry = lines.withLock { lines in lines[algorithm].map { $0.entries[$0.current] } }
         guard let entry else { throw ProviderError("there is no key for \(algorithm.rawValue)") }
         return (entry.key, entry.kid)
     }
 
-    /// The key that signed with the algorithm before the last rotation, and its id; it may be withdrawn.
+    /// Returns the key for the algorithm before the last rotation, and its id. The key may be withdrawn.
     func former(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
         let entry = lines.withLock { lines in
             lines[algorithm].flatMap { $0.current > 0 ? $0.entries[$0.current - 1] : nil }
@@ -74,13 +74,13 @@ final class KeyRing: Sendable {
         }
     }
 
-    /// Signs with the next keys from now on: the announced ones, or new ones. The old ones stay published.
+    /// Makes the next keys current: the announced ones, or new ones. The old ones stay published.
     func rotate() throws {
         try announce()
         try update { line, _ in line.isNextAnnounced = false }
     }
 
-    /// Signs with new keys under the ids of those that signed so far, which are gone: no provider should do so, and some do.
+    /// Replaces the current keys with new ones under the same ids. No provider should do so, but some do.
     func replace() throws {
         try update { line, algorithm in
             let kid = line.entries[line.current].kid
@@ -88,15 +88,15 @@ final class KeyRing: Sendable {
         }
     }
 
-    /// Takes the keys that no longer sign out of the set.
+    /// Removes the former keys from the set.
     func withdrawOldKeys() throws {
         try update { line, _ in
             for index in line.entries.indices where index < line.current { line.entries[index].isPublished = false }
         }
     }
 
-    /// Whether one of the provider's keys made the signature, a withdrawn one included: for ID token hints, which may
-    /// be old (OpenID Connect RP-Initiated Logout §4).
+    /// Returns whether one of the provider's keys made the signature, including withdrawn ones: ID token hints may be
+    /// old (OpenID Connect RP-Initiated Logout §4).
     func verifies(_ token: JWS) -> Bool {
         let entries = lines.withLock { $0.values.flatMap(\.entries) }
         return entries.contains { entry in
@@ -116,8 +116,8 @@ final class KeyRing: Sendable {
     }
 }
 
-/// The keys that a provider begins with. An RSA key takes a tenth of a second to make, so the providers of one process
-/// begin with the same ones; the keys of a rotation are always new.
+/// The initial keys of a provider. Generating an RSA key takes a tenth of a second, so the providers of one process
+/// share their initial RSA keys. The keys of a rotation are always new.
 private enum FirstKeys {
     private static let made = LockedValue<[SignatureAlgorithm: SigningKey]>([:])
 

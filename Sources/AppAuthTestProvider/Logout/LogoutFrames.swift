@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import JOSE
 
 extension Pages {
-    /// Shows the clients of a session, in frames that nobody sees, that it is over (OpenID Connect Front-Channel Logout
-    /// §2), and then goes on: by itself where scripts run, else by a link.
+    /// A page that notifies the clients of a session in hidden frames that it is over (OpenID Connect Front-Channel
+    /// Logout §2), and then continues: automatically if scripts run, or with a link.
     func signedOut(showing frames: [String], then location: String?, _ language: Language) -> Reply {
         let words = Phrases(language)
         let shown = HTML(joining: frames.map { #"<iframe src="\#($0)" hidden></iframe>"# })

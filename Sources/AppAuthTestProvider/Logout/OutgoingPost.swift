@@ -10,7 +10,7 @@ struct OutgoingPost: Sendable {
 
     private static let patience = TimeAmount.seconds(5)
 
-    /// nil for anything but http on loopback: nothing here leaves the machine.
+    /// Creates a post; nil unless the URL is http on loopback: no request leaves the machine.
     init?(_ url: String, form: String) {
         guard let parts = URLComponents(string: url), parts.scheme == "http", let name = parts.host,
             ["127.0.0.1", "::1", "[::1]", "localhost"].contains(name)
@@ -25,7 +25,7 @@ struct OutgoingPost: Sendable {
             + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)\r\n\r\n\(form)"
     }
 
-    /// Sends it once. Whatever is answered, and whether anything is, makes no difference.
+    /// Sends the form once, and ignores the response and any error.
     func send() async {
         do {
             let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

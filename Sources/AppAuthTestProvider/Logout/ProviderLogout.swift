@@ -1,18 +1,18 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Tells the clients of a session that it is over: by logout tokens (OpenID Connect Back-Channel Logout), and by frames on
-/// the end-session page (Front-Channel Logout).
+/// The notification of a session's clients that it is over: with logout tokens (OpenID Connect Back-Channel Logout),
+/// and with frames on the end-session page (Front-Channel Logout).
 struct ProviderLogout {
     let context: Context
     let signIn: Browser.SignIn
     private let clients: [RegisteredClient]
 
     static let event = "http://schemas.openid.net/event/backchannel-logout"
-    /// Back-Channel Logout §2.4: two minutes at most.
+    /// Back-Channel Logout §2.4: at most two minutes.
     private static let lifetime = 120
 
-    /// - Parameter signIn: The session that is over. Its clients are those that it gave grants to.
+    /// - Parameter signIn: The session that is over. Its clients are those with a grant from it.
     init(_ signIn: Browser.SignIn, _ context: Context) {
         (self.signIn, self.context) = (signIn, context)
         let ids = context.store.withLock { records in
@@ -28,7 +28,7 @@ struct ProviderLogout {
         }
     }
 
-    /// What a page shows in frames (Front-Channel Logout §2).
+    /// The URLs that a page shows in frames (Front-Channel Logout §2).
     var frames: [String] {
         clients.compactMap { client in
             client.frontchannelLogoutURI?.appending([
@@ -37,7 +37,7 @@ struct ProviderLogout {
         }
     }
 
-    /// Sends logout tokens, and waits for nobody: a client that is away misses it (Back-Channel Logout §2.5).
+    /// Sends logout tokens without waiting. A client that is unreachable misses its token (Back-Channel Logout §2.5).
     func send() throws {
         for client in clients {
             guard let uri = client.backchannelLogoutURI else { continue }

@@ -1,13 +1,13 @@
 internal import HTTPTypes
 
-/// What the pages of one visit have in common.
+/// The common properties of the pages of one visit.
 struct DevicePage {
     let token: FormToken
     let language: Language
     var words: Phrases { Phrases(language) }
 }
 
-/// The pages on which a person connects a device. Each form carries the code along.
+/// The pages on which a user connects a device. Each form contains the code.
 extension Pages {
     func enterCode(_ page: DevicePage, typed: String, isWrong: Bool = false) -> Reply {
         let words = page.words
@@ -25,7 +25,7 @@ extension Pages {
             isWrong ? .unprocessableContent : .ok)
     }
 
-    /// RFC 8628 §5.1.
+    /// The response to too many wrong codes (RFC 8628 §5.1).
     func tooManyCodes(_ page: DevicePage, pause: Int) -> Reply {
         let words = page.words
         var reply = self.page(
@@ -57,8 +57,8 @@ extension Pages {
             """, language: page.language, failedName == nil ? .ok : .unprocessableContent)
     }
 
-    /// RFC 8628 §5.4: the person is told who asks, and that the device is somewhere else, since the code may come from a
-    /// stranger.
+    /// The consent page. It names the client and says that the device is elsewhere, since the code may come from an
+    /// attacker (RFC 8628 §5.4).
     func deviceConsent(_ page: DevicePage, _ device: DeviceRequest, _ signIn: Browser.SignIn) -> Reply {
         let words = page.words
         let scopes = HTML(joining: device.scopes.map { "<li>\(words.scope($0))</li>" })

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import JOSE
 
 extension Pages {
-    /// The page that posts an authorization response to the client: by itself where scripts run, else by its button
+    /// The page that posts an authorization response to the client: automatically if scripts run, or with its button
     /// (OAuth 2.0 Form Post Response Mode §2).
     func formPost(_ parameters: [(name: String, value: String)], to redirectURI: String, _ language: Language) -> Reply
     {
@@ -22,7 +22,7 @@ extension Pages {
 
     private static let submission = "document.forms[0].submit()"
 
-    /// Lets this script and nothing else run (Content Security Policy Level 3 §8.4).
+    /// The policy source that allows only this script (Content Security Policy Level 3 §8.4).
     private static let submissionSource =
         "'sha256-\(Data(Digest.sha256.hash(submission)).base64EncodedString())'"
 }

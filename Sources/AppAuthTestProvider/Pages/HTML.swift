@@ -1,4 +1,4 @@
-/// Text that can stand in HTML as it is.
+/// Text that is safe to include in HTML.
 struct HTML: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     let description: String
 
@@ -6,7 +6,7 @@ struct HTML: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible
     init(stringInterpolation: Interpolation) { description = stringInterpolation.text }
     init(joining parts: [HTML]) { description = parts.map(\.description).joined(separator: "\n") }
 
-    /// Escapes every text that is put in; only other HTML goes in as it is.
+    /// An interpolation that escapes every string, and inserts only other `HTML` unescaped.
     struct Interpolation: StringInterpolationProtocol {
         var text = ""
 

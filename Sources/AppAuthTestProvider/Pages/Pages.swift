@@ -1,16 +1,16 @@
 internal import HTTPTypes
 
-/// The provider's pages: plain HTML that works without a script, for any browser.
+/// The provider's pages: plain HTML for any browser, which works without scripts.
 struct Pages {
     let context: Context
 
-    /// A page with the provider's look and a policy that lets nothing else in.
+    /// A page with the provider's style, and a policy that allows no other content.
     ///
-    /// - Parameter target: Where the page's form may lead, beside this provider: browsers hold `form-action` against
-    ///   the redirects that follow a form, too.
-    /// - Parameter sources: Further sources of that policy.
-    /// - Parameter script: What the policy lets run, by its hash.
-    /// - Parameter frames: The sources of what the page shows in frames.
+    /// - Parameter target: The URL to which the page's form may lead, besides this provider: browsers also apply
+    ///   `form-action` to the redirects that follow a form.
+    /// - Parameter sources: Further sources of `form-action`.
+    /// - Parameter script: The hash of the script that the policy allows.
+    /// - Parameter frames: The sources of the page's frames.
     func page(
         _ title: String, _ content: HTML, language: Language = .en, target: String? = nil, sources: [String] = [],
         script: String? = nil, frames: [String] = [], _ status: HTTPResponse.Status = .ok
@@ -53,8 +53,8 @@ struct Pages {
         return reply
     }
 
-    /// The origin of a URI as a policy names it; its scheme alone for [::1], which policies cannot name, and for
-    /// schemes of apps.
+    /// Returns the origin of a URI for a policy. For [::1], which policies cannot express, and for the schemes of apps,
+    /// it is only the scheme.
     static func source(of uri: String) -> String {
         let scheme = uri.prefix { $0 != ":" }
         let rest = uri.dropFirst(scheme.count + 1)
@@ -68,7 +68,7 @@ struct Pages {
         page("That did not work", "<p>\(message)</p>", status)
     }
 
-    /// What a client's developer has to know; nothing is sent to the client, since its redirect URI is not trusted.
+    /// The error page for the client's developer. The client gets no response, since its redirect URI is not trusted.
     func refusal(_ reason: String) -> Reply {
         page(
             "The app's request is not acceptable",

@@ -1,4 +1,4 @@
-/// What the pages say, in the person's language.
+/// The texts of the pages, in the user's language.
 struct Phrases {
     private let language: Language
 

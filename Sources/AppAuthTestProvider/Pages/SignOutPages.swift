@@ -1,6 +1,6 @@
 /// The pages of a sign-out.
 extension Pages {
-    /// Asks, and carries the request's parameters along.
+    /// Asks the user. The form contains the request's parameters.
     func signOutQuestion(
         _ parameters: Parameters, _ logout: EndSessionRequest, _ signIn: Browser.SignIn, _ token: FormToken
     ) -> Reply {

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The look of the pages, in one sheet inside each page.
+/// The style of the pages, in one sheet inside each page.
 enum Style {
     static let sheet = """
         :root{color-scheme:light dark;--back:#eef1f5;--card:#fff;--ink:#1c2430;--soft:#5b6676;--line:#d5dbe3;\

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// Where clients leave an authorization request and get a reference to it (RFC 9126 §2).
+/// The endpoint that accepts an authorization request and returns a reference to it (RFC 9126 §2).
 struct PushedAuthorizationEndpoint {
     let context: Context
 
@@ -21,7 +21,8 @@ struct PushedAuthorizationEndpoint {
         }
     }
 
-    /// RFC 9126 §2.1 step 3: checked as a request at the authorization endpoint is, with all errors to the client.
+    /// Checks the request as the authorization endpoint does, but returns all errors to the client (RFC 9126 §2.1 step
+    /// 3).
     private func authorization(
         _ form: Parameters, _ client: RegisteredClient
     ) throws(OAuthFailure) -> AuthorizationRequest {
@@ -35,6 +36,6 @@ struct PushedAuthorizationEndpoint {
 }
 
 extension Endpoint {
-    /// Where clients push authorization requests (RFC 9126 §2).
+    /// The endpoint at which clients push authorization requests (RFC 9126 §2).
     package static let pushedAuthorization = Endpoint(rawValue: "pushedAuthorization")
 }

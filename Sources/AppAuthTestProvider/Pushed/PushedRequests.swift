@@ -1,21 +1,21 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// An authorization request that was pushed and waits for its browser (RFC 9126 §2.2).
+/// A pushed authorization request that waits for its browser (RFC 9126 §2.2).
 struct PushedRequest: Sendable {
     let request: AuthorizationRequest
     let expiresAt: Date
 }
 
-/// The pushed requests, and what the authorization endpoint makes of them (RFC 9126 §4).
+/// The pushed requests, and their use at the authorization endpoint (RFC 9126 §4).
 struct PushedRequests {
     let context: Context
 
     private static let prefix = "urn:ietf:params:oauth:request_uri:"
 
-    /// Keeps a request.
+    /// Stores a request.
     ///
-    /// - Returns: Its `request_uri`, which nobody can guess (RFC 9126 §7.1).
+    /// - Returns: Its `request_uri`, which cannot be guessed (RFC 9126 §7.1).
     func add(_ request: AuthorizationRequest) throws -> String {
         let (uri, now) = (Self.prefix + (try OpaqueToken.make()), context.now)
         context.store.withLock { records in
@@ -26,7 +26,8 @@ struct PushedRequests {
         return uri
     }
 
-    /// The request that the authorization endpoint goes on with: the pushed one that the parameters name, or themselves.
+    /// Returns the request for the authorization endpoint: the pushed request that the parameters name, or the one that
+    /// they contain.
     func request(_ parameters: Parameters) throws(AuthorizationRefusal) -> AuthorizationRequest {
         if let uri = parameters["request_uri"], uri.hasPrefix(Self.prefix) { return try take(uri, parameters) }
         let request = try AuthorizationRequest(parameters, context)
@@ -38,17 +39,17 @@ struct PushedRequests {
         return request
     }
 
-    /// What stands beside client_id and request_uri does not count (RFC 9126 §4). Where the request is not there, neither
-    /// is its redirect URI, so refusals stay here.
+    /// Returns the pushed request, and ignores parameters other than client_id and request_uri (RFC 9126 §4). Without a
+    /// request there is no redirect URI, so a refusal is shown on a page.
     private func take(_ uri: String, _ parameters: Parameters) throws(AuthorizationRefusal) -> AuthorizationRequest {
         guard parameters.values("client_id").count == 1, parameters.values("request_uri").count == 1 else {
             throw AuthorizationRefusal(.invalidRequest("expected one client_id and one request_uri"))
         }
         let (now, clientID) = (context.now, parameters["client_id"])
         let found = context.store.withLock { records -> PushedRequest? in
-            // RFC 9126 §2.2: bound to the client that pushed it. Another client's question leaves it there.
+            // RFC 9126 §2.2: bound to the client that pushed it. Another client's request leaves it in place.
             guard let found = records.pushedRequests[uri], found.request.client.id == clientID else { return nil }
-            // RFC 9126 §4: good once.
+            // RFC 9126 §4: valid once.
             records.pushedRequests[uri] = nil
             return found
         }
@@ -61,7 +62,7 @@ struct PushedRequests {
 }
 
 extension PushedRequests {
-    /// RFC 9126 §5.
+    /// Adds the metadata of RFC 9126 §5.
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         document["pushed_authorization_request_endpoint"] = .string(context.issuer.url(.pushedAuthorization))
         document["require_pushed_authorization_requests"] = .bool(context.configuration.requiresPushedRequests)

@@ -11,10 +11,10 @@ struct ClientConfigurationEndpoint {
             return Pages(context: context).error("Clients are registered by hand here.", .notFound)
         }
         let id = String(request.path.dropFirst(context.issuer.path(of: .clientConfiguration).count + 1))
-        // A failure comes out as a value: what it changed stays.
+        // A failure is returned as a value, so that its changes are kept.
         let result: Result<Reply, any Error> = context.registrations.withLock { clients in
             Result {
-                // §2.1: a client that does not exist is not told apart from a wrong token.
+                // §2.1: an unknown client gets the same response as a wrong token.
                 guard var client = clients[id], let token = request.bearer,
                     constantTimeEqual(token, client.accessToken)
                 else { throw OAuthFailure.invalidToken("expected the registration access token of this client") }
@@ -34,7 +34,7 @@ struct ClientConfigurationEndpoint {
         }
         do {
             let reply = try result.get()
-            // §2.3: with the client go its tokens.
+            // §2.3: the client's tokens are deleted with it.
             if reply.status == .noContent { context.store.withLock { $0.forget(client: id) } }
             return reply.notStored
         } catch let failure as OAuthFailure {
@@ -42,7 +42,7 @@ struct ClientConfigurationEndpoint {
         }
     }
 
-    /// §2.2: the request holds all the metadata, which takes the place of what there was.
+    /// Replaces all metadata of the client with that of the request (§2.2).
     private func change(
         _ client: inout DynamicClient, _ sent: JSON.Object, _ options: DynamicRegistration
     ) throws(OAuthFailure) {
@@ -66,7 +66,7 @@ struct ClientConfigurationEndpoint {
 }
 
 extension Records {
-    /// Takes back everything that a client has.
+    /// Revokes all grants, codes and device requests of a client.
     fileprivate mutating func forget(client id: String) {
         for grant in grants.values where grant.clientID == id { revoke(grant: grant.id) }
         codes = codes.filter { $0.value.grant.clientID != id }

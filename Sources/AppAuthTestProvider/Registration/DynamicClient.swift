@@ -4,16 +4,16 @@ internal import JOSE
 /// A client that registered itself.
 struct DynamicClient: Sendable {
     var client: RegisteredClient
-    /// As it is answered with, without the credentials.
+    /// The metadata in responses, without the credentials.
     var metadata: JSON.Object
     let issuedAt: Date
     var secretExpiresAt: Date?
-    /// Reads, changes and deletes the registration.
+    /// The token that reads, changes and deletes the registration.
     var accessToken: String
 
     func isUsable(_ now: Date) -> Bool { client.secret == nil || secretExpiresAt.map { $0 > now } ?? true }
 
-    /// Gives it what it needs and has not, or has no longer (RFC 7591 §3.2.1).
+    /// Creates a secret if the client needs one and has none, or only an expired one (RFC 7591 §3.2.1).
     mutating func renewCredentials(_ options: DynamicRegistration, _ now: Date) throws {
         guard client.authentication.contains(where: \.needsSecret) else {
             (client.secret, secretExpiresAt) = (nil, nil)
@@ -24,7 +24,7 @@ struct DynamicClient: Sendable {
         secretExpiresAt = options.secretLifetime.map(now.adding)
     }
 
-    /// RFC 7591 §3.2.1, RFC 7592 §3.
+    /// Returns the client information response (RFC 7591 §3.2.1, RFC 7592 §3).
     func document(_ issuer: Issuer) -> JSON {
         var document = metadata
         document["client_id"] = .string(client.id)

@@ -44,7 +44,7 @@ struct RegistrationEndpoint {
 }
 
 extension Request {
-    /// The JSON object in the body.
+    /// Returns the JSON object in the body.
     func document() throws(OAuthFailure) -> JSON.Object {
         guard isJSON, let object = try? JSON(parsing: body).object else {
             throw .clientMetadata("expected a JSON object with the Content-Type application/json")
@@ -52,7 +52,7 @@ extension Request {
         return object
     }
 
-    /// The token of the one Authorization field (RFC 6750 §2.1).
+    /// The token of the only Authorization field (RFC 6750 §2.1).
     var bearer: String? {
         let fields = headers[values: .authorization]
         guard fields.count == 1, let parts = fields.first?.split(separator: " ", maxSplits: 1), parts.count == 2,
@@ -63,12 +63,12 @@ extension Request {
 }
 
 extension OAuthFailure {
-    /// RFC 7591 §3.2.2.
+    /// The error for invalid metadata (RFC 7591 §3.2.2).
     static func clientMetadata(_ description: String) -> OAuthFailure {
         OAuthFailure("invalid_client_metadata", description)
     }
 
-    /// RFC 6750 §3.1.
+    /// The error for an invalid token (RFC 6750 §3.1).
     static func invalidToken(_ description: String) -> OAuthFailure {
         var failure = OAuthFailure("invalid_token", description)
         failure.status = .unauthorized

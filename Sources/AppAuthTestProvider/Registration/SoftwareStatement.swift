@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// What somebody whom the provider trusts says of a client's software (RFC 7591 §2.3).
+/// A trusted issuer's statement about a client's software (RFC 7591 §2.3).
 struct SoftwareStatement {
-    /// The metadata in it, without what makes it a token.
+    /// The metadata in the statement, without the claims about the token itself.
     let claims: JSON.Object
 
     private static let tokenClaims = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"]
@@ -12,7 +12,7 @@ struct SoftwareStatement {
         guard let text = value.string, let jws = try? JWS(compact: text),
             let claims = try? JSON(parsing: jws.payload).object, let issuer = claims["iss"]?.string
         else { throw Self.invalid("expected a signed JWT with iss") }
-        // §3.2.2: one that is sound, but of somebody who is not trusted, is not approved.
+        // §3.2.2: a valid statement of an untrusted issuer is not approved.
         guard let trusted = options.statementIssuers.first(where: { $0.identifier == issuer }) else {
             throw OAuthFailure("unapproved_software_statement", "the issuer is not one that is trusted")
         }

@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The metadata that a client sent, after every check (RFC 7591 §2, OpenID Connect Registration §2): what is registered
-/// of it, defaults included. What is not understood is left out.
+/// The checked metadata of a client (RFC 7591 §2, OpenID Connect Registration §2), with defaults and without unknown
+/// members.
 struct SubmittedMetadata {
     let registered: JSON.Object
     private let redirectURIs: [String]
@@ -15,7 +15,7 @@ struct SubmittedMetadata {
 
     init(_ sent: JSON.Object, _ options: DynamicRegistration, _ context: Context) throws(OAuthFailure) {
         var members = sent
-        // §2.3: what the statement says has precedence.
+        // §2.3: the statement has precedence.
         if let statement = sent["software_statement"] {
             let claims = try SoftwareStatement(statement, options, context.now).claims
             for claim in claims.members { members[claim.name] = claim.value }
@@ -65,7 +65,7 @@ struct SubmittedMetadata {
         var client = RegisteredClient(
             id: id, keys: keys, name: registered["client_name"]?.string,
             redirectURIs: redirectURIs.map(RedirectURI.exact),
-            // RP-Initiated Logout §3.1: none but those that it has registered.
+            // RP-Initiated Logout §3.1: only those that it has registered.
             postLogoutRedirectURIs: registered["post_logout_redirect_uris"]?.strings?.map(RedirectURI.exact) ?? [],
             grantTypes: Set(grantTypes), authentication: [methods])
         client.idTokenAlgorithm = algorithm("id_token_signed_response_alg")
@@ -76,7 +76,7 @@ struct SubmittedMetadata {
     }
 }
 
-/// Reads members, each of the right kind.
+/// A reader of members that checks the type of each.
 private struct Reader {
     let members: JSON.Object
 
@@ -92,7 +92,7 @@ private struct Reader {
         return strings
     }
 
-    /// https, or http on this machine.
+    /// Returns an https URL, or an http URL on this machine.
     func url(_ name: String) throws(OAuthFailure) -> String? {
         guard let text = try text(name) else { return nil }
         guard Self.isWebURL(text) else { throw .clientMetadata("expected \(name) to be an https URL") }
@@ -115,8 +115,7 @@ private struct Reader {
         return type
     }
 
-    /// A client gets what it asks for, but no grant that this provider does not have, nor the one that RFC 9700 §2.4
-    /// forbids.
+    /// Returns the requested grant types. They must be supported, and not the one that RFC 9700 §2.4 forbids.
     func grantTypes(_ context: Context) throws(OAuthFailure) -> [String] {
         let wanted = try strings("grant_types") ?? ["authorization_code"]
         let known = (Metadata.openID(context)["grant_types_supported"]?.strings ?? []).filter { $0 != "password" }
@@ -126,7 +125,7 @@ private struct Reader {
         return wanted
     }
 
-    /// RFC 7591 §2.1: grant types and response types go together.
+    /// Returns the response types, which must match the grant types (RFC 7591 §2.1).
     func responseTypes(for grantTypes: [String], _ context: Context) throws(OAuthFailure) -> [String] {
         let hasCodes = grantTypes.contains("authorization_code")
         let wanted = try strings("response_types") ?? (hasCodes ? ["code"] : [])
@@ -154,8 +153,8 @@ private struct Reader {
         return keys
     }
 
-    /// Absolute, without a fragment (RFC 6749 §3.1.2): https, http on this machine, or a scheme of an app's own (RFC 8252
-    /// §7).
+    /// Returns the redirect URIs. Each is absolute, without a fragment (RFC 6749 §3.1.2), and https, http on this
+    /// machine, or of a private-use scheme (RFC 8252 §7).
     func redirectURIs(for grantTypes: [String]) throws(OAuthFailure) -> [String] {
         let uris = try strings("redirect_uris") ?? []
         guard !uris.isEmpty || !grantTypes.contains("authorization_code") else {

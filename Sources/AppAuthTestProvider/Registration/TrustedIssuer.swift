@@ -1,13 +1,13 @@
 package import JOSE
 
-/// Somebody else whose signed statements the provider believes, and the public keys to know them by.
+/// Another issuer whose signed statements the provider accepts, and its public keys.
 package struct TrustedIssuer: Sendable {
     package var identifier: String
     package var keys: [JWK]
 
     package init(_ identifier: String, keys: [JWK]) { (self.identifier, self.keys) = (identifier, keys) }
 
-    /// Whether one of the keys made the signature.
+    /// Returns whether one of the keys made the signature.
     func signed(_ jws: JWS) -> Bool {
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg) else { return false }
         return keys.contains { key in

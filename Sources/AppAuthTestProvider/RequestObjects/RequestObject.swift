@@ -1,18 +1,18 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Authorization requests that the client has signed (RFC 9101): the parameters are the claims of a token.
+/// An authorization request that the client has signed (RFC 9101). The parameters are the claims of a token.
 struct RequestObject {
     let context: Context
     let client: RegisteredClient
 
-    /// `none` is not among them (RFC 9101 §10.5).
+    /// The accepted algorithms; `none` is not one of them (RFC 9101 §10.5).
     private static let algorithms = SignatureAlgorithm.allCases
-    /// How old an object may be, and how long good, in seconds (FAPI 2.0 Message Signing §5.3.1).
+    /// The maximum age and lifetime of an object, in seconds (FAPI 2.0 Message Signing §5.3.1).
     private static let longestLifetime = 3600.0
     private static let leeway = 60.0
 
-    /// The parameters that count: those in the object where there is one, and then no others (RFC 9101 §5, §6.3).
+    /// Returns the parameters that apply: if there is an object, only those inside it (RFC 9101 §5, §6.3).
     func opened(_ outside: Parameters) throws(AuthorizationRefusal) -> Parameters {
         do throws(OAuthFailure) {
             guard let text = outside["request"] else {
@@ -27,7 +27,7 @@ struct RequestObject {
             }
             return try parameters(text)
         } catch {
-            // An object that is not good says nothing; what stands beside it may name a way back that is registered.
+            // An invalid object is ignored. The parameters beside it may name a registered way back.
             throw AuthorizationRefusal(error, wayBack: try? AuthorizationReturn(outside, client))
         }
     }
@@ -39,7 +39,7 @@ struct RequestObject {
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), Self.algorithms.contains(algorithm) else {
             throw .invalidRequestObject("expected a signature, and not by a shared secret")
         }
-        // §10.8: a token that says it is of another type is one.
+        // §10.8: a token with another type is not a request object.
         guard [nil, "JWT", "oauth-authz-req+jwt"].contains(jws.header.typ) else {
             throw .invalidRequestObject("expected the typ oauth-authz-req+jwt")
         }
@@ -53,7 +53,7 @@ struct RequestObject {
     }
 
     private func checkOrigin(of claims: JSON.Object) throws(OAuthFailure) {
-        // §5: the same inside and outside, where the client was found by it.
+        // §5: the same as outside, where the client was found by it.
         guard claims["client_id"]?.string == client.id else {
             throw .invalidRequestObject("expected the client_id of the request inside the object")
         }
@@ -65,7 +65,7 @@ struct RequestObject {
         guard audience.contains(context.issuer.identifier) else {
             throw .invalidRequestObject("expected aud to be the issuer")
         }
-        // §10.8: or it could be taken for a client assertion.
+        // §10.8: otherwise it could be used as a client assertion.
         guard claims["sub"]?.string != client.id else {
             throw .invalidRequestObject("expected no sub that is the client")
         }
@@ -75,8 +75,8 @@ struct RequestObject {
         }
     }
 
-    /// FAPI 2.0 Message Signing §5.3.1: both times are there, the first at most an hour ago, the second at most an hour
-    /// after it.
+    /// Checks that both times are present, that nbf is at most an hour ago, and that exp is at most an hour after nbf
+    /// (FAPI 2.0 Message Signing §5.3.1).
     private func checkTime(of claims: JSON.Object) throws(OAuthFailure) {
         let now = context.now.timeIntervalSince1970
         guard let start = claims["nbf"]?.double, start <= now + Self.leeway, start >= now - Self.longestLifetime else {
@@ -87,10 +87,11 @@ struct RequestObject {
         }
     }
 
-    /// What concerns the token and is no parameter of the request.
+    /// The claims about the token itself, which are no parameters of the request.
     private static let tokenClaims: Set = ["iss", "aud", "sub", "exp", "nbf", "iat", "jti"]
 
-    /// §4: strings as they are, numbers in their digits, objects and lists as JSON. RFC 8707 §2: `resource` may be a list.
+    /// Returns the claims as parameters: strings unchanged, numbers by their digits, objects and lists as JSON (§4).
+    /// `resource` may be a list (RFC 8707 §2).
     private static func parameters(in claims: JSON.Object) throws(OAuthFailure) -> Parameters {
         var entries: [Parameters.Entry] = []
         for member in claims.members where !tokenClaims.contains(member.name) {
@@ -110,7 +111,8 @@ struct RequestObject {
 }
 
 extension RequestObject {
-    /// RFC 9126 §3: beside a pushed object stands client authentication alone; the client_id need not.
+    /// Returns the parameters of a pushed request. Besides an object, only client authentication is allowed; the
+    /// client_id may be missing (RFC 9126 §3).
     static func pushed(_ form: Parameters, by client: RegisteredClient) throws(OAuthFailure) -> Parameters {
         guard form["request"] != nil else { return form }
         guard Set(form.names).isSubset(of: ["request", "client_id"]) else {
@@ -120,7 +122,7 @@ extension RequestObject {
         return Parameters(form.entries + named)
     }
 
-    /// RFC 9101 §9, §10.5; OpenID Connect Discovery §3.
+    /// Adds the metadata of RFC 9101 §9, §10.5 and OpenID Connect Discovery §3.
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         document["request_parameter_supported"] = true
         document["require_signed_request_object"] = .bool(context.configuration.requiresSignedRequestObjects)
@@ -129,7 +131,7 @@ extension RequestObject {
 }
 
 extension OAuthFailure {
-    /// RFC 9101 §7.
+    /// The error for an invalid object (RFC 9101 §7).
     fileprivate static func invalidRequestObject(_ description: String) -> OAuthFailure {
         OAuthFailure("invalid_request_object", description)
     }

@@ -1,25 +1,26 @@
 internal import JOSE
 internal import HTTPTypes
 
-/// Reads the access token of a request to a protected resource, from the Authorization field alone (RFC 6750 §2.1).
+/// The access token of a request to a protected resource, from the Authorization field (RFC 6750 §2.1) or, if the
+/// configuration allows it, from a form.
 struct BearerToken {
     let context: Context
 
-    /// How the Authorization field says who may use the token.
+    /// The scheme of the Authorization field.
     enum Scheme: String, CaseIterable {
-        /// Whoever has it (RFC 6750).
+        /// A token for any bearer (RFC 6750).
         case bearer = "Bearer"
-        /// Whoever proves its key (RFC 9449 §7.1).
+        /// A token for the holder of its key (RFC 9449 §7.1).
         case dpop = "DPoP"
     }
 
-    /// A refusal in the words of RFC 6750 §3.
+    /// A refusal with the error of RFC 6750 §3.
     struct Refusal: Error {
         let reply: Reply
 
         /// - Parameters:
-        ///   - error: nil where the request has no token at all (RFC 6750 §3.1).
-        ///   - attributes: What else the challenge says.
+        ///   - error: The error code; nil if the request has no token (RFC 6750 §3.1).
+        ///   - attributes: Further attributes of the challenge.
         init(
             _ status: HTTPResponse.Status, _ error: String? = nil, _ description: String = "",
             scheme: Scheme = .bearer, _ attributes: [(name: String, value: String)] = []
@@ -36,14 +37,14 @@ struct BearerToken {
         }
     }
 
-    /// The living token of a request, and its grant.
+    /// Returns the valid token of a request, and its grant.
     ///
-    /// - Parameter resource: The protected resource, which the token must be for if it is for anything special.
+    /// - Parameter resource: The protected resource. If the token is restricted to resources, this must be one of them.
     func access(_ request: Request, resource: String) throws(Refusal) -> (token: AccessToken, grant: Grant) {
         let inForm = request.form?.values("access_token") ?? []
         let isForm = context.configuration.takesTokensInForms
         let fields = request.headers[values: .authorization] + (isForm ? inForm.map { "Bearer \($0)" } : [])
-        // RFC 6750 §2: not more than one token, and no other way to send one.
+        // RFC 6750 §2: at most one token, and only in the accepted places.
         guard fields.count <= 1, request.query.values("access_token").isEmpty, isForm || inForm.isEmpty else {
             throw Refusal(.badRequest, "invalid_request", "expected one token, in the Authorization field")
         }

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// The demo resource `/api/echo`: tells a client with a good access token what it sent and who it is.
+/// The demo resource `/api/echo`. It responds to a valid access token with the request and the token's client and user.
 struct EchoEndpoint {
     let context: Context
 

@@ -23,7 +23,7 @@ struct UserInfoEndpoint {
         var claims = user.claims(for: token.scopes)
         for name in grant.claims.userInfo where claims[name] == nil { claims[name] = user.claims[name] }
         for member in try user.sources(context.issuer).members { claims[member.name] = member.value }
-        // Core §5.3.2: sub is always there.
+        // Core §5.3.2: sub is always present.
         claims["sub"] = .string(user.subject)
         let client = context.client(grant.clientID)
         let response = try client.flatMap { try jwt(claims, for: $0) }
@@ -31,7 +31,7 @@ struct UserInfoEndpoint {
             ?? .json(context.edited(.object(claims))).notStored
     }
 
-    /// Core §5.3.2: signed, encrypted, or signed and then encrypted; nil for a client that takes plain JSON.
+    /// Returns the claims signed, encrypted, or both (Core §5.3.2); nil for a client that accepts plain JSON.
     private func jwt(_ claims: JSON.Object, for client: RegisteredClient) throws -> String? {
         let signed = try client.userInfoAlgorithm.map { try self.signed(claims, for: client, $0) }
         guard let encryption = client.userInfoEncryption else { return signed }
@@ -39,7 +39,7 @@ struct UserInfoEndpoint {
         return try encryption.encrypted(claims: context.edited(.object(claims)))
     }
 
-    /// Core §5.3.2: a signed response names its issuer and its audience.
+    /// Returns the signed claims with issuer and audience (Core §5.3.2).
     private func signed(
         _ claims: JSON.Object, for client: RegisteredClient, _ algorithm: SignatureAlgorithm
     ) throws -> String {

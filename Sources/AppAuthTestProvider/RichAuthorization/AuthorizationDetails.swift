@@ -1,8 +1,8 @@
 internal import JOSE
 
-/// What a client asks for in detail (RFC 9396 §2): objects of types that the provider knows.
+/// The authorization details of a client's request (RFC 9396 §2): objects of types that the provider knows.
 enum AuthorizationDetails {
-    /// The objects of a request, in their order; empty where it has none.
+    /// Returns the objects of a request, in their order; empty if it has none.
     static func check(_ parameters: Parameters, _ context: Context) throws(OAuthFailure) -> [JSON] {
         guard let text = parameters["authorization_details"] else { return [] }
         guard let details = (try? JSON(parsing: text))?.array, !details.isEmpty else {
@@ -12,7 +12,7 @@ enum AuthorizationDetails {
         return details
     }
 
-    /// RFC 9396 §5: an unknown type, and a member of the wrong kind (§2.2).
+    /// Rejects an unknown type, and a member of the wrong kind (RFC 9396 §5, §2.2).
     private static func check(_ detail: JSON, _ types: [String]) throws(OAuthFailure) {
         guard let type = detail["type"]?.string, types.contains(type) else {
             throw .invalidDetails("expected authorization details of a type that this provider knows")
@@ -26,7 +26,7 @@ enum AuthorizationDetails {
         }
     }
 
-    /// RFC 9396 §6: at the token endpoint a client may ask for fewer than were granted, never for others.
+    /// Returns the details for a token: a client may request fewer than were granted, but no others (RFC 9396 §6).
     static func limited(_ details: [JSON], to granted: [JSON]) throws(OAuthFailure) -> [JSON] {
         guard details.allSatisfy(granted.contains) else {
             throw .invalidDetails("some authorization details were not granted")
@@ -34,7 +34,7 @@ enum AuthorizationDetails {
         return details.isEmpty ? granted : details
     }
 
-    /// RFC 9396 §10.
+    /// Adds the metadata of RFC 9396 §10.
     static func describe(_ document: inout JSON.Object, _ context: Context) {
         let types = context.configuration.authorizationDetailsTypes
         document["authorization_details_types_supported"] = .array(types.map(JSON.string))
@@ -42,14 +42,14 @@ enum AuthorizationDetails {
 }
 
 extension OAuthFailure {
-    /// RFC 9396 §5, §6.
+    /// The error for invalid details (RFC 9396 §5, §6).
     fileprivate static func invalidDetails(_ description: String) -> OAuthFailure {
         OAuthFailure("invalid_authorization_details", description)
     }
 }
 
 extension Pages {
-    /// What the person is asked to agree to, in the client's words: this provider knows no better ones for any type.
+    /// The details on the consent page, in the client's words: this provider has no better ones for any type.
     func authorizationDetails(_ details: [JSON]) -> HTML {
         HTML(
             joining: details.map { detail in

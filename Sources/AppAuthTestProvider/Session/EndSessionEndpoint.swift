@@ -29,7 +29,7 @@ struct EndSessionEndpoint {
         let browser = BrowserCookie(context.issuer).id(in: request)
             .flatMap { id in context.store.withLock { $0.browser(id, now) } }
         guard let browser, let signIn = browser.signIn else { return done(logout) }
-        // §2: without a hint, or with the hint of somebody else, the person is asked: any page can send a browser here.
+        // §2: without a hint, or with another user's, the user is asked, because any page can send a browser here.
         if logout.subject == signIn.subject { return try signOut(browser, signIn, logout) }
         let token = FormToken(context: context, browserID: browser.id, purpose: "end_session")
         guard request.method == .post, token.matches(parameters) else {

@@ -3,12 +3,12 @@ struct EndSessionRequest: Sendable {
     let client: RegisteredClient?
     /// The subject of the ID token hint.
     let subject: String?
-    /// Where to go afterwards; only one that the client has registered.
+    /// The URI to redirect to afterwards, which the client has registered.
     let redirectURI: String?
     let state: String?
     let language: Language
 
-    /// Why a request is refused, in words for a developer.
+    /// The reason for refusing a request, for a developer.
     struct Refusal: Error { let reason: String }
 
     init(_ parameters: Parameters, _ context: Context) throws(Refusal) {
@@ -27,7 +27,7 @@ struct EndSessionRequest: Sendable {
         language = Language(uiLocales: parameters["ui_locales"])
         redirectURI = parameters["post_logout_redirect_uri"]
         guard let redirectURI else { return }
-        // §3: exactly one of the registered ones; without a client nobody can say which those are.
+        // §3: exactly one of the registered URIs. Without a client, those are unknown.
         guard let client else {
             throw Refusal(reason: "expected an id_token_hint or a client_id beside the post_logout_redirect_uri")
         }
@@ -36,7 +36,7 @@ struct EndSessionRequest: Sendable {
         }
     }
 
-    /// §2: with both, the client_id MUST be the one that the ID token was issued to.
+    /// Returns the client. If both are given, the client_id MUST be the client to which the ID token was issued (§2).
     private static func client(
         _ id: String?, _ hint: IDTokenHint?, _ context: Context
     ) throws(Refusal) -> RegisteredClient? {
@@ -50,6 +50,6 @@ struct EndSessionRequest: Sendable {
         return client
     }
 
-    /// The way back to the client, with the state; nil if it named none.
+    /// The URL of the way back to the client, with the state; nil if the request has none.
     var location: String? { redirectURI?.appending(state.map { [("state", $0)] } ?? []) }
 }

@@ -7,7 +7,7 @@ struct IntrospectionEndpoint {
 
     func respond(to request: Request) throws -> Reply {
         try FormEndpoint(context: context).respond(to: request) { form, client in
-            // RFC 7662 §2.1: whoever asks has to be authorized, or tokens could be tried out.
+            // RFC 7662 §2.1: without authorization, an attacker could scan for tokens.
             guard !client.isPublic else { throw OAuthFailure.invalidClient("expected a client with a secret") }
             guard let token = form["token"] else { throw OAuthFailure.invalidRequest("expected a token") }
             let description = context.edited(description(of: token))
@@ -34,7 +34,7 @@ struct IntrospectionEndpoint {
             {
                 return .object(members(grant, grant.scopes, issuedAt: refresh.issuedAt, expiresAt: refresh.expiresAt))
             }
-            // RFC 7662 §2.2: nothing is said about why.
+            // RFC 7662 §2.2: the reason is not disclosed.
             return ["active": false]
         }
     }

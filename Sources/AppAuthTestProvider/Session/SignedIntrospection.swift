@@ -7,7 +7,7 @@ struct SignedIntrospection {
 
     private static let type = "token-introspection+jwt"
 
-    /// RFC 9701 §4: whoever wants it asks for its type alone.
+    /// Returns whether the client accepts only this type (RFC 9701 §4).
     static func isWanted(_ request: Request) -> Bool { request.headers[.accept] == "application/" + type }
 
     func reply(_ description: JSON, to client: RegisteredClient) throws -> Reply {

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// How and how recently a person has to have signed in before a resource takes the token (RFC 9470 §3).
+/// The authentication that a resource requires of the user, and its maximum age (RFC 9470 §3).
 package struct AuthenticationRequirement: Sendable, Hashable {
-    /// One of these; empty for any.
+    /// The accepted authentication contexts; empty if any is accepted.
     package var acrValues: [String]
-    /// In seconds; nil for however long ago.
+    /// The maximum age in seconds; nil for no limit.
     package var maxAge: Int?
 
     package init(acrValues: [String] = [], maxAge: Int? = nil) { (self.acrValues, self.maxAge) = (acrValues, maxAge) }
@@ -16,7 +16,7 @@ package struct AuthenticationRequirement: Sendable, Hashable {
         return isStrong && grant.authTime.map { now.timeIntervalSince($0) <= Double(maxAge) } ?? false
     }
 
-    /// What the challenge says.
+    /// The attributes of the challenge.
     var attributes: [(name: String, value: String)] {
         let acrs = acrValues.isEmpty ? [] : [(name: "acr_values", value: acrValues.joined(separator: " "))]
         return acrs + (maxAge.map { [("max_age", String($0))] } ?? [])
@@ -24,7 +24,7 @@ package struct AuthenticationRequirement: Sendable, Hashable {
 }
 
 extension BearerToken {
-    /// Sends a client whose person has not signed in well enough back for another sign-in (RFC 9470 §3).
+    /// Rejects a token whose user must sign in again to meet the resource's requirement (RFC 9470 §3).
     func checkAuthentication(of grant: Grant, for resource: String, _ scheme: Scheme) throws(Refusal) {
         let requirements = context.configuration.authenticationRequirements
         let found = requirements.first { context.issuer.url($0.key) == resource }

@@ -1,6 +1,7 @@
 extension AuthorizationChecks {
-    /// The ways to sign in that will do, the best first; empty for any. An essential acr that cannot be had is an error
-    /// (Core §5.5.1.1); `acr_values` are a wish, and what nobody knows of them is left out (Core §3.1.2.1).
+    /// Returns the accepted authentication contexts, the preferred one first; empty if any is accepted. An essential
+    /// acr that is not supported is an error (Core §5.5.1.1). Unknown `acr_values` are ignored, because they are only a
+    /// preference (Core §3.1.2.1).
     func acrs(_ claims: ClaimsRequest) throws(OAuthFailure) -> [String] {
         let known = context.configuration.acrValues
         let essential = claims.essentialACRs.filter(known.contains)
@@ -13,7 +14,7 @@ extension AuthorizationChecks {
 }
 
 extension Interaction {
-    /// Whether the person has to sign in once more, in another way (RFC 9470 §5).
+    /// Returns whether the user must sign in again with another authentication context (RFC 9470 §5).
     func isTooWeak(_ signIn: Browser.SignIn) -> Bool {
         !request.acrs.isEmpty && !request.acrs.contains(signIn.acr)
     }

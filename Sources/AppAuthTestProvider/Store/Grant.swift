@@ -1,34 +1,34 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// What a person (or a client for itself) has allowed. Every token belongs to one, and dies with it.
+/// The permission of a user (or of a client for itself). Every token belongs to a grant, and is revoked with it.
 struct Grant: Sendable {
     let id: String
     let clientID: String
-    /// nil for client credentials.
+    /// The user's subject; nil for client credentials.
     let subject: String?
     var scopes: [String]
     let authTime: Date?
-    /// How the person signed in.
+    /// The authentication context of the sign-in.
     let acr: String?
     let nonce: String?
     let claims: ClaimsRequest
-    /// What the tokens are for (RFC 8707); empty for everything.
+    /// The resources of the tokens (RFC 8707); empty for all.
     var resources: [String]
-    /// Who acts for the subject, after a token exchange (RFC 8693 §4.1).
+    /// The party that acts for the subject after a token exchange (RFC 8693 §4.1).
     var actor: String? = nil
-    /// What was allowed in detail (RFC 9396).
+    /// The granted authorization details (RFC 9396).
     var authorizationDetails: [JSON] = []
-    /// The session of the browser that it was given in (`sid`).
+    /// The browser's session in which the grant was made (`sid`).
     var sessionID: String? = nil
 }
 
-/// Waits to be exchanged (RFC 6749 §4.1.2).
+/// A code that waits for its exchange (RFC 6749 §4.1.2).
 struct AuthorizationCode: Sendable {
     let grant: Grant
     let redirectURI: String
     let codeChallenge: String?
-    /// The key that the exchange has to prove.
+    /// The key that the exchange must prove.
     let confirmation: Confirmation?
     let expiresAt: Date
     var isUsed = false
@@ -39,7 +39,7 @@ struct AccessToken: Sendable {
     let scopes: [String]
     let resources: [String]
     let authorizationDetails: [JSON]
-    /// The key that whoever uses it has to prove; nil for a bearer token.
+    /// The key or certificate that a request with the token must prove; nil for a bearer token.
     let confirmation: Confirmation?
     let issuedAt: Date
     let expiresAt: Date
@@ -47,23 +47,23 @@ struct AccessToken: Sendable {
 
 struct RefreshToken: Sendable {
     let grantID: String
-    /// The key of the public client that it was given to.
+    /// The key of the public client to which the token was issued.
     let confirmation: Confirmation?
     let issuedAt: Date
     var expiresAt: Date
-    /// When its successor was given out.
+    /// The time at which its successor was issued.
     var rotatedAt: Date?
 }
 
 extension Records {
-    /// Takes back everything that the grant gave.
+    /// Revokes a grant and all of its tokens.
     mutating func revoke(grant id: String) {
         grants[id] = nil
         accessTokens = accessTokens.filter { $0.value.grantID != id }
         refreshTokens = refreshTokens.filter { $0.value.grantID != id }
     }
 
-    /// The access token and its grant, if both are alive.
+    /// Returns the access token and its grant, if both are valid.
     func access(_ token: String, _ now: Date) -> (token: AccessToken, grant: Grant)? {
         guard let found = accessTokens[token], found.expiresAt > now, let grant = grants[found.grantID] else {
             return nil

@@ -1,30 +1,29 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Everything that the provider remembers. A value: what changes it are plain functions, each done as a whole under
-/// the lock of the ``Store``.
+/// The provider's state. It is a value, and functions change it as a whole under the lock of the ``Store``.
 struct Records: Sendable {
     var browsers: [String: Browser] = [:]
     var interactions: [String: Interaction] = [:]
     var codes: [String: AuthorizationCode] = [:]
-    /// By their `request_uri`.
+    /// The pushed requests by their `request_uri`.
     var pushedRequests: [String: PushedRequest] = [:]
-    /// The devices that wait, by their device codes.
+    /// The waiting devices by their device codes.
     var devices: [String: DeviceRequest] = [:]
-    /// The device codes of those that nobody has decided on.
+    /// The device codes of undecided requests, by user code.
     var userCodes: [UserCode: String] = [:]
-    /// The sign-ins that wait for somebody's own device, by `auth_req_id`.
+    /// The sign-ins that wait for a user's own device, by `auth_req_id`.
     var backchannel: [String: BackchannelRequest] = [:]
     var userCodeAttempts = UserCodeAttempts()
-    /// The `jti` of client assertions, until they expire: each is good once.
+    /// The `jti` of client assertions until they expire. Each is valid once.
     var assertions: [String: Date] = [:]
-    /// The same of DPoP proofs.
+    /// The same for DPoP proofs.
     var proofs: [String: Date] = [:]
     var dpopNonces = DPoPNonces()
     var grants: [String: Grant] = [:]
     var accessTokens: [String: AccessToken] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
-    /// The scopes that a person has agreed to for a client.
+    /// The scopes that a user has granted to a client.
     var consents: [ConsentKey: Set<String>] = [:]
 
     struct ConsentKey: Hashable {
@@ -32,11 +31,11 @@ struct Records: Sendable {
         let clientID: String
     }
 
-    /// The number of records at which the next look for old ones is worth its time.
+    /// The number of records at which the next pruning is worthwhile.
     private var pruneAt = 10_000
 
-    /// Forgets what is over once there is much of it. Used codes and refresh tokens are kept until they expire, since
-    /// their second use has a meaning.
+    /// Removes expired records once there are many. Used codes and refresh tokens are kept until they expire, since
+    /// their second use matters.
     mutating func prune(_ now: Date) {
         guard count > pruneAt else { return }
         browsers = browsers.filter { $0.value.expiresAt > now }
@@ -63,20 +62,20 @@ struct Records: Sendable {
     }
 }
 
-/// A browser that holds this provider's cookie.
+/// A browser with this provider's cookie.
 struct Browser: Sendable {
     let id: String
     var expiresAt: Date
     var signIn: SignIn?
 
-    /// Who signed in, when and how.
+    /// A user's sign-in.
     struct SignIn: Sendable {
         let userName: String
         let subject: String
         let time: Date
-        /// How (OpenID Connect Core §2).
+        /// The authentication context (OpenID Connect Core §2).
         let acr: String
-        /// What clients know the session by (`sid`, OpenID Connect Back-Channel Logout §2.1).
+        /// The session id for clients (`sid`, OpenID Connect Back-Channel Logout §2.1).
         let sessionID: String
     }
 }

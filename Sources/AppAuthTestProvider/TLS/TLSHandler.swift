@@ -2,17 +2,17 @@ internal import CLibssl
 internal import JOSE
 internal import NIOCore
 
-/// The server's side of one TLS connection, between the socket and HTTP.
+/// The server side of one TLS connection, between the socket and HTTP.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The certificate that the client shows, in DER; nil until the handshake is done, and for a client without one.
+    /// The client's certificate in DER; nil until the handshake is done, and for a client without one.
     let certificate = LockedValue<[UInt8]?>(nil)
     private let ssl: OpaquePointer
-    /// What has come from the socket, and what goes there. The connection frees both.
+    /// The bytes from the socket, and the bytes for it. The connection frees both.
     private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
     private static let recordSize = 16 << 10
 
@@ -65,7 +65,9 @@ final class TLSHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(drained() ?? ByteBuffer()), promise: promise)
     }
 
-    /// - Returns: Whether the connection goes on.
+    /// Continues the handshake.
+    ///
+    /// - Returns: Whether the connection can continue.
     private func shakeHands() -> Bool {
         let result = SSL_do_handshake(ssl)
         guard result == 1 else { return canGoOn(after: result) }
@@ -73,7 +75,7 @@ final class TLSHandler: ChannelDuplexHandler {
         return true
     }
 
-    /// Whether no more is missing than bytes from the client. Leaves no errors behind for the next user of the thread.
+    /// Returns whether OpenSSL only waits for I/O. Clears the error queue for the next user of the thread.
     private func canGoOn(after result: Int32) -> Bool {
         defer { ERR_clear_error() }
         return [SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE].contains(SSL_get_error(ssl, result))
@@ -90,7 +92,7 @@ final class TLSHandler: ChannelDuplexHandler {
         return der
     }
 
-    /// What is to be sent.
+    /// Returns the bytes to be sent.
     private func drained() -> ByteBuffer? {
         let count = BIO_ctrl_pending(outgoing)
         guard count > 0 else { return nil }

@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// A client that signs who it is (RFC 7523 §3, OpenID Connect Core §9), by its secret or by its key.
+/// Client authentication with a signed assertion (RFC 7523 §3, OpenID Connect Core §9), by the client's secret or key.
 struct ClientAssertion {
     let context: Context
 
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
     static let algorithms = SignatureAlgorithm.allCases.map(\.rawValue) + MACAlgorithm.allCases.map(\.rawValue)
 
-    /// How long an assertion may be good.
+    /// The maximum lifetime of an assertion, in seconds.
     private static let longestLifetime = 300
     private static let leeway = 60
 
@@ -20,7 +20,7 @@ struct ClientAssertion {
         guard let id = claims["sub"]?.string, let client = context.client(id) else {
             throw .invalidClient("the client is not registered")
         }
-        // RFC 7521 §4.2: a client_id, where there is one, is the assertion's.
+        // RFC 7521 §4.2: a client_id, if present, must match the assertion's.
         guard form["client_id"] ?? id == id else { throw .invalidClient("the client_id is not the assertion's") }
         try check(jws, of: client)
         try check(claims, of: id)
@@ -53,7 +53,7 @@ struct ClientAssertion {
         guard isSigned else { throw .invalidClient("the assertion is not signed by the client") }
     }
 
-    /// RFC 7523 §3, strictly: one audience, and each assertion once.
+    /// Checks the claims strictly by RFC 7523 §3: one audience, and each assertion once.
     private func check(_ claims: JSON, of id: String) throws(OAuthFailure) {
         guard claims["iss"]?.string == id else { throw .invalidClient("expected iss and sub to be the client") }
         // The last one by RFC 9126 §2.

@@ -2,11 +2,11 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// Client authentication at the endpoints that clients call themselves (RFC 6749 §2.3).
+/// Client authentication at the endpoints that clients call directly (RFC 6749 §2.3).
 struct ClientAuthentication {
     let context: Context
 
-    /// Those of the body; the client_id has a meaning beside them.
+    /// The parameters of the body. The client_id is not included, because it has other uses.
     static let parameters: Set = ["client_secret", "client_assertion", "client_assertion_type"]
 
     private struct Credentials {
@@ -15,10 +15,10 @@ struct ClientAuthentication {
         let method: RegisteredClient.Authentication
     }
 
-    /// The client that sent the request.
+    /// Returns the client that sent the request.
     func client(_ request: Request, _ form: Parameters) throws(OAuthFailure) -> RegisteredClient {
         if form["client_assertion"] != nil || form["client_assertion_type"] != nil {
-            // RFC 6749 §2.3: not more than one method in a request.
+            // RFC 6749 §2.3: at most one method in a request.
             guard request.headers[.authorization] == nil, form["client_secret"] == nil else {
                 throw .invalidRequest("the client authenticates by two methods at once")
             }
@@ -46,7 +46,7 @@ struct ClientAuthentication {
             let secret = form["client_secret"]
             return Credentials(id: id, secret: secret, method: secret == nil ? .none : .post)
         }
-        // RFC 6749 §2.3: not more than one method in a request.
+        // RFC 6749 §2.3: at most one method in a request.
         guard form["client_secret"] == nil else {
             throw .invalidRequest("the client authenticates by two methods at once")
         }
@@ -57,7 +57,7 @@ struct ClientAuthentication {
         return basic
     }
 
-    /// RFC 6749 §2.3.1: id and secret are form encoded each, then joined for HTTP Basic (RFC 7617).
+    /// Parses HTTP Basic (RFC 7617) with form-encoded id and secret (RFC 6749 §2.3.1).
     private static func basic(_ field: String) throws(OAuthFailure) -> Credentials {
         let parts = field.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic", let data = Data(base64Encoded: String(parts[1])),

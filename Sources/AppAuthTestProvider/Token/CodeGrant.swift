@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Exchanges an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.6).
+/// The grant that exchanges an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.6).
 struct CodeGrant {
     let context: Context
 
@@ -10,12 +10,12 @@ struct CodeGrant {
         let resources = try ResourceIndicators.check(form, context)
         let details = try AuthorizationDetails.check(form, context)
         let now = context.now
-        // A failure comes out as a value: what it changed in the store stays.
+        // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var code = records.codes[value], code.grant.clientID == client.id else {
                 return .failure(OAuthFailure.invalidGrant("the code is not one of this client"))
             }
-            // RFC 6749 §4.1.2: a code that comes twice takes back what it gave.
+            // RFC 6749 §4.1.2: the second use of a code revokes its tokens.
             guard !code.isUsed else {
                 records.revoke(grant: code.grant.id)
                 return .failure(OAuthFailure.invalidGrant("the code was used before"))
@@ -36,12 +36,12 @@ struct CodeGrant {
     }
 
     private static func check(_ form: Parameters, against code: AuthorizationCode) throws(OAuthFailure) {
-        // RFC 6749 §4.1.3: the redirect_uri was in the authorization request, so it is here, and the same.
+        // RFC 6749 §4.1.3: the redirect_uri must be the one of the authorization request.
         guard form["redirect_uri"] == code.redirectURI else {
             throw .invalidGrant("the redirect_uri is not the one of the authorization request")
         }
         guard let challenge = code.codeChallenge else {
-            // RFC 9700 §2.1.1: a verifier without a challenge is a sign that the challenge was taken out on the way.
+            // RFC 9700 §2.1.1: a verifier without a challenge suggests that an attacker removed the challenge.
             guard form["code_verifier"] == nil else {
                 throw .invalidGrant("a code_verifier, and the authorization request had no code_challenge")
             }
@@ -66,7 +66,7 @@ struct CodeGrant {
         }
     }
 
-    /// RFC 8707 §2.2: at the token endpoint a client may ask for fewer resources than were granted, never for others.
+    /// Returns the resources for a token: a client may request fewer than were granted, but no others (RFC 8707 §2.2).
     static func limited(_ resources: [String], to granted: [String]) throws(OAuthFailure) -> [String] {
         guard granted.isEmpty || Set(resources).isSubset(of: granted) else {
             throw OAuthFailure("invalid_target", "a resource was not granted")

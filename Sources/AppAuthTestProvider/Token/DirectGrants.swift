@@ -1,7 +1,7 @@
 internal import JOSE
 internal import FoundationEssentials
 
-/// A client acts for itself (RFC 6749 §4.4): no person, no refresh token (§4.4.3), no ID token.
+/// The grant of a client for itself (RFC 6749 §4.4): without user, refresh token (§4.4.3) and ID token.
 struct ClientCredentialsGrant {
     let context: Context
 
@@ -18,7 +18,7 @@ struct ClientCredentialsGrant {
     }
 }
 
-/// A person's name and password in a client's hands (RFC 6749 §4.3). RFC 9700 §2.4 forbids it; old systems have it.
+/// The grant for a user's name and password (RFC 6749 §4.3). RFC 9700 §2.4 forbids it, but old systems use it.
 struct PasswordGrant {
     let context: Context
 
@@ -38,7 +38,7 @@ struct PasswordGrant {
 }
 
 extension Grant {
-    /// A grant that no browser was needed for.
+    /// Creates a grant without a browser.
     init(
         direct client: RegisteredClient, subject: String?, scopes: [String], _ form: Parameters, _ context: Context
     ) throws {

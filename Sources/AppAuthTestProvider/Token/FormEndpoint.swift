@@ -1,10 +1,10 @@
 internal import HTTPTypes
 
-/// What the endpoints that clients POST forms to have in common (RFC 6749 §3.2, RFC 7009 §2.1, RFC 7662 §2.1).
+/// The common behavior of the endpoints to which clients POST forms (RFC 6749 §3.2, RFC 7009 §2.1, RFC 7662 §2.1).
 struct FormEndpoint {
     let context: Context
 
-    /// Checks the request and the client, and turns failures into answers (RFC 6749 §5.2).
+    /// Checks the request and the client, and turns failures into responses (RFC 6749 §5.2).
     func respond(
         to request: Request, _ body: (Parameters, RegisteredClient) throws -> Reply
     ) throws -> Reply {

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Makes ID tokens (OpenID Connect Core §2).
+/// The issuer of ID tokens (OpenID Connect Core §2).
 struct IDTokenIssuer {
     let context: Context
 
-    /// The one that comes with an access token (Core §3.1.3.6).
+    /// Returns the ID token that comes with an access token (Core §3.1.3.6).
     func token(_ issued: IssuedTokens, _ client: RegisteredClient) throws -> String {
         let (grant, algorithm) = (issued.grant, algorithm(for: client))
         var claims = claims(of: grant, for: client)
@@ -23,7 +23,7 @@ struct IDTokenIssuer {
         client.idTokenAlgorithm ?? context.configuration.idTokenAlgorithm
     }
 
-    /// Signed, and then encrypted for a client that asked for it (Core §16.14).
+    /// Returns the signed token, encrypted if the client requires it (Core §16.14).
     func signed(_ claims: JSON.Object, for client: RegisteredClient) throws -> String {
         let algorithm = algorithm(for: client)
         var header = JSON.Object()
@@ -35,7 +35,7 @@ struct IDTokenIssuer {
         return try client.idTokenEncryption?.encrypted(token: token) ?? token
     }
 
-    /// What every ID token of a grant says.
+    /// Returns the common claims of a grant's ID tokens.
     func claims(of grant: Grant, for client: RegisteredClient) -> JSON.Object {
         let now = context.now
         var claims = JSON.Object()
@@ -52,7 +52,7 @@ struct IDTokenIssuer {
         return claims
     }
 
-    /// Core §3.1.3.6: the left half of the hash that the signature's algorithm uses.
+    /// Returns the left half of the hash that the signature's algorithm uses (Core §3.1.3.6).
     static func hash(_ token: String, _ algorithm: SignatureAlgorithm) -> String {
         let digest = algorithm.digest
         return Base64URL.encode(Array(digest.hash(token).prefix(digest.byteCount / 2)))

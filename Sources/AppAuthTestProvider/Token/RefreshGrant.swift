@@ -1,7 +1,7 @@
 internal import JOSE
 internal import FoundationEssentials
 
-/// Refreshes tokens (RFC 6749 §6, OpenID Connect Core §12).
+/// The grant that refreshes tokens (RFC 6749 §6, OpenID Connect Core §12).
 struct RefreshGrant {
     let context: Context
 
@@ -14,10 +14,10 @@ struct RefreshGrant {
             guard var token = records.refreshTokens[value], token.expiresAt > now,
                 let grant = records.grants[token.grantID], grant.clientID == client.id
             else { return .failure(OAuthFailure.invalidGrant("the refresh token is not valid for this client")) }
-            // First, so that nobody without the key can end a session with an old token.
+            // First, so that an attacker without the key cannot end a session with an old token.
             do { try context.check(token.confirmation, of: "the refresh token") } catch { return .failure(error) }
-            // RFC 9700 §4.14.2: of two users of one token, one is a thief; nobody can say which, so both lose.
-            // The other may have come later than this one, and been the first here.
+            // RFC 9700 §4.14.2: if a token is used twice, one of the users is an attacker. The provider cannot tell
+            // which, so both lose. Because requests may overtake each other, `rotatedAt` may be later than `now`.
             if let rotatedAt = token.rotatedAt,
                 max(0, now.timeIntervalSince(rotatedAt)) >= Double(configuration.refreshTokenGracePeriod)
             {
@@ -25,7 +25,7 @@ struct RefreshGrant {
                 return .failure(OAuthFailure.invalidGrant("the refresh token was used before"))
             }
             return Result {
-                // Checked before the token is spent: a request that asks for too much costs nothing.
+                // Checked before the token is used up: a request for too much leaves it valid.
                 var limited = grant
                 limited.scopes = try Self.scopes(form["scope"], of: grant)
                 limited.resources = try CodeGrant.limited(resources, to: grant.resources)
@@ -50,7 +50,7 @@ struct RefreshGrant {
         return try TokenIssuer(context: context).respond(result.get(), to: client)
     }
 
-    /// RFC 6749 §6: the scope may shrink for this access token, never grow.
+    /// Returns the scope of the new access token, which may be narrower than the grant's, but not wider (RFC 6749 §6).
     private static func scopes(_ wanted: String?, of grant: Grant) throws(OAuthFailure) -> [String] {
         guard let wanted = wanted?.split(separator: " ").map(String.init) else { return grant.scopes }
         guard Set(wanted).isSubset(of: grant.scopes) else {

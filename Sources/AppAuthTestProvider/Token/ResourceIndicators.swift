@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// What tokens are asked for (RFC 8707 §2).
+/// The resources for which tokens are requested (RFC 8707 §2).
 enum ResourceIndicators {
-    /// The resources that a request names, each an absolute URI without a fragment and one that the provider knows.
+    /// Returns the resources of a request. Each is an absolute URI without a fragment that the provider knows.
     static func check(_ parameters: Parameters, _ context: Context) throws(OAuthFailure) -> [String] {
         let resources = parameters.values("resource").filter { !$0.isEmpty }
         let known = context.configuration.resources + [context.issuer.url(.api)]

@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// The token endpoint (RFC 6749 §3.2): one file for each grant.
+/// The token endpoint (RFC 6749 §3.2), which selects the grant.
 struct TokenEndpoint {
     let context: Context
 

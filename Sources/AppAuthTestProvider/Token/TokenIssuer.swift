@@ -1,24 +1,25 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// Tokens that are stored and not yet answered with.
+/// Tokens that are stored, but not sent yet.
 struct IssuedTokens: Sendable {
     let grant: Grant
     let scopes: [String]
     let authorizationDetails: [JSON]
     let accessToken: String
     let refreshToken: String?
-    /// For the first ID token of a grant alone (OpenID Connect Core §12.2).
+    /// The nonce, only for the first ID token of a grant (OpenID Connect Core §12.2).
     var nonce: String?
     var wantsIDToken = true
 }
 
-/// Makes tokens for a grant.
+/// The issuer of a grant's tokens.
 struct TokenIssuer {
     let context: Context
 
-    /// Everything that a fresh grant gives: a refresh token only with offline_access (Core §11), unless the provider is
-    /// one that always gives one; to a client for itself never (RFC 6749 §4.4.3).
+    /// Issues the tokens of a new grant. It has a refresh token only with offline_access (Core §11), or for every
+    /// user's grant if the configuration says so. A client's grant for itself never has offline_access
+    /// (RFC 6749 §4.4.3).
     func issue(_ grant: Grant, to client: RegisteredClient, in records: inout Records) throws -> IssuedTokens {
         records.prune(context.now)
         records.grants[grant.id] = grant
@@ -31,7 +32,7 @@ struct TokenIssuer {
             refreshToken: isOffline ? try refreshToken(for: grant, in: &records) : nil, nonce: grant.nonce)
     }
 
-    /// A token for all of a grant, or for a grant that was made smaller.
+    /// Issues a token for a whole grant, or for a narrowed one.
     func accessToken(for grant: Grant, in records: inout Records) throws -> String {
         let (token, now) = (try OpaqueToken.make(), context.now)
         let lifetime = context.client(grant.clientID).map(context.accessTokenLifetime(of:))
@@ -44,7 +45,7 @@ struct TokenIssuer {
 
     func refreshToken(for grant: Grant, in records: inout Records) throws -> String {
         let (token, now) = (try OpaqueToken.make(), context.now)
-        // RFC 9449 §5: those of a confidential client are bound by its authentication.
+        // RFC 9449 §5: a confidential client's refresh tokens are bound by its authentication.
         let isPublic = context.client(grant.clientID)?.isPublic ?? true
         records.refreshTokens[token] = RefreshToken(
             grantID: grant.id, confirmation: isPublic ? context.confirmation : nil, issuedAt: now,
@@ -52,8 +53,8 @@ struct TokenIssuer {
         return token
     }
 
-    /// The response, with an ID token where one is due. Outside the store's lock: signing takes a while, and a test's
-    /// fault may look at the provider.
+    /// Returns the response, with an ID token if one is due. Must be called without the store's lock: signing takes
+    /// time, and a test's fault may access the provider.
     func respond(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenReply {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
         return TokenReply(

@@ -1,17 +1,17 @@
 package import JOSE
 
-/// What the token endpoint gives out (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
+/// The response of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 package struct TokenReply: Sendable, Hashable {
     package let accessToken: String
     package let tokenType: String
-    /// In seconds.
+    /// The lifetime of the access token in seconds.
     package let expiresIn: Int
     package let scopes: [String]
-    /// What was granted in detail (RFC 9396 §7).
+    /// The granted authorization details (RFC 9396 §7).
     package let authorizationDetails: [JSON]
     package let refreshToken: String?
     package let idToken: String?
-    /// What the token is that one was exchanged for (RFC 8693 §2.2.1); nil for every other grant.
+    /// The type of a token from a token exchange (RFC 8693 §2.2.1); nil for every other grant.
     package var issuedTokenType: String?
 
     var json: JSON {

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// The server of a double that is no OpenID provider: leads each request past log, holds and faults to what answers.
+/// The server of a double that is not an OpenID provider. Each request passes the log, the holds and the faults.
 struct DoubleServer: Sendable {
     let origin: String
     let port: Int
@@ -10,8 +10,8 @@ struct DoubleServer: Sendable {
     private let serving: Task<Void, Never>
 
     /// - Parameters:
-    ///   - places: The endpoints by their paths; everything else is ``Endpoint/none``.
-    ///   - answer: Called for each request that is meant for this origin, ``Endpoint/none`` included.
+    ///   - locations: The endpoints by their paths. Every other path is ``Endpoint/none``.
+    ///   - respond: Called for each request that is meant for this origin, including ``Endpoint/none``.
     /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
     static func start(
         _ options: DoubleOptions, _ clock: MovableClock, locations: [String: Endpoint],
@@ -45,7 +45,7 @@ struct DoubleServer: Sendable {
 }
 
 extension Reply {
-    /// With the document changed as faults ask for it; a response that is no JSON object stays.
+    /// Returns the reply with its document changed by the faults. A body that is not a JSON object is unchanged.
     fileprivate func edited(by faults: [Fault]) -> Reply {
         var reply = self
         for case .editDocument(let edit) in faults {

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 internal import JOSE
 
-/// A clock that is ahead of another by as much as it was moved.
+/// A clock that runs ahead of another.
 package final class MovableClock: Sendable {
     private let base: @Sendable () -> Date
     private let lead = LockedValue(0)

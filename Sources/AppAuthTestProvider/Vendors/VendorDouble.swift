@@ -1,12 +1,12 @@
 package import JOSE
 
-/// A vendor's server, played on loopback: real HTTP and real state, strict about what it receives, and with the vendor's
-/// own odd answers. What the vendor's documentation leaves open says so in a comment: "the double's choice".
+/// A double of a vendor's server on loopback. It has real HTTP and real state, is strict about requests, and has the
+/// vendor's own odd responses. A comment marks what the vendor's documentation leaves open as "the double's choice".
 package protocol VendorDouble: ObservedService {
-    /// Scheme, host and port, without a slash at the end.
+    /// The scheme, host and port, without a trailing slash.
     var baseURL: String { get }
-    /// What a program needs for a try: `base_url`, and clients, people and codes that only this double knows. Codes
-    /// are good once.
+    /// The data that a program needs to try the double: `base_url`, and the clients, users and codes of this double.
+    /// Each code is valid once.
     var demo: JSON { get }
     var clock: MovableClock { get }
     /// Closes the listener and every connection, and returns when they are closed.
@@ -14,14 +14,14 @@ package protocol VendorDouble: ObservedService {
 }
 
 extension VendorDouble {
-    /// Moves the double's clock on, so that tokens expire without anybody waiting.
+    /// Advances the double's clock, so that tokens expire without waiting.
     package func advance(_ seconds: Int) { clock.advance(seconds) }
 
-    /// ``demo`` on one line.
+    /// The value of ``demo`` on one line.
     package var announcement: String { demo.serialized() }
 }
 
 extension Endpoint {
-    /// The account of the person that a token belongs to.
+    /// The account of a token's user.
     package static let me = Endpoint(rawValue: "me")
 }

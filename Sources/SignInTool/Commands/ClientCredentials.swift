@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in client-credentials`
+/// The command `sign-in client-credentials`.
 struct ClientCredentials: Command {
     static let configuration = CommandConfiguration(
         commandName: "client-credentials", abstract: "Prints an access token for the client itself (RFC 6749 §4.4).")
@@ -26,7 +26,7 @@ struct ClientCredentials: Command {
             throw ValidationError("expected either --issuer or --token-endpoint")
         }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
-        // RFC 6749 §4.4: confidential clients alone.
+        // RFC 6749 §4.4: only for confidential clients.
         if client.secretFile == nil, client.keyFile == nil {
             throw ValidationError("expected --client-secret-file or --client-key")
         }

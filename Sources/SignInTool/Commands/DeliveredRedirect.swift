@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in deliver-redirect`: what the desktop starts when the browser comes to a private-use scheme.
+/// The command `sign-in deliver-redirect`, which the desktop runs when the browser opens a private-use scheme.
 struct DeliveredRedirect: Command {
     static let configuration = CommandConfiguration(
         commandName: "deliver-redirect", abstract: "Hands a redirect to the sign-in that waits for it.",

@@ -5,7 +5,7 @@ internal import Glibc
 internal import SampleSupport
 internal import ScriptedBrowser
 
-/// `sign-in demo`
+/// The command `sign-in demo`.
 struct Demo: Command {
     static let configuration = CommandConfiguration(
         abstract: "Shows a whole sign-in against a provider on this machine, which it starts and ends.")
@@ -16,11 +16,11 @@ struct Demo: Command {
 
     var defaultTimeout: Duration { .seconds(300) }
 
-    /// Who can sign in at the local provider; its page tells the same.
+    /// The user of the local provider; its page shows the same name and password.
     private static let person = (name: "alice", password: "looking-glass")
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        // A variable that is empty names no display.
+        // An empty variable names no display.
         let isHeadless = headless || !(Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"))
         let story = Story(isSilent: common.json)
         let provider = try DemoServer()
@@ -36,7 +36,7 @@ struct Demo: Command {
         return 0
     }
 
-    /// Whether a variable names something: one that is empty does not.
+    /// Returns whether a variable is set and not empty.
     private static func isSet(_ variable: String) -> Bool { getenv(variable).map { $0.pointee != 0 } ?? false }
 
     private func journey(

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in device`
+/// The command `sign-in device`.
 struct Device: Command {
     static let configuration = CommandConfiguration(
         abstract: "Signs in with a code that is entered on another device, and stores the session.")

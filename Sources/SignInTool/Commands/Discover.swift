@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in discover`
+/// The command `sign-in discover`.
 struct Discover: Command {
     static let configuration = CommandConfiguration(abstract: "Prints a provider's metadata, after checking it.")
 

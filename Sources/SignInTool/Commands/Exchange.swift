@@ -2,12 +2,12 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// `sign-in exchange`
+/// The command `sign-in exchange`.
 struct Exchange: Command {
     static let configuration = CommandConfiguration(
         abstract: "Exchanges a token for another (RFC 8693): the stored session's, or one in a file.")
 
-    /// What the stored session can give.
+    /// The tokens of the stored session that can be exchanged.
     enum StoredKind: String, ExpressibleByArgument, CaseIterable, Sendable {
         case access_token, id_token
     }
@@ -43,7 +43,7 @@ struct Exchange: Command {
     @OptionGroup var client: ClientOptions
     @OptionGroup var common: CommonOptions
 
-    /// Whether the client is described here, and not that of the session.
+    /// Whether the options describe the client. If not, it is the session's.
     private var namesClient: Bool { subjectFile != nil || tokenEndpoint != nil || client.isGiven }
 
     func validate() throws {
@@ -127,7 +127,7 @@ struct Exchange: Command {
     }
 }
 
-/// A token type by the last word of its URI (RFC 8693 §3), or by any URI.
+/// A token type: the last word of its URI (RFC 8693 §3), or any URI.
 struct TokenTypeName: ExpressibleByArgument, Sendable {
     let argument: String
     let kind: SecurityToken.Kind

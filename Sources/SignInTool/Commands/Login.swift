@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import JOSE
 internal import Logging
 
-/// `sign-in login`
+/// The command `sign-in login`.
 struct Login: Command {
     static let configuration = CommandConfiguration(abstract: "Signs in with the browser, and stores the session.")
 
@@ -103,7 +103,7 @@ struct Login: Command {
         return 0
     }
 
-    /// The same sign-in by way of another device.
+    /// Returns the same sign-in with a code for another device.
     private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
         var device = DeviceSignIn(
             issuer: issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
@@ -174,7 +174,7 @@ struct Login: Command {
     }
 }
 
-/// Where the browser comes back to.
+/// The options for the redirect URI.
 struct RedirectOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
@@ -193,10 +193,11 @@ struct RedirectOptions: ParsableArguments, Sendable {
         help: "A redirect URI of a private-use scheme, in place of the three above.")
     var uri: String?
 
-    /// - Parameter uris: What the client is registered with: without options the first with a port counts, else the first.
+    /// - Parameter uris: The client's registered redirect URIs. Without options, the first loopback URI with a port
+    ///   applies, or else the first URI.
     func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
         let isChosen = uri != nil || host != nil || path != nil || !ports.isEmpty
-        // A provider may compare ports: one that is registered cannot be wrong.
+        // The provider may compare ports: a registered port is always right.
         let hasPort = { (uri: String) in (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false }
         let registered = isChosen ? nil : uris?.first(where: hasPort) ?? uris?.first
         var redirect = SignIn.Redirect()
@@ -232,7 +233,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
     }
 }
 
-/// What is asked of the provider beyond the scope.
+/// The options for the authorization request, beyond the scope.
 struct RequestOptions: ParsableArguments, Sendable {
     @Option(parsing: .unconditional, help: "What the provider should ask the person, for example login or consent.")
     var prompt: String?
@@ -265,7 +266,7 @@ struct RequestOptions: ParsableArguments, Sendable {
         return options
     }
 
-    /// Whether the browser posts the response, so that no address holds it.
+    /// Whether the browser posts the response, so that the address does not contain it.
     var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode?.isPosted == true }
 
     private var pairs: [(name: String, value: String)] {

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import JOSE
 internal import Logging
 
-/// `sign-in logout`
+/// The command `sign-in logout`.
 struct Logout: Command {
     static let configuration = CommandConfiguration(
         abstract: "Revokes the tokens, ends the session and removes it here.")
@@ -32,7 +32,7 @@ struct Logout: Command {
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }
-    /// The session has to go even where the provider never answers.
+    /// The session must be removed even if the provider never responds.
     var endsInTime: Bool { false }
 
     func validate() throws {
@@ -88,7 +88,7 @@ struct Logout: Command {
                 console.log("store: the session is removed")
                 if local { Self.sayWhatStaysValid(record, [], console) }
             case .revoked(let revocations):
-                // Before the wait for the browser, which the user may end.
+                // Reported before the wait for the browser, which the user may interrupt.
                 for revocation in revocations {
                     guard let error = revocation.error else { continue }
                     console.note("the \(revocation.token) was not revoked: \(error.message)")
@@ -120,7 +120,7 @@ struct Logout: Command {
     }
 }
 
-/// `none` or a loopback URI.
+/// The post-logout redirect: `none` or a loopback URI.
 struct PostLogoutRedirectArgument: ExpressibleByArgument, Sendable {
     let redirect: SignOut.PostLogoutRedirect
 

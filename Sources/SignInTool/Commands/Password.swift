@@ -2,7 +2,7 @@ internal import AppAuth
 internal import AppAuthLegacy
 internal import ArgumentParser
 
-/// `sign-in password`
+/// The command `sign-in password`.
 struct Password: Command {
     static let configuration = CommandConfiguration(
         abstract: "Signs in with a name and a password, where a server has nothing better, and stores the session.")
@@ -39,7 +39,7 @@ struct Password: Command {
             presenting: grant, as: client.client(clientID, at: provider), store: store,
             environment: console.environment)
         StateFolder.note(store, console)
-        // Not before: a command that fails has one line to say.
+        // Only after success: a command that fails prints one line.
         console.note(
             "warning: a program that takes a password can do with it whatever it likes: RFC 9700 §2.4 forbids this grant; "
                 + "'sign-in login' uses the browser")

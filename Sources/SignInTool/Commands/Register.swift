@@ -2,7 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// `sign-in register`
+/// The command `sign-in register`.
 struct Register: Command {
     static let configuration = CommandConfiguration(
         abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
@@ -59,7 +59,8 @@ struct Register: Command {
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)
-        // It is registered, kept or not, usable or not: what is printed is all that there is of it.
+        // The client now exists at the provider, stored or not, usable or not: the printed document may be the only
+        // copy.
         do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: keyPath) } catch let error
             as AuthError
         { console.note("the client is registered, but not kept here: \(error.message)") }
@@ -73,7 +74,7 @@ struct Register: Command {
     private func provider(_ environment: Environment) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: environment)
         let found = try await discovery.metadata(for: issuer).with(.registration, at: registrationEndpoint)
-        // Some have the endpoint in the RFC 8414 document alone.
+        // Some providers have the endpoint only in the document of RFC 8414.
         let provider = try await discovery.complete(found, with: .registration)
         guard provider[.registration] != nil else {
             throw AuthError(
@@ -98,7 +99,7 @@ struct Register: Command {
 }
 
 extension ClientOptions.Method {
-    /// As RFC 7591 §2 has it.
+    /// The name of the method in RFC 7591 §2.
     fileprivate var registeredName: String {
         switch self {
         case .basic: "client_secret_basic"

@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// `sign-in request`
+/// The command `sign-in request`.
 struct Request: Command {
     static let configuration = CommandConfiguration(abstract: "Sends an HTTP request with a valid access token.")
 
@@ -51,13 +51,13 @@ struct Request: Command {
         } else {
             try console.print(Self.printable(response.body))
         }
-        // Without the reason phrase: it means nothing (RFC 9112 §4), and HTTP/2 has none.
+        // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
         if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge)) }
         return status.code < 400 ? 0 : 1
     }
 
-    /// What a person can do about it: no refresh changes how they signed in (RFC 9470).
+    /// Returns the command that satisfies the challenge: a refresh does not change how the user signed in (RFC 9470).
     private static func hint(_ challenge: StepUpChallenge) -> String {
         var words = ["sign-in login …"]
         if !challenge.acrValues.isEmpty {
@@ -97,7 +97,7 @@ struct Request: Command {
         return ["status": .number(.init(response.status.code)), "headers": .object(headers), "body": body]
     }
 
-    /// The body as it is for a pipe or a file; for a terminal without what could control it.
+    /// Returns the body unchanged for a pipe or a file, and without control characters for a terminal.
     private static func printable(_ body: [UInt8]) -> [UInt8] {
         guard Console.isTerminal(.output) else { return body }
         let lines = String(decoding: body, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// `sign-in status`
+/// The command `sign-in status`.
 struct Status: Command {
     static let configuration = CommandConfiguration(abstract: "Lists what is stored, without tokens.")
 
@@ -22,7 +22,7 @@ struct Status: Command {
             case .failure(let error): unreadable.append((location, error))
             }
         }
-        // Where nothing can be read, "no session" would be a guess.
+        // If nothing can be read, "no session" would be a guess.
         let failure = sessions.isEmpty ? unreadable.popLast() : nil
         for (location, error) in unreadable { console.note(error.message(for: ["--store", Self.option(location)])) }
         if let failure { throw failure.error }
@@ -40,14 +40,14 @@ struct Status: Command {
         return 0
     }
 
-    /// What `--store` takes for a place.
+    /// Returns the argument of `--store` for a location.
     private static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
     private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
         let entries: [StateFolder.Entry]
         switch session.store {
         case nil:
-            // Where there is no keyring at all, that is no news.
+            // A system without any keyring is no error.
             entries = try await StateFolder.entries(StateFolder().stores()).filter { entry in
                 guard case .failure(let error) = entry.record else { return true }
                 return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)

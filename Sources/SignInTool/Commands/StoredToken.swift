@@ -2,14 +2,13 @@ internal import AppAuth
 internal import FoundationEssentials
 internal import Glibc
 
-/// `sign-in token` where the stored token is good and there is nothing to do but to print it: programs do that all the
-/// time, and wait for it.
+/// The fast path of `sign-in token`: prints the stored token if it is still valid. Programs call this command often and
+/// wait for it.
 ///
-/// The parsers, threads and timers of ``Tool`` take longer to start than all of this. Whatever is out of the ordinary is
-/// left to it: other options, a token that is not fresh, several sessions or none, a store that cannot be read, the
-/// keyring.
+/// Starting the parsers, threads and timers of ``Tool`` takes longer than all of this. ``Tool`` handles every other
+/// case: other options, a token that is not fresh, several sessions or none, an unreadable store, the keyring.
 enum StoredToken {
-    /// - Parameter arguments: Those of the program, without its name.
+    /// - Parameter arguments: The arguments of the program, without its name.
     /// - Returns: Whether a token was printed.
     static func print(_ arguments: [String]) -> Bool {
         guard arguments.first == "token" else { return false }
@@ -30,12 +29,12 @@ enum StoredToken {
             let token = record.accessToken
         else { return false }
         let line = json ? Token.result(token, record).serialized() : token.value.reveal()
-        // If nobody gets it, the long way says so.
+        // If the token cannot be written, the slow path reports the error.
         return Console.write(Array((line + "\n").utf8), to: .output) == 0
     }
 
-    /// The session, if its token is good, or will be in a moment: of many processes that find it stale together one
-    /// refreshes, and the others need no more than its response.
+    /// Returns the session if its token is fresh, or becomes fresh within 200 milliseconds. If many processes find a
+    /// stale token together, one refreshes it, and the others need only the result.
     private static func freshOrSoon(_ store: FileTokenStore) -> AuthStateRecord? {
         if let record = fresh(store) { return record }
         let end = ContinuousClock.now + .milliseconds(200)
@@ -53,7 +52,7 @@ enum StoredToken {
     }
 
     private static var onlyStore: FileTokenStore? {
-        // A session in the keyring counts by its note: neither libsecret nor the bus is needed to see it.
+        // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
         guard let stores = try? StateFolder().stores(), stores.count == 1 else { return nil }
         return stores.first as? FileTokenStore
     }

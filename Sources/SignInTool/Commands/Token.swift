@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in token`
+/// The command `sign-in token`.
 struct Token: Command {
     static let configuration = CommandConfiguration(abstract: "Prints a valid access token, refreshed if needed.")
 

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// `sign-in userinfo`
+/// The command `sign-in userinfo`.
 struct UserInfo: Command {
     static let configuration = CommandConfiguration(
         commandName: "userinfo", abstract: "Prints the person's claims from the userinfo endpoint.")

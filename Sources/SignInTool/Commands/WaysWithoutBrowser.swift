@@ -2,10 +2,10 @@ internal import AppAuth
 internal import Glibc
 internal import JOSE
 
-/// How a sign-in goes on where no browser can come back to it: by what is pasted into standard input, or by a code for
-/// another device. Pasting is always possible, and said where it is of use.
+/// The alternatives if no browser can come back to the sign-in: pasting a URL into standard input, or a code for
+/// another device. Pasting always works; it is offered where it is useful.
 final class WaysWithoutBrowser: Sendable {
-    /// The person has asked for the code.
+    /// Thrown if the user asks for the code.
     struct DeviceWanted: Error {}
 
     private let console: Console
@@ -13,12 +13,12 @@ final class WaysWithoutBrowser: Sendable {
     private let deviceCommand: String
     private let isDeviceOffered = LockedValue(false)
 
-    /// - Parameter deviceCommand: The command that does the same by a code.
+    /// - Parameter deviceCommand: The command line that signs in with a code.
     init(console: Console, canPaste: Bool, deviceCommand: String) {
         (self.console, self.canPaste, self.deviceCommand) = (console, canPaste, deviceCommand)
     }
 
-    /// The lines of standard input. `d` ends them where the code is offered.
+    /// Returns the lines of standard input. If the code is offered, the line `d` ends them.
     @Sendable func lines() -> AsyncThrowingStream<String, any Error> {
         guard let input = console.input else { return AsyncThrowingStream { $0.finish() } }
         return InputLines.stream(from: input) { [isDeviceOffered] line in
@@ -50,7 +50,7 @@ final class WaysWithoutBrowser: Sendable {
     }
 }
 
-/// The command line of `sign-in device` for what was asked of `sign-in login`.
+/// The command line of `sign-in device` with the options of `sign-in login`.
 struct DeviceCommand {
     let line: String
 
@@ -69,14 +69,16 @@ struct DeviceCommand {
         line = words.map(\.quotedForShell).joined(separator: " ")
     }
 
-    /// A pipe has been read: that the person has to name another file is said as in the help.
+    /// Returns the path of a regular file. A pipe has been read already, so the user must name another file: `FILE`, as
+    /// in the help.
     private static func readable(_ file: String) -> String {
         var status = stat()
         return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? file : "FILE"
     }
+
 }
 
 extension String {
-    /// With a capital letter at its beginning.
+    /// The string with its first letter capitalized.
     var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }

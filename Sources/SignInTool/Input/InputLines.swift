@@ -4,18 +4,19 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// Reads standard input line by line, on a thread of its own, for as long as somebody wants the lines.
+/// A line reader for standard input, on a thread of its own, that runs until the stream is terminated.
 ///
-/// A terminal in the background is left alone until the job is brought to the foreground. The end of the input ends the
-/// reading, and nothing else.
+/// If the process is in the background of a terminal, nothing is read until the job is brought to the foreground. The
+/// end of the input ends the lines normally.
 final class InputLines: Sendable {
     private let input: StandardInput
-    /// Readable when the reading has to end; -1 when it has ended.
+    /// An event descriptor that becomes readable when the reading must end; -1 after it has ended.
     private let wakeUp: LockedValue<Int32>
 
     private init(_ input: StandardInput, wakeUp: Int32) { (self.input, self.wakeUp) = (input, LockedValue(wakeUp)) }
 
-    /// - Parameter match: Looks at each line first, without its end. What it throws ends the stream.
+    /// - Parameter match: Checks each line before it is delivered, without its line end. An error that it throws ends
+    ///   the stream.
     static func stream(
         from input: StandardInput, _ match: @escaping @Sendable (String) throws -> Void
     ) -> AsyncThrowingStream<String, any Error> {
@@ -23,7 +24,7 @@ final class InputLines: Sendable {
             let event = input.isOpen ? shims_event() : -1
             guard event >= 0 else { return continuation.finish() }
             let lines = InputLines(input, wakeUp: event)
-            // Before the thread can end, and before anybody can want that.
+            // This must come before the thread can end and before the stream can be terminated.
             input.takeBytes()
             continuation.onTermination = { _ in lines.stop() }
             let thread = try? SystemThread(named: "standard-input", for: .redirect) {
@@ -42,7 +43,7 @@ final class InputLines: Sendable {
         }
     }
 
-    /// From here on nothing is read, and the terminal is as it was.
+    /// Ends the reading and restores the terminal.
     private func stop() {
         input.restore()
         wakeUp.withLock { event in
@@ -60,7 +61,7 @@ final class InputLines: Sendable {
         let event = wakeUp.withLock { $0 }
         var buffer = LineBuffer(isTyped: input.isTerminal, limit: AuthorizationRequest.pasteLimit + 1)
         while true {
-            // One that is not ours is looked at again later; nothing tells when it has become so.
+            // If the terminal is not ours, it is checked again after 250 ms: no event reports the change.
             let isOurs = input.adapt()
             var polled = [
                 pollfd(fd: event, events: Int16(POLLIN), revents: 0),
@@ -71,7 +72,7 @@ final class InputLines: Sendable {
             guard polled[1].revents != 0 else { continue }
             let bytes = input.read()
             for line in buffer.add(bytes) { take(line) }
-            // A terminal ends by a hang-up alone; that it has nothing may be since another job has it.
+            // A terminal ends only by a hang-up. No bytes may mean that another job has it.
             let isOver = input.isTerminal ? polled[1].revents & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 : true
             if bytes.isEmpty, isOver {
                 if let rest = buffer.end() { take(rest) }

@@ -1,20 +1,21 @@
-/// Puts lines together from bytes; those of a terminal with the keys that change a line, since it hands over each byte.
+/// A buffer that splits bytes into lines. A terminal delivers each byte unedited, so for a terminal the buffer handles
+/// the editing keys.
 struct LineBuffer {
     private enum Escape { case none, began, sequence }
 
     let isTyped: Bool
-    /// How long a line can become; what comes then is left out, so that the line is seen to be too long.
+    /// The maximum length of a line. Further bytes are dropped, so that the reader can see that the line is too long.
     let limit: Int
     private var line: [UInt8] = []
     private var escape = Escape.none
 
-    /// - Parameter isTyped: Whether it comes from a terminal.
+    /// - Parameter isTyped: Whether the bytes come from a terminal.
     init(isTyped: Bool, limit: Int) { (self.isTyped, self.limit) = (isTyped, limit) }
 
-    /// The lines that end in these bytes.
+    /// Returns the lines that end in these bytes.
     mutating func add(_ bytes: [UInt8]) -> [String] { bytes.compactMap { add($0) } }
 
-    /// What is left where no line end follows.
+    /// Returns the rest if the last line has no end.
     mutating func end() -> String? { line.isEmpty ? nil : take() }
 
     private mutating func add(_ byte: UInt8) -> String? {

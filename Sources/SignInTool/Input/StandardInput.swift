@@ -2,31 +2,31 @@ internal import Glibc
 internal import JOSE
 internal import TerminalShims
 
-/// Standard input, and, if it is a terminal, its modes: changed while something may be pasted, and put back whatever ends
-/// that.
+/// Standard input and, if it is a terminal, its modes. They are changed while the user may paste something, and always
+/// restored.
 final class StandardInput: Sendable {
     private struct State {
         var isWanted = false
-        /// How the terminal was; nil while it is so.
+        /// The modes before the change; nil if they are unchanged.
         var former: termios?
     }
 
     private let state = LockedValue(State())
-    /// A number that was free at the start will be another file's.
+    /// Whether standard input was open at the start. If not, its number becomes another file's.
     let isOpen: Bool
     let isTerminal: Bool
 
-    /// Has to come before any file is opened.
+    /// Creates the instance. Must be called before any file is opened.
     init() {
         isOpen = fcntl(STDIN_FILENO, F_GETFD) >= 0
         isTerminal = isOpen && isatty(STDIN_FILENO) == 1
     }
 
-    /// Whether what comes is for this process. A terminal belongs to one job at a time: whoever else reads it is stopped,
-    /// or takes away what the person types for another.
+    /// Whether input is for this process. A terminal belongs to one job at a time: a process of another job that reads
+    /// it is stopped, or takes input that is meant for another.
     var isOurs: Bool { isOpen && (!isTerminal || tcgetpgrp(STDIN_FILENO) == getpgrp()) }
 
-    /// Has a terminal hand over each byte, unechoed, from now on or as soon as it is ours.
+    /// Makes a terminal deliver each byte without echo, at once or as soon as it is ours.
     func takeBytes() {
         state.withLock { state in
             state.isWanted = true
@@ -34,7 +34,7 @@ final class StandardInput: Sendable {
         }
     }
 
-    /// Puts the terminal back for good.
+    /// Restores the terminal for good.
     func restore() {
         state.withLock { state in
             state.isWanted = false
@@ -42,16 +42,16 @@ final class StandardInput: Sendable {
         }
     }
 
-    /// Puts the terminal back for as long as the process is stopped.
+    /// Restores the terminal for as long as the process is stopped.
     func whileRestored(_ stop: () -> Void) {
         state.withLock(unapply)
         stop()
         state.withLock(apply)
     }
 
-    /// Does what ``takeBytes()`` promised if the terminal has become ours.
+    /// Applies ``takeBytes()`` if the terminal has become ours.
     ///
-    /// - Returns: Whether what comes is for this process now.
+    /// - Returns: Whether input is for this process now.
     func adapt() -> Bool {
         state.withLock { state in
             apply(&state)
@@ -59,9 +59,9 @@ final class StandardInput: Sendable {
         }
     }
 
-    /// Reads what is there; from a terminal that is not ours, or is put back, nothing.
+    /// Returns the bytes that are available. Returns nothing if the terminal is not ours, or is restored.
     func read() -> [UInt8] {
-        // A pipe may make the reader wait where another process has been faster: not under the lock.
+        // Without the lock: the read blocks if another process has emptied the pipe first.
         guard isTerminal else { return bytes() }
         return state.withLock { state in
             apply(&state)
@@ -84,9 +84,9 @@ final class StandardInput: Sendable {
     private func unapply(_ state: inout State) {
         guard var former = state.former else { return }
         state.former = nil
-        // From the background it would stop the process; the shell has put its own modes in place by then.
+        // From the background this would stop the process. The shell has set its own modes by then.
         guard isOurs else { return }
-        // What was pasted too late must not be shown by the shell, as what the person has typed next.
+        // The shell must not show text that was pasted too late, as if the user had typed it next.
         tcflush(STDIN_FILENO, TCIFLUSH)
         tcsetattr(STDIN_FILENO, TCSANOW, &former)
     }

@@ -1,16 +1,16 @@
 internal import AppAuth
 internal import JOSE
 
-/// What the user can do about an error, by the options of the command. It is part of the error's one line.
+/// Advice on an error, in terms of the command's options. It is appended to the error's message.
 struct Advice: Sendable {
     private let authentication = LockedValue<ClientAuthentication?>(nil)
 
-    /// Notes how the client authenticates.
+    /// Records how the client authenticates.
     func note(_ known: ClientAuthentication) { authentication.withLock { $0 = known } }
 
-    /// The error's message, with the advice.
+    /// Returns the error's message with the advice.
     ///
-    /// - Parameter arguments: Those of the command that failed.
+    /// - Parameter arguments: The arguments of the command that failed.
     func message(_ error: AuthError, _ arguments: [String]) -> String {
         let message = error.message(for: arguments)
         return advice(for: error).map { "\(message); \($0)" } ?? message
@@ -23,7 +23,7 @@ struct Advice: Sendable {
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not bind tokens to keys: leave out --dpop"
         }
-        // The library has refreshed the token by now, if the provider says that it is no longer valid.
+        // If the provider reports the token as invalid, the library has refreshed it by now.
         if error.stage == .userInfo, error.httpStatus == 401 {
             return "the userinfo endpoint takes no such access token: sign in again with openid in --scope"
         }
@@ -33,7 +33,7 @@ struct Advice: Sendable {
     private static func advice(_ authentication: ClientAuthentication) -> String? {
         switch authentication {
         case .none: "if the client has a secret, give it by --client-secret-file"
-        // RFC 7523 §3 item 3: which audiences it takes is the provider's choice.
+        // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
         case .clientSecretJWT(_, let assertion) where assertion.audience == .issuer,
             .privateKeyJWT(_, let assertion) where assertion.audience == .issuer:
             "if the provider takes only its token endpoint as the audience, sign in with --assertion-audience token-endpoint"
@@ -43,13 +43,14 @@ struct Advice: Sendable {
 }
 
 extension Console {
-    /// Says what of the default is not asked for.
+    /// Reports the default scopes that are not requested.
     func sayLeftOut(_ scopes: [Scope]) {
         let names = scopes.spaceDelimited ?? ""
         say("Not asked for, since the provider does not list it: \(names). Use --scope to ask for it all the same.")
     }
 
-    /// RFC 9449 §5.1: a provider that knows DPoP lists its algorithms, but it need not.
+    /// Warns if the metadata does not mention DPoP. A provider that supports DPoP may list its algorithms, but need not
+    /// (RFC 9449 §5.1).
     func sayIfWithoutDPoP(_ provider: ProviderMetadata) {
         guard provider.document["dpop_signing_alg_values_supported"] == nil else { return }
         say("The provider's metadata does not mention DPoP. If the sign-in fails, leave out --dpop.")

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// How the client authenticates.
+/// The options for client authentication.
 struct ClientOptions: ParsableArguments, Sendable {
     enum Method: String, ExpressibleByArgument, CaseIterable, Sendable {
         case basic, post, none, client_secret_jwt, private_key_jwt
@@ -37,22 +37,22 @@ struct ClientOptions: ParsableArguments, Sendable {
             if keyFile != nil { throw ValidationError("--client-auth none takes no --client-key") }
         case nil: break
         }
-        // Without an option the client may be a registered one, which may sign.
+        // Without these options, the client may be a registered one that signs.
         let maySign = keyFile != nil || method == .client_secret_jwt || (method == nil && secretFile == nil)
         guard audience == nil || maySign else {
             throw ValidationError("--assertion-audience needs --client-key or --client-auth client_secret_jwt")
         }
     }
 
-    /// Whether any of it is.
+    /// Whether any of the options is given.
     var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil || audience != nil }
 
-    /// What the options name, each file read once: a secret may come through a pipe.
+    /// Returns the credentials that the options name. Each file is read once, because a secret may come through a pipe.
     ///
-    /// An authentication that is nil is the provider's metadata to choose. A key is looked at now, so that nobody signs in
-    /// for nothing.
+    /// If the authentication is nil, the provider's metadata decides. A key is loaded now, so that a bad key fails
+    /// before the user signs in.
     ///
-    /// - Parameter registered: How it authenticates where the options say nothing.
+    /// - Parameter registered: The registered client, whose authentication applies if the options name none.
     func credentials(
         of registered: Client? = nil
     ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
@@ -68,7 +68,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            // Stored by its path, and later commands may run elsewhere.
+            // Stored as an absolute path, since later commands may run in another folder.
             let path = keyFile.hasPrefix("/") ? keyFile : "\(FileManager.default.currentDirectoryPath)/\(keyFile)"
             _ = try ClientKey(file: path)
             return (secret, .privateKeyJWT(keyNamed: path, assertion))
@@ -77,7 +77,7 @@ struct ClientOptions: ParsableArguments, Sendable {
 
     private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }
 
-    /// How a registered client authenticates, with the audience that is asked for.
+    /// Returns the registered client's authentication with the requested audience.
     private func signing(_ known: ClientAuthentication?) throws -> ClientAuthentication {
         switch known {
         case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
@@ -86,7 +86,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
-    /// The client, authenticated as the options say, else as the provider supports it.
+    /// Creates the client with the authentication from the options, or with one that the provider supports.
     func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
         let (secret, authentication) = try credentials()
         let supported = secret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
@@ -94,7 +94,7 @@ struct ClientOptions: ParsableArguments, Sendable {
     }
 }
 
-/// Who a client assertion is meant for: `issuer`, `token-endpoint` or a URL.
+/// The audience of a client assertion: `issuer`, `token-endpoint` or a URL.
 struct AssertionAudience: ExpressibleByArgument, Sendable {
     let argument: String
     let audience: ClientAuthentication.Audience

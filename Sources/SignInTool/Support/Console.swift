@@ -3,21 +3,22 @@ internal import Glibc
 internal import JOSE
 internal import Logging
 
-/// Where results, errors and progress go.
+/// The output of results, errors and progress.
 struct Console: Sendable {
     enum Stream: Int32 { case output = 1, error = 2 }
 
     let json: Bool
     private let isVerbose: Bool
-    /// HTTP, clock and log for the command.
+    /// The HTTP transport, clock and log of the command.
     let environment: Environment
-    /// What the person types or a program writes; nil where nothing is read.
+    /// The standard input, typed by the user or written by a program; nil if the command reads none.
     let input: StandardInput?
-    /// What to do about an error.
+    /// The advice on errors.
     let advice = Advice()
     private let isWaitingForBrowser = LockedValue(false)
 
-    /// - Parameter limit: How long the command may take: a lock is given up before, so that its holder can be named.
+    /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
+    ///   the lock's holder.
     init(options: CommonOptions, input: StandardInput, limit: Duration) {
         (json, isVerbose, self.input) = (options.json, options.verbose, input)
         var configuration = CurlTransport.Configuration()
@@ -33,12 +34,12 @@ struct Console: Sendable {
         (self.json, isVerbose, environment, input) = (json, false, .live, nil)
     }
 
-    /// Prints a result: JSON for programs, or text for people.
+    /// Prints a result: JSON for programs, or text for users.
     func succeed(_ result: @autoclosure () -> JSON, text: @autoclosure () -> String) throws {
         try print(Array(((json ? result().serialized() : text()) + "\n").utf8))
     }
 
-    /// Prints what a command is for. A result that nobody gets is a failure.
+    /// Prints the command's result. Throws if it cannot be written.
     func print(_ bytes: [UInt8]) throws {
         let error = Self.write(bytes, to: .output)
         guard error != 0 else { return }
@@ -46,7 +47,7 @@ struct Console: Sendable {
             "output", .configuration, "standard output cannot be written: \(String(cString: strerror(error)))")
     }
 
-    /// Prints an error: one line on standard error, and JSON on standard output where that was asked for.
+    /// Prints an error: one line on standard error, and with `--json` also JSON on standard output.
     func fail(code: String, _ message: String) {
         let line = message.onOneLine
         if json {
@@ -60,29 +61,29 @@ struct Console: Sendable {
     /// Logs a step that the library does not log, for `--verbose`.
     func log(_ step: Logger.Message) { environment.logger.info(step) }
 
-    /// Notes whether the person at the browser is waited for.
+    /// Records whether the command is waiting for the user at the browser.
     func waitForBrowser(_ isWaiting: Bool = true) { isWaitingForBrowser.withLock { $0 = isWaiting } }
 
-    /// What to say has not come when the time is over.
+    /// The message for a command that exceeds its time limit.
     var whatIsLate: String {
         isWaitingForBrowser.withLock { $0 } ? "the browser did not come back" : "the command did not finish"
     }
 
-    /// Prints a line on standard error.
+    /// Prints a line on standard error, with the program's name.
     func note(_ line: String) { Self.write("sign-in: \(line.onOneLine)\n", to: .error) }
 
-    /// Prints a line for the person, on standard error, since standard output is for the result.
+    /// Prints a line for the user on standard error, since standard output is for the result.
     func say(_ line: String) { Self.write(line.onOneLine + "\n", to: .error) }
 
-    /// Says what the command waits for, to a user at a terminal and to one who wants to know each step. Programs that read
-    /// standard error get the error alone.
+    /// Prints a progress line if standard error is a terminal, or with `--verbose`. A program that reads standard error
+    /// gets only errors.
     func explain(_ line: String) { if isVerbose || Self.isTerminal(.error) { say(line) } }
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
     static func write(_ text: String, to stream: Stream) { _ = write(Array(text.utf8), to: stream) }
 
-    /// Writes all of it; returns an error number, 0 if that went well.
+    /// Writes all bytes. Returns an error number, or 0 on success.
     static func write(_ bytes: [UInt8], to stream: Stream) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -95,7 +96,7 @@ struct Console: Sendable {
     }
 }
 
-/// Writes log lines to standard error.
+/// A log handler that writes to standard error.
 private struct ConsoleLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.debug

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import AppAuthProtocol
 internal import JOSE
 
-/// The line that says how much time is left: rewritten each second on a terminal, said once elsewhere.
+/// A line with the time that is left. A terminal shows it anew each second; other outputs get it once.
 final class Countdown: Sendable {
     private struct State: Sendable {
         var isOver = false
@@ -27,7 +27,7 @@ final class Countdown: Sendable {
         state.withLock { $0.ticking = ticking }
     }
 
-    /// Prints a line above.
+    /// Prints a line above the countdown.
     func say(_ line: String) {
         state.withLock { state in
             if isLive, !state.isOver { Console.write(Self.clear, to: .error) }
@@ -36,7 +36,7 @@ final class Countdown: Sendable {
         _ = isLive && draw()
     }
 
-    /// Takes the line away; it does not come back.
+    /// Clears the line for good.
     func stop() {
         let ticking = state.withLock { state in
             if isLive, !state.isOver { Console.write(Self.clear, to: .error) }
@@ -57,7 +57,7 @@ final class Countdown: Sendable {
     }
 
     private var left: String {
-        // Rounded up, so that it begins with the whole time and ends with nothing.
+        // Rounded up, so that it begins with the whole time and ends with zero.
         let seconds = max(0, Int64(ContinuousClock.now.duration(to: end).seconds.rounded(.up)))
         let rest = seconds % 60
         return "\(seconds / 60):\(rest < 10 ? "0" : "")\(rest)"

@@ -2,9 +2,9 @@ internal import AppAuth
 internal import JOSE
 
 extension DeviceSignIn {
-    /// Signs in, and shows the code, the time that is left and what happens meanwhile on standard error.
+    /// Signs in, and shows the code, the time that is left and the events on standard error.
     ///
-    /// - Parameter deadline: When the whole command ends.
+    /// - Parameter deadline: The time at which the command must end.
     func run(
         store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
     ) async throws -> AuthStateRecord {
@@ -49,6 +49,6 @@ extension DeviceAuthorization {
 }
 
 extension Duration {
-    /// Whole seconds, rounded up: `5 s`.
+    /// The duration in whole seconds, rounded up: `5 s`.
     fileprivate var inSeconds: String { "\(components.seconds + (components.attoseconds > 0 ? 1 : 0)) s" }
 }

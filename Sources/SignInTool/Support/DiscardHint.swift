@@ -1,9 +1,9 @@
 internal import AppAuth
 
 extension AuthError {
-    /// The message, with the command line that sets aside what is damaged.
+    /// Returns the message with the command line that sets the damaged session aside.
     ///
-    /// - Parameter options: Those of the command that failed: the ones that name a session are repeated.
+    /// - Parameter options: The arguments of the failed command. The ones that name a session are repeated.
     func message(for options: [String]) -> String {
         let names = ["--issuer", "--client-id", "--store"]
         var words = ["sign-in", "logout", "--local", "--discard"]

@@ -2,8 +2,8 @@ internal import AppAuth
 internal import Glibc
 internal import JOSE
 
-/// Turns the signals that end a program into the cancellation of its work, so that nothing is left behind. A second
-/// signal ends it at once. Whatever ends or stops it, the terminal is put back.
+/// A handler that turns termination signals into the cancellation of the work, so that the work can clean up. A second
+/// signal exits at once. Before the process exits or stops, the terminal is restored.
 struct Interrupts: Sendable {
     private struct State {
         var signal: Int32 = 0
@@ -14,7 +14,7 @@ struct Interrupts: Sendable {
     private let signals: sigset_t
     private let input: StandardInput
 
-    /// Holds the signals back. Has to come before the process has other threads, which inherit that.
+    /// Blocks the signals. Must be called before the process has other threads, because they inherit the mask.
     init(_ input: StandardInput) {
         self.input = input
         var signals = sigset_t()
@@ -24,7 +24,7 @@ struct Interrupts: Sendable {
         self.signals = signals
     }
 
-    /// Waits for signals on this thread, for as long as the process lives.
+    /// Waits for signals on the current thread, until the process exits.
     func wait() -> Never {
         var signals = signals
         while true {
@@ -46,7 +46,8 @@ struct Interrupts: Sendable {
         }
     }
 
-    /// Stops the process as it would without us: not if there is no shell to continue it. Returns when it goes on.
+    /// Stops the process as the signal's default action would: not if there is no shell to continue it. Returns when
+    /// the process continues.
     private func stop() {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -56,7 +57,7 @@ struct Interrupts: Sendable {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Runs the work until it ends or a signal comes.
+    /// Runs the work until it ends or a signal arrives.
     func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = Task { try await work() }
         state.withLock { $0.cancel = { task.cancel() } }
@@ -64,7 +65,7 @@ struct Interrupts: Sendable {
         return try await task.value
     }
 
-    /// Says what ended the work, and returns the exit status.
+    /// Reports what ended the work, and returns the exit status.
     func status(_ console: Console) -> Int32 {
         switch state.withLock({ $0.signal }) {
         case SIGINT:

@@ -3,28 +3,28 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension KeyringTokenStore {
-    /// The entry of this program for an issuer's client.
+    /// Returns this program's entry for a client of an issuer.
     static func signIn(issuer: Issuer, clientID: String) -> KeyringTokenStore {
         KeyringTokenStore(application: "sign-in", issuer: issuer, clientID: clientID)
     }
 }
 
-/// Notes of the sessions in the keyring, in the state folder: a small file for each, `NAME.keyring`, with issuer and
-/// client id in it, and nothing that is secret.
+/// Notes in the state folder of the sessions that are in the keyring. Each is a small file, `NAME.keyring`, with the
+/// issuer and the client id, and without secrets.
 ///
-/// To ask the keyring itself costs a library and a trip over the session bus, and cannot be done where there is none. So
-/// commands that are not told where to look go by the notes: without a note the keyring is left alone. A note may
-/// outlive its session; then there is nothing in the keyring. A session without a note, of another state folder for
-/// example, is found with `--store keyring`.
+/// Querying the keyring itself takes a library and a round trip on the session bus, and is impossible without a bus. So
+/// a command without `--store` reads the notes, and does not touch the keyring if there is none. A note may outlive its
+/// session; the keyring is then empty. A session without a note, for example from another state folder, is found with
+/// `--store keyring`.
 extension StateFolder {
-    /// The store for a new session, which ``note(_:_:)`` has to follow.
+    /// Returns the store for a new session. After storing it, call ``note(_:_:)``.
     static func store(_ choice: StoreChoice?, issuer: String, clientID: String) throws -> any TokenStore {
         let issuer = try Issuer(issuer)
         guard let choice else { return try StateFolder().store(issuer: issuer, clientID: clientID) }
         return choice.store(issuer: issuer, clientID: clientID)
     }
 
-    /// Notes a session that was stored, if it is in the keyring. It is stored, noted or not.
+    /// Writes a note for a stored session if it is in the keyring. If that fails, the session is stored nevertheless.
     static func note(_ store: any TokenStore, _ console: Console) {
         guard let keyring = store as? KeyringTokenStore, let (issuer, clientID) = parts(keyring.account) else { return }
         do { try StateFolder().note(issuer: issuer, clientID: clientID) } catch {
@@ -45,13 +45,13 @@ extension StateFolder {
         }
     }
 
-    /// Removes the note of a session that is gone.
+    /// Removes the note of a session that no longer exists.
     func removeNote(of store: KeyringTokenStore) {
         guard let (issuer, clientID) = Self.parts(store.account) else { return }
         unlink(file(issuer, clientID) + ".keyring")
     }
 
-    /// Whether a session was stored there, as far as noted: then a keyring that is not open has it still.
+    /// Returns whether a note says that a session was stored there. A locked keyring then still has it.
     static func expectsSession(in store: any TokenStore) -> Bool {
         guard let keyring = store as? KeyringTokenStore, let (issuer, clientID) = parts(keyring.account) else {
             return false
@@ -59,7 +59,7 @@ extension StateFolder {
         return (try? StateFolder())?.notedKeyring(issuer: issuer, clientID: clientID) != nil
     }
 
-    /// Sets aside what cannot be used as a session, and says where it is now.
+    /// Sets aside an unusable session, and reports its new location.
     static func discard(_ store: any TokenStore, _ console: Console) async throws -> String? {
         let aside: String?
         switch store {
@@ -71,14 +71,14 @@ extension StateFolder {
         return aside
     }
 
-    /// The session that is stored there.
+    /// Returns the session in the store.
     static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) {
             try await AuthState(restoring: store, environment: environment)
         }
     }
 
-    /// The store of a session that is noted.
+    /// Returns the keyring store if there is a note for it.
     func notedKeyring(issuer: Issuer, clientID: String) -> KeyringTokenStore? {
         guard access(file(issuer, clientID) + ".keyring", F_OK) == 0 else { return nil }
         return KeyringTokenStore.signIn(issuer: issuer, clientID: clientID)
@@ -91,7 +91,7 @@ extension StateFolder {
         return KeyringTokenStore.signIn(issuer: issuer, clientID: clientID)
     }
 
-    /// An issuer has no space in it.
+    /// Splits an account name at its first space; an issuer contains none.
     static func parts(_ account: String) -> (issuer: Issuer, clientID: String)? {
         guard let space = account.firstIndex(of: " "), let issuer = try? Issuer(String(account[..<space])) else {
             return nil

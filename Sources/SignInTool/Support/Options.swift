@@ -1,7 +1,7 @@
 public import AppAuth
 public import ArgumentParser
 
-/// What every command takes. Values may begin with a dash.
+/// The options of every command. Values may begin with a dash.
 struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "Print one JSON object on standard output, and nothing else there.")
     var json = false
@@ -15,7 +15,7 @@ struct CommonOptions: ParsableArguments, Sendable {
     var caFile: String?
 }
 
-/// Which stored session.
+/// The options that select a stored session.
 struct SessionOptions: ParsableArguments, Sendable {
     @Option(parsing: .unconditional, help: "The issuer of the session; needed where several are stored.")
     var issuer: String?
@@ -38,12 +38,12 @@ struct Seconds: ExpressibleByArgument, Sendable {
 }
 
 extension Duration {
-    /// How much of a command's time it waits for locks.
+    /// The part of a command's time that it may wait for locks.
     var forLocks: Duration { self * 5 / 6 }
 }
 
 extension TokenStore {
-    /// The store for a command that has so much time.
+    /// Returns the store with a lock timeout that fits a command's time limit.
     func within(_ limit: Duration) -> any TokenStore {
         if var file = self as? FileTokenStore {
             file.lockTimeout = min(file.lockTimeout, limit.forLocks)
@@ -55,7 +55,7 @@ extension TokenStore {
     }
 }
 
-/// `file:PATH`, `keyring` or `memory`.
+/// The argument of `--store`: `file:PATH`, `keyring` or `memory`.
 enum StoreChoice: Sendable {
     case file(String)
     case keyring
@@ -71,7 +71,7 @@ enum StoreChoice: Sendable {
         }
     }
 
-    /// As ``init(_:)`` reads it.
+    /// The argument that ``init(_:)`` parses.
     var argument: String {
         switch self {
         case .file(let path): "file:\(path)"
@@ -80,7 +80,7 @@ enum StoreChoice: Sendable {
         }
     }
 
-    /// The store for a session of this issuer's client.
+    /// Returns the store for a session of this issuer's client.
     func store(issuer: Issuer, clientID: String) -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
@@ -91,7 +91,7 @@ enum StoreChoice: Sendable {
 }
 
 extension LoopbackRedirectListener.Host: ExpressibleByArgument {
-    /// Reads the address as a redirect URI has it.
+    /// Parses the host as it is in a redirect URI.
     public init?(argument: String) {
         switch argument {
         case "127.0.0.1": self = .ipv4
@@ -102,7 +102,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
         }
     }
 
-    /// The address as ``init(argument:)`` reads it.
+    /// The argument that ``init(argument:)`` parses.
     public var defaultValueDescription: String {
         switch self {
         case .ipv4: "127.0.0.1"
@@ -114,7 +114,7 @@ extension LoopbackRedirectListener.Host: ExpressibleByArgument {
 }
 
 extension ProviderMetadata {
-    /// The metadata with an endpoint that the user names.
+    /// Returns the metadata with the user's URL for an endpoint.
     func with(_ endpoint: Endpoint, at url: String?) throws -> ProviderMetadata {
         guard let url else { return self }
         var document = document

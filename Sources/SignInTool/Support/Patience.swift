@@ -2,8 +2,9 @@ internal import AppAuth
 internal import FoundationEssentials
 
 extension AuthState {
-    /// A token, for a caller that has time: it waits until refreshes are tried again after others have failed, and tries
-    /// again to store what the disk had no room for. What goes wrong in a refresh of its own is an error at once.
+    /// Returns a valid token, with retries until the deadline. If earlier refreshes have failed, it waits until the
+    /// next attempt is due. If the store has rejected new tokens, it tries to store them again. An error of its own
+    /// refresh is thrown at once.
     func patientAccessToken(
         minimumValidity: Duration?, forceRefresh: Bool, until deadline: ContinuousClock.Instant, _ console: Console
     ) async throws -> AccessToken {
@@ -15,7 +16,7 @@ extension AuthState {
             } catch let error as AuthError {
                 let wait: Duration
                 if hasUnsavedTokens {
-                    // The next call stores what this one got.
+                    // The next call stores the tokens of this one.
                     (wait, forceRefresh) = (.milliseconds(250), false)
                 } else if error.isHeldBack, let next = error.nextAttempt {
                     wait = .milliseconds(Int(max(0, next.timeIntervalSinceNow) * 1000) + 10)

@@ -1,17 +1,17 @@
 internal import TerminalShims
 
-/// A QR code for a terminal: two modules in each character, one above the other.
+/// A QR code for a terminal. Each character shows two modules, one above the other.
 struct QRCode: Sendable {
-    /// In modules, without the margin.
+    /// The width in modules, without the margin.
     let width: Int
     private let modules: [UInt8]
 
     /// The light margin that scanners need on each side (ISO/IEC 18004 §6.3.8).
     private static let margin = 4
-    /// The largest code there is.
+    /// The number of modules in the largest code.
     private static let mostModules = 177 * 177
 
-    /// nil where libqrencode is not installed, and for a text that is too long.
+    /// Creates a code; nil if libqrencode is not installed or the text is too long.
     init?(_ text: String) {
         var modules = [UInt8](repeating: 0, count: Self.mostModules)
         width = Int(terminal_qr_code(text, &modules, modules.count))
@@ -22,13 +22,14 @@ struct QRCode: Sendable {
     var columns: Int { width + 2 * Self.margin }
     var rows: Int { (columns + 1) / 2 }
 
-    /// Whether this is a terminal that can show all of it at once, with a line to spare.
+    /// Returns whether the stream is a terminal that can show the whole code, with a line to spare.
     func fits(_ stream: Console.Stream) -> Bool {
         let size = terminal_size(stream.rawValue)
         return size.columns >= columns && size.rows > rows
     }
 
-    /// The rows, in black on white by numbers that no theme changes: so it can be scanned on dark terminals as well.
+    /// The rows, in black on white. Themes do not change these color numbers, so that the code can be scanned on dark
+    /// terminals too.
     var lines: [String] {
         (0..<rows).map { row in
             let characters = (0..<columns).map { column in
@@ -43,7 +44,7 @@ struct QRCode: Sendable {
         }
     }
 
-    /// Around the code everything is light.
+    /// Returns whether a module is dark. The margin is light.
     private func isDark(_ column: Int, _ row: Int) -> Bool {
         let (x, y) = (column - Self.margin, row - Self.margin)
         guard (0..<width).contains(x), (0..<width).contains(y) else { return false }

@@ -2,13 +2,13 @@ internal import AppAuth
 internal import FoundationEssentials
 internal import Glibc
 
-/// The clients that `sign-in register` has registered, a protected file for each in the state folder: as a session
-/// without tokens, so that they are kept as sessions are.
+/// The clients that `sign-in register` has registered. Each is a protected file in the state folder: a session without
+/// tokens, so that clients are stored like sessions.
 struct RegisteredClients: Sendable {
     private let folder: StateFolder
     private var path: String { folder.path + "/clients" }
 
-    /// nil where there is no state folder.
+    /// Creates the list; nil if there is no state folder.
     init?() {
         guard let folder = try? StateFolder() else { return nil }
         self.folder = folder
@@ -18,7 +18,8 @@ struct RegisteredClients: Sendable {
         path + folder.file(issuer, clientID).dropFirst(folder.path.count) + ".json"
     }
 
-    /// Keeps a client as it was registered, even if it cannot authenticate that way: the provider has made it by now.
+    /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it
+    /// already.
     func keep(_ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?) async throws {
         var client = Client(id: registration.clientID, provider: provider)
         client.registration = registration
@@ -27,7 +28,7 @@ struct RegisteredClients: Sendable {
         try await FileTokenStore(path: path(client.provider.issuer, client.id)).update { $0 = record }
     }
 
-    /// The client of this issuer and id; without an id the only one of the issuer.
+    /// Returns the client with this issuer and id; without an id, the only client of the issuer.
     ///
     /// - Throws: ``WrongUsage`` if there are several.
     static func find(issuer: String, clientID: String?) throws -> Client? {
@@ -43,12 +44,12 @@ struct RegisteredClients: Sendable {
         throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
     }
 
-    /// Whether there is any of the issuer.
+    /// Returns whether the issuer has any registered client.
     static func isAny(at issuer: String) throws -> Bool { try RegisteredClients()?.all(at: issuer).isEmpty == false }
 
     private static func client(_ path: String) throws -> Client? {
         do { return try FileTokenStore(path: path).read()?.client } catch var error as AuthError {
-            // Not what the options of the command name.
+            // The file of a client, not the session that the options of the command name.
             error.message = error.message(for: ["--store", "file:\(path)"])
             throw error
         }
@@ -63,7 +64,7 @@ struct RegisteredClients: Sendable {
 }
 
 extension Client {
-    /// How it authenticates; nil if that is its registration's to say, which throws for a method that is not known here.
+    /// The client's authentication; nil if only the registration defines it, which throws for an unknown method.
     var knownAuthentication: ClientAuthentication? {
         authentication == .none && registration != nil ? nil : authentication
     }

@@ -1,6 +1,6 @@
 internal import AppAuth
 
-/// A secret in a file or from a pipe; one line end at its end does not count.
+/// A secret in a file or from a pipe. One line break at its end is removed.
 enum SecretFile {
     static func read(_ path: String) throws -> Secret {
         func refusal(_ why: String) -> AuthError {

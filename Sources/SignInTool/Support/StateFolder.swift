@@ -3,18 +3,18 @@ internal import FoundationEssentials
 internal import Glibc
 internal import JOSE
 
-/// Where sessions are kept that nobody named a place for, a file per issuer and client, and where it is noted which are in
-/// the keyring: see `KeyringNotes.swift`.
+/// The default folder for sessions, with a file per issuer and client, and the notes of the sessions in the keyring:
+/// see `KeyringNotes.swift`.
 struct StateFolder: Sendable {
-    /// `$XDG_STATE_HOME/sign-in`, else `~/.local/state/sign-in` (XDG Base Directory Specification).
+    /// The path: `$XDG_STATE_HOME/sign-in`, or `~/.local/state/sign-in` (XDG Base Directory Specification).
     let path: String
 
-    /// A session in the folder, or what is there instead of one.
+    /// A stored session, or the error of reading it.
     struct Entry: Sendable {
         let store: any TokenStore
         let record: Result<AuthStateRecord, AuthError>
 
-        /// Whose it is, as far as that can be seen.
+        /// The issuer and client id of the session, if they are known.
         var name: (issuer: String, clientID: String)? {
             if case .success(let record) = record { return (record.client.provider.issuer.string, record.client.id) }
             let parts = (store as? KeyringTokenStore).flatMap { StateFolder.parts($0.account) }
@@ -36,19 +36,20 @@ struct StateFolder: Sendable {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The store of an issuer's client.
+    /// Returns the store of an issuer's client.
     func store(issuer: Issuer, clientID: String) -> FileTokenStore {
         FileTokenStore(path: file(issuer, clientID) + ".json")
     }
 
-    /// The file of an issuer's client: named after its host for the eye, and after both for certain.
+    /// Returns the path for an issuer's client, without an extension. The host makes it readable; a digest of issuer
+    /// and client id makes it unique.
     func file(_ issuer: Issuer, _ clientID: String) -> String {
         let host = issuer.url.host.filter { $0.isLetter || $0.isNumber || $0 == "." || $0 == "-" }.prefix(64)
         let digest = Base64URL.encode(Array(Digest.sha256.hash("\(issuer.string)\n\(clientID)").prefix(12)))
         return "\(path)/\(host)-\(digest)"
     }
 
-    /// All stores that may hold a session, by name.
+    /// Returns all stores that may hold a session, by name.
     func stores() throws -> [any TokenStore] {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
@@ -66,7 +67,7 @@ struct StateFolder: Sendable {
         return "its entries cannot be listed"
     }
 
-    /// What is stored. Asks nobody to unlock anything.
+    /// Reads the stored sessions, without prompting the user to unlock the keyring.
     static func entries(_ stores: [any TokenStore]) async throws -> [Entry] {
         var entries: [Entry] = []
         for store in stores {
@@ -87,9 +88,9 @@ struct StateFolder: Sendable {
 }
 
 extension SessionOptions {
-    /// The store that the options mean; nil if nothing is stored there.
+    /// Returns the store that the options select; nil if no session matches.
     ///
-    /// - Throws: ``WrongUsage`` if several sessions are stored and the options do not say which.
+    /// - Throws: ``WrongUsage`` if several sessions match the options.
     func find() async throws -> (any TokenStore)? {
         let provider = try issuer.map { try Issuer($0) }
         let stores: [any TokenStore]
@@ -110,7 +111,7 @@ extension SessionOptions {
                 stores = try folder.stores()
             }
         }
-        // Where there is but one session, it is read once.
+        // With only one store there is nothing to choose, so it is not read here.
         if issuer == nil, clientID == nil, stores.count < 2 { return stores.first }
         let entries = try await StateFolder.entries(stores).filter { entry in
             guard let name = entry.name else { return issuer == nil && clientID == nil }
@@ -121,7 +122,7 @@ extension SessionOptions {
         throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
     }
 
-    /// The options that say which.
+    /// Returns the options that select each session.
     private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } }
         return zip(entries, names).map { entry, name in
@@ -132,9 +133,11 @@ extension SessionOptions {
         }
     }
 
-    /// Works with the session that the options mean. If that is interrupted, a refresh that is under way may still end:
-    /// the server has changed the refresh token by then. And new tokens that the store refuses are brought to it again as
-    /// long as there is time, since they end with this process.
+    /// Runs the work with the session that the options select.
+    ///
+    /// If the work throws or is cancelled, a refresh in flight may still finish, because the server may have replaced
+    /// the refresh token already. If the store has rejected new tokens, they are saved again until the time limit,
+    /// because they would be lost with this process.
     func withState<Value: Sendable>(
         _ console: Console, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
@@ -156,7 +159,8 @@ extension SessionOptions {
         }
     }
 
-    /// Lets a refresh that was sent end: the provider has changed the refresh token by then. Says so to a user who waits.
+    /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a
+    /// user who waits.
     private func settle(_ state: AuthState, _ console: Console) async {
         let note = Task {
             try await Task.sleep(for: .milliseconds(300))

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// The demo's steps, a line each, with a sign of life on a terminal while it waits.
+/// The output of the demo: a line for each step, and a spinner on a terminal while it waits.
 final class Story: Sendable {
     private let isSilent: Bool
     private let waiting = LockedValue<Task<Void, Never>?>(nil)
@@ -15,7 +15,7 @@ final class Story: Sendable {
         for detail in details { Console.write("    \(detail.onOneLine)\n", to: .output) }
     }
 
-    /// Turns a sign on standard error, if that is a terminal, until the next line is told.
+    /// Shows a spinner on standard error, if that is a terminal, until the next line is printed.
     func wait(_ what: String) {
         stopWaiting()
         guard !isSilent, Console.isTerminal(.error) else { return }

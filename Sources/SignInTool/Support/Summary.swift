@@ -2,7 +2,7 @@ internal import AppAuth
 internal import FoundationEssentials
 
 extension AuthStateRecord {
-    /// The result of a sign-in, as the contract has it.
+    /// The JSON result of a sign-in.
     var summary: JSON.Object {
         [
             "issuer": .string(client.provider.issuer.string),
@@ -15,10 +15,10 @@ extension AuthStateRecord {
         ]
     }
 
-    /// When the access token expires, as RFC 3339 has it; null if that is not known.
+    /// The expiry of the access token in the format of RFC 3339; null if it is unknown.
     var expiry: JSON { accessToken?.expiresAt.map { .string($0.ISO8601Format()) } ?? .null }
 
-    /// Who is signed in, for a person.
+    /// The signed-in user, for display.
     var person: String {
         guard let claims = idToken?.claims else { return "somebody (no ID token was asked for)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
@@ -27,7 +27,7 @@ extension AuthStateRecord {
 }
 
 extension JSON {
-    /// The members of an object, a line each, for a person.
+    /// The members of an object, one per line, for display.
     var lines: [String] {
         (object?.members ?? []).map { member in
             "\(member.name): \(member.value.string ?? member.value.serialized())".onOneLine

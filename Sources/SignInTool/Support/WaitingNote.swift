@@ -1,14 +1,14 @@
 internal import AppAuth
 internal import JOSE
 
-/// What to say once if the browser has not come back after a while. The provider's page shows what is wrong, and tells
-/// no program.
+/// A note that is printed once if the browser has not come back after a while. The provider shows an error only on its
+/// page, not to the program.
 final class WaitingNote: Sendable {
     private let delay: Duration
     private let said = LockedValue<Set<String>>([])
     private let waiting = LockedValue<Task<Void, Never>?>(nil)
 
-    /// - Parameter limit: How long the whole command may take.
+    /// - Parameter limit: The time limit of the whole command.
     init(within limit: Duration) { delay = min(.seconds(20), limit / 10) }
 
     func start(_ say: @escaping @Sendable () -> Void) {
@@ -19,7 +19,7 @@ final class WaitingNote: Sendable {
         waiting.withLock { $0 = task }
     }
 
-    /// Says something as soon as it happens, and not again.
+    /// Prints a line at once, but only the first time.
     func sayOnce(_ line: String) {
         let isFirst = said.withLock { $0.insert(line).inserted }
         if isFirst { Console.write(line + "\n", to: .error) }

@@ -1,10 +1,10 @@
 import AppAuthTestProvider
 import Testing
 
-/// One respect in which a signed token of the provider's is not as it should be.
+/// A single flaw in a signed token of the provider.
 struct DraftFlaw: Sendable, CustomTestStringConvertible {
     let name: String
-    /// A part of what the refusal says.
+    /// A part of the expected error message.
     let message: String
     let edit: @Sendable (inout JWTDraft) -> Void
 

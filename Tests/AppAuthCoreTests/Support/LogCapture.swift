@@ -1,7 +1,7 @@
 import JOSE
 import Logging
 
-/// Keeps every line that is logged, at trace level.
+/// A log handler that keeps every line, at trace level.
 final class LogCapture: Sendable {
     private let captured = LockedValue<[String]>([])
 

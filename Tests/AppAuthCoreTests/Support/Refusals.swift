@@ -1,6 +1,6 @@
 import AppAuthProtocol
 
-/// The error that an operation throws, as an ``AuthError``; nil if it throws none or another.
+/// Returns the ``AuthError`` that an operation throws; nil if it throws none or another error.
 func authError<Value>(_ operation: () async throws -> Value) async -> AuthError? {
     do {
         _ = try await operation()
@@ -10,7 +10,7 @@ func authError<Value>(_ operation: () async throws -> Value) async -> AuthError?
     }
 }
 
-/// As above, for what does not suspend.
+/// Returns the ``AuthError`` that a synchronous operation throws; nil if it throws none or another error.
 func refusal<Value>(_ operation: () throws -> Value) -> AuthError? {
     do {
         _ = try operation()

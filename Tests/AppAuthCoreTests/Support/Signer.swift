@@ -2,7 +2,7 @@ import AppAuthProtocol
 import Foundation
 import JOSE
 
-/// A provider's keys and a client, without a server: for ID tokens that are wrong in one respect.
+/// A provider's key and a client without a server, for ID tokens with a single flaw.
 struct Signer: Sendable {
     static let issuer = "https://op.example"
     static let now = Date(timeIntervalSince1970: 1_750_000_000)
@@ -20,7 +20,8 @@ struct Signer: Sendable {
         return try ProviderMetadata(issuer: issuer, endpoints: [.token: issuer + "/token"], more: more)
     }
 
-    /// What every provider listed here may sign with: what a test wants to be refused is refused for another reason.
+    /// Returns a verifier that accepts all of these algorithms by default, so that an invalid token fails for another
+    /// reason.
     static func verifier(
         secret: String? = nil,
         algorithms: [String] = ["RS256", "ES256", "EdDSA", "HS256", "HS384", "HS512", "PS256", "PS512"]
@@ -33,7 +34,7 @@ struct Signer: Sendable {
         return verifier
     }
 
-    /// The claims of a token that is right.
+    /// The claims of a valid token.
     static var claims: JSON.Object {
         let seconds = Int(now.timeIntervalSince1970)
         return [
@@ -51,7 +52,7 @@ struct Signer: Sendable {
         return Secret(try JWS.sign(.object(claims), header: header, with: key))
     }
 
-    /// The key as it is published.
+    /// Returns the published form of the key.
     func jwk(kid: String? = "key-1", use: String? = "sig", alg: String? = nil) -> JSON {
         var jwk = key.publicKey
         (jwk.kid, jwk.use, jwk.alg) = (kid, use, alg)
@@ -66,6 +67,6 @@ struct Signer: Sendable {
 }
 
 extension IDTokenVerifier.Expectations {
-    /// Expects the nonce of ``Signer``.
+    /// The expectations with the nonce of ``Signer``.
     static var usual: Self { .init(nonce: Signer.nonce) }
 }

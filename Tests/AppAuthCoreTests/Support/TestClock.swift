@@ -2,7 +2,7 @@ import AppAuthProtocol
 import Foundation
 import JOSE
 
-/// A clock that stands still until a test moves it.
+/// A clock that only moves when a test moves it.
 final class TestClock: Sendable {
     private struct Time {
         var timestamp = Timestamp(
@@ -14,7 +14,7 @@ final class TestClock: Sendable {
 
     var timestamp: Timestamp { time.withLock { $0.timestamp } }
     var now: Date { timestamp.wall }
-    /// What a clock says that nobody sets.
+    /// The time of a clock that is never set.
     var serverNow: Date { time.withLock { $0.server } }
 
     func advance(by seconds: Double) {
@@ -27,7 +27,7 @@ final class TestClock: Sendable {
         }
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock, as a user does.
     func step(by seconds: Double) {
         time.withLock { time in
             let now = time.timestamp
@@ -35,7 +35,7 @@ final class TestClock: Sendable {
         }
     }
 
-    /// The machine is off for a while, and starts anew; its clock may be another then.
+    /// Restarts the machine after some time. Its wall clock may then be wrong.
     func restart(after seconds: Double, step: Double = 0) {
         time.withLock { time in
             let now = time.timestamp

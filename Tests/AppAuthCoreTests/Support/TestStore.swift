@@ -1,17 +1,17 @@
 import AppAuthSession
 import Testing
 
-/// A store that refuses when it is told to, and tells what it was asked.
+/// A store that counts its calls, and fails on request.
 actor TestStore: TokenStore {
     struct Refusal: Error {}
 
     private(set) var record: AuthStateRecord?
     private(set) var saves = 0
     private(set) var deletions = 0
-    /// How many of the changes that were asked for had nobody who waits for them.
+    /// The number of requested changes without a waiting caller.
     private(set) var unattended = 0
     private var refusal: (any Error)?
-    /// How many saves still pass before the store refuses, or parks.
+    /// The number of saves that still succeed before the store fails or parks them.
     private var passing = 0
     private var isHeld = false
     private var heldFail = false
@@ -21,16 +21,16 @@ actor TestStore: TokenStore {
 
     init(_ record: AuthStateRecord? = nil) { self.record = record }
 
-    /// Somebody else stores another session, or removes this one.
+    /// Stores another session, or removes this one, as another process does.
     func put(_ record: AuthStateRecord?) { self.record = record }
 
-    /// Refuses everything from now on, or after some more saves; nil ends that.
+    /// Makes every call fail from now on, or after some more saves; nil ends that.
     func refuse(with error: (any Error)?, after saves: Int = 0) { (refusal, passing) = (error, saves) }
 
-    /// Parks what is saved from now on, or after some more saves, until ``release()``.
+    /// Parks saves from now on, or after some more saves, until ``release()``.
     func hold(after saves: Int = 0) { (isHeld, passing) = (true, saves) }
 
-    /// Refuses what is parked once it is released, and nothing else.
+    /// Makes only the parked saves fail once they are released.
     func failHeld() { heldFail = true }
 
     func release() {
@@ -39,7 +39,7 @@ actor TestStore: TokenStore {
         held = []
     }
 
-    /// Returns once so many saves have been begun.
+    /// Waits until this many saves have begun.
     nonisolated func begun(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await waitUntil(sourceLocation: sourceLocation) { await saves >= count }
     }
@@ -59,7 +59,7 @@ actor TestStore: TokenStore {
     private var parkedLoad: (arrived: AsyncStream<Never>.Continuation, ends: Gate)?
     private var gates: (arrived: Gate, ends: Gate)?
 
-    /// Parks the next load, with what it has read.
+    /// Parks the next load after it has read the record.
     func holdLoad() {
         let (arrived, ends): (Gate, Gate) = (AsyncStream.makeStream(), AsyncStream.makeStream())
         (gates, parkedLoad) = ((arrived, ends), (arrived.continuation, ends))
@@ -74,9 +74,9 @@ actor TestStore: TokenStore {
 
     func refreshLock() async throws -> RefreshLock { try await lock.wait() }
 
-    /// How many wait for the refresh lock.
+    /// The number of callers that wait for the refresh lock.
     nonisolated var lockWaitingCount: Int { lock.waitingCount }
-    /// How many changes wait for the one that is being made.
+    /// The number of changes that wait for the current one.
     nonisolated var changeWaitingCount: Int { changing.waitingCount }
 
     func update<Result: Sendable>(

@@ -1,6 +1,6 @@
 import Testing
 
-/// Waits until a condition holds that nothing announces.
+/// Waits by polling until a condition holds.
 ///
 /// - Throws: ``NeverHappened`` after a minute, which only a defect takes.
 func waitUntil(

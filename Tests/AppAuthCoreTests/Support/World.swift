@@ -5,14 +5,14 @@ import Foundation
 import AppAuthTestProvider
 import ScriptedBrowser
 
-/// A provider on loopback, and what is around the library: a real HTTP client, a clock and a log. Both sides have the
+/// A provider on loopback, and the library's environment: a real HTTP client, a clock and a log. Both sides have the
 /// same clock.
 struct World: Sendable {
     let provider: LocalProvider
     let transport = CurlTransport()
     let clock: TestClock
     let log = LogCapture()
-    /// The client's, where the provider encrypts.
+    /// The client's key, if the provider encrypts.
     var decryptionKey: DecryptionKey?
 
     var environment: Environment {
@@ -21,8 +21,8 @@ struct World: Sendable {
         return environment
     }
 
-    /// Runs a test with a provider of its own, which is stopped at the end. Its clock goes on evenly, whatever is done to
-    /// the machine's.
+    /// Runs a test with a provider of its own, and stops it at the end. The provider's clock advances steadily, even if
+    /// the machine's is set.
     static func run(
         _ configuration: LocalProvider.Configuration = .demo, providerAhead seconds: Double = 0,
         _ test: (World) async throws -> Void
@@ -48,7 +48,7 @@ extension World {
         Client(id: id, authentication: authentication, provider: try await metadata())
     }
 
-    /// Goes through the provider's pages as alice.
+    /// Signs in as alice on the provider's pages.
     func authorize(
         _ client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: AuthorizationRequest.Options = .init(), in environment: Environment? = nil
@@ -69,7 +69,7 @@ extension World {
         return try result.get()
     }
 
-    /// A session by a whole sign-in over the wire.
+    /// Creates a session by a complete sign-in over HTTP.
     func signIn(
         _ client: Client? = nil, scope: [Scope] = [.openID, .profile, .offlineAccess],
         store: any TokenStore = MemoryTokenStore()

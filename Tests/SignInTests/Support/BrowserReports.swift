@@ -1,7 +1,7 @@
 import Foundation
 import JOSE
 
-/// What the scripted browsers of a test report, through a named pipe.
+/// The reports of a test's scripted browsers, through a named pipe.
 final class BrowserReports: Sendable {
     let path: String
     private let descriptor: CInt
@@ -10,7 +10,7 @@ final class BrowserReports: Sendable {
     init(folder: String) throws {
         path = folder + "/browser-reports"
         guard mkfifo(path, 0o600) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        // For writing too: so it never ends, and opening it does not wait.
+        // Opened for writing too, so that it never ends and opening it does not block.
         let descriptor = open(path, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         self.descriptor = descriptor
@@ -25,7 +25,7 @@ final class BrowserReports: Sendable {
                 guard count > 0 else { return }
                 rest += buffer[..<count]
                 while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    // An empty line is the end: see `stop`.
+                    // An empty line marks the end: see `stop`.
                     guard end > 0 else { return }
                     if let report = try? JSON(parsing: Array(rest[..<end])) { reports.change { $0.append(report) } }
                     rest.removeFirst(end + 1)
@@ -41,7 +41,7 @@ final class BrowserReports: Sendable {
     /// The arguments of each browser that was started.
     var visits: [[String]] { all.compactMap { $0["arguments"]?.array?.compactMap(\.string) } }
 
-    /// Waits until so many browsers have been started, and returns the arguments of the last one.
+    /// Waits until this many browsers have been started, and returns the arguments of the last one.
     func visit(_ count: Int = 1) async throws -> [String] {
         try await reports.wait { reports in
             let visits = reports.compactMap { $0["arguments"]?.array?.compactMap(\.string) }
@@ -49,7 +49,7 @@ final class BrowserReports: Sendable {
         }
     }
 
-    /// Waits until so many browsers have come to their last page, and returns the last one's: its text, or the error.
+    /// Waits until this many browsers have reached their last page, and returns the text or error of the last one.
     func page(_ count: Int = 1) async throws -> String {
         try await reports.wait { reports in
             let pages = reports.compactMap { $0["page"]?.string ?? $0["error"]?.string }

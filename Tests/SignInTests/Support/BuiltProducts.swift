@@ -1,6 +1,6 @@
 import Foundation
 
-/// The programs that were built with the tests: they lie beside them.
+/// The programs that were built with the tests, in the same folder.
 enum BuiltProducts {
     static let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().path

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A program in a process of its own, and what it writes.
+/// A program in a process of its own, and its output.
 final class ChildProcess: Sendable {
-    /// What a process has written so far, and how it ended.
+    /// The output of a process so far, and its outcome.
     struct Progress: Sendable {
         var output: [UInt8] = []
         var errors: [UInt8] = []
@@ -17,9 +17,9 @@ final class ChildProcess: Sendable {
     let id: pid_t
     private let progress = Watched(Progress())
 
-    /// Starts a program with these arguments and this environment, and nothing else of ours.
+    /// Starts a program with only these arguments and this environment.
     init(_ arguments: [String], environment: [String: String], input: Spawn.Input = .empty) throws {
-        // Sockets and not pipes, since they can be made so that no other child gets hold of them.
+        // Sockets instead of pipes, because they can be created so that no other child inherits them.
         let (output, errors) = (try Self.pair(), try Self.pair())
         defer { for end in [output.theirs, errors.theirs] { close(end) } }
         do {
@@ -46,7 +46,7 @@ final class ChildProcess: Sendable {
 
     func send(_ signal: CInt) { if progress.value.outcome == nil { kill(id, signal) } }
 
-    /// Waits until the process has ended and nobody holds its output any more. A test that is cancelled kills it.
+    /// Waits until the process has ended and its output is closed. If the test is cancelled, the process is killed.
     func outcome() async throws -> Outcome {
         try await withTaskCancellationHandler {
             try await progress.wait { $0.outcome }
@@ -76,7 +76,7 @@ final class ChildProcess: Sendable {
         return try found.get()
     }
 
-    /// Two ends of a socket that no other child gets hold of.
+    /// Returns the two ends of a socket that no other child inherits.
     static func pair() throws -> (ours: CInt, theirs: CInt) {
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)

@@ -2,13 +2,13 @@ import Foundation
 import JOSE
 import AppAuthTestProvider
 
-/// A person's place at a computer: a home folder, a browser, and a provider to sign in at.
+/// A user's environment: a home folder, a browser, and a provider.
 final class CommandFixture: Sendable {
     let home: String
     let provider: LocalProvider
     let browser: BrowserReports
 
-    /// What the scripted browser enters as alice.
+    /// The form entries with which the scripted browser signs in as alice.
     static let alice = "username=alice&password=looking-glass"
 
     fileprivate init(home: String, provider: LocalProvider) throws {
@@ -18,7 +18,7 @@ final class CommandFixture: Sendable {
 
     var issuer: String { provider.issuer }
     var stateHome: String { home + "/state" }
-    /// Where sessions are stored that nobody named a place for.
+    /// The default folder for sessions.
     var sessions: String { stateHome + "/sign-in" }
 
     var environment: [String: String] {
@@ -27,19 +27,19 @@ final class CommandFixture: Sendable {
             "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
             "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
             "SCRIPTED_BROWSER_REPORT": browser.path,
-            // A file of the person's, as a desktop has it: so it is known whose login this is.
+            // A path that belongs to the user, as on a desktop: it identifies the owner of this login session.
             "XAUTHORITY": home,
         ]) { $1 }
     }
 
-    /// Starts `sign-in`. In the environment, nil takes a variable away.
+    /// Starts `sign-in`. A nil value removes a variable from the environment.
     func start(
         _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
     ) throws -> ChildProcess {
         try start([BuiltProducts.path("sign-in")], arguments, changes, input: input)
     }
 
-    /// Starts `sign-in` by another program: the words before it.
+    /// Starts `sign-in` through another program, with these words before it.
     func start(
         _ prefix: [String], _ arguments: [String], _ changes: [String: String?] = [:], input: Spawn.Input = .empty
     ) throws -> ChildProcess {
@@ -48,18 +48,18 @@ final class CommandFixture: Sendable {
         return try ChildProcess(prefix + arguments, environment: environment, input: input)
     }
 
-    /// Starts `sign-in` so that the permissions of files count, for root too.
+    /// Starts `sign-in` so that file permissions apply, even for root.
     func startWithoutPrivileges(_ arguments: [String]) throws -> ChildProcess {
         let rights = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
         return try start((geteuid() == 0 ? rights : []) + [BuiltProducts.path("sign-in")], arguments)
     }
 
-    /// A named pipe that brings this to the first who reads it.
+    /// Creates a named pipe that delivers these bytes to its first reader.
     func pipe(_ name: String, bringing bytes: [UInt8]) throws -> String {
         let path = "\(home)/\(name)"
         guard mkfifo(path, 0o600) == 0 else { throw CocoaError(.fileWriteUnknown) }
         Thread.detachNewThread {
-            // Opened once somebody reads.
+            // Opening blocks until there is a reader.
             try? FileHandle(forWritingTo: URL(filePath: path)).write(contentsOf: Data(bytes))
         }
         return path
@@ -81,14 +81,14 @@ final class CommandFixture: Sendable {
         ["login", "--json", "--issuer", issuer, "--client-id", client] + arguments
     }
 
-    /// The names of the files that are stored, temporary ones included; locks hold nothing, and stay.
+    /// The names of the stored files, including temporary ones. Lock files are empty and persist, so they are left out.
     var stored: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: sessions).sorted()) ?? []).filter {
             !$0.hasSuffix(".lock")
         }
     }
 
-    /// The one stored session, byte by byte; what a crash has left of another is none.
+    /// Returns the bytes of the only stored session. Temporary files that a crash left do not count.
     func session() throws -> Data {
         let names = stored.filter { !$0.hasSuffix(".new") }
         guard let name = names.first, names.count == 1 else {
@@ -98,7 +98,7 @@ final class CommandFixture: Sendable {
     }
 }
 
-/// Gives a test a desk of its own, and clears it away afterwards.
+/// Runs a test with a fixture of its own, and removes it afterwards.
 func withDesk(
     _ configuration: LocalProvider.Configuration = .demo, _ body: (CommandFixture) async throws -> Void
 ) async throws {
@@ -122,7 +122,7 @@ func withDesk(
     try result.get()
 }
 
-/// How many desks there are at a time, so that the processes of a hundred tests do not starve each other.
+/// The limit on simultaneous fixtures, so that the processes of a hundred tests do not starve each other.
 private final class Seats: Sendable {
     static let shared = Seats(count: 4)
     private let free: Watched<Int>

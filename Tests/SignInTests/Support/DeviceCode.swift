@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import ScriptedBrowser
 
-/// What `sign-in device` shows, and the person who enters it in another browser.
+/// The code that `sign-in device` shows, and the user who enters it in another browser.
 struct DeviceCode: Sendable {
     let page: String
     let userCode: String
@@ -22,7 +22,7 @@ struct DeviceCode: Sendable {
         pageWithCode = try await shown { $0.contains("user_code=") }
     }
 
-    /// Types the code into the page, signs in as alice and decides; returns the last page's text.
+    /// Types the code into the page, signs in as alice and decides. Returns the text of the last page.
     @discardableResult
     func decide(_ action: String) async throws -> String {
         var entries = [
@@ -42,7 +42,7 @@ extension CommandFixture {
 }
 
 extension LocalProvider.Configuration {
-    /// The demo, for devices that ask each second.
+    /// The demo, for devices that poll every second.
     static var device: Self { device { _ in } }
 
     static func device(_ change: (inout Self) -> Void) -> Self {

@@ -1,24 +1,24 @@
 import Foundation
 import Testing
 
-/// What can happen to a process at a certain point of its life (`Tests/Support/Faults/faults.c`).
+/// A fault at a certain point of a process (`Tests/Support/Faults/faults.c`).
 enum PointFault: String {
     case kill, pause, fail, full, outage
     case outageWithNames = "outage with names"
 }
 
-/// Starts `sign-in` so that something happens to it at a certain point: a call on a file of the session or on a connection.
+/// A launcher of `sign-in` that injects a fault at a certain point: a call on a file of the session or on a connection.
 struct FaultInjector {
     let fixture: CommandFixture
     private let library: String
 
-    /// Builds what is loaded into the process, into the person's home.
+    /// Builds the library that is loaded into the process, in the fixture's home folder.
     init(_ fixture: CommandFixture) async throws {
         self.fixture = fixture
         library = try await Self.library("faults", for: fixture)
     }
 
-    /// Builds a library of `Tests/Support/Faults` into the person's home, and returns its path.
+    /// Builds a library of `Tests/Support/Faults` in the fixture's home folder, and returns its path.
     static func library(_ name: String, for fixture: CommandFixture, linking others: String...) async throws -> String {
         let library = "\(fixture.home)/\(name).so"
         guard !FileManager.default.fileExists(atPath: library) else { return library }
@@ -32,8 +32,9 @@ struct FaultInjector {
     }
 
     /// - Parameters:
-    ///   - point: The first is 1; nil for a process to which nothing happens, and that tells its points.
-    ///   - gate: Where a process that is to pause waits.
+    ///   - point: The number of the point, beginning with 1; nil for a process without a fault, which only reports its
+    ///     points.
+    ///   - gate: The gate at which a process with the fault `pause` waits.
     func start(
         _ arguments: [String], _ fault: PointFault = .kill, at point: Int? = nil, error: CInt? = nil,
         gate: Gate? = nil
@@ -50,12 +51,12 @@ struct FaultInjector {
 struct Gate {
     let path: String
 
-    /// Lets the process go on; waits for it to arrive.
+    /// Waits for the process to arrive, and lets it continue.
     func open() throws { try FileHandle(forWritingTo: URL(filePath: path)).close() }
 }
 
 extension CommandFixture {
-    /// Makes a gate in the person's home, in the place of the last one.
+    /// Creates a gate in the home folder, and replaces the previous one.
     func gate() throws -> Gate {
         let path = home + "/gate"
         unlink(path)
@@ -65,8 +66,8 @@ extension CommandFixture {
 }
 
 extension Outcome {
-    /// The points that a process has come to; at the last of them it may have died, which is before the call was made, except
-    /// for what was received.
+    /// The points that the process has reached. If it was killed at the last one, the call there was not made, unless
+    /// the point comes after the call (`sent`, `received`).
     var points: [String] {
         errorLines.filter(Self.isPoint).compactMap { line in
             line.split(separator: " ", maxSplits: 2).last.map(String.init)

@@ -2,9 +2,9 @@ import Foundation
 import JOSE
 import Testing
 
-/// How a process ended, and all that it wrote.
+/// The exit status of a process, and all of its output.
 struct Outcome: Sendable, CustomStringConvertible {
-    /// As a shell has it: 128 and the signal's number for a process that was killed.
+    /// The status as in a shell: for a killed process, 128 plus the signal's number.
     let status: CInt
     let output: String
     let errors: String
@@ -26,7 +26,7 @@ struct Outcome: Sendable, CustomStringConvertible {
         return lines
     }
 
-    /// The one JSON object that makes up the output.
+    /// Returns the only JSON object of the output.
     func json(sourceLocation: SourceLocation = #_sourceLocation) throws -> JSON {
         #expect(outputLines.count == 1, "\(self)", sourceLocation: sourceLocation)
         let json = try? JSON(parsing: Array(output.utf8))
@@ -34,14 +34,14 @@ struct Outcome: Sendable, CustomStringConvertible {
             json?.object == nil ? nil : json, "expected one JSON object: \(self)", sourceLocation: sourceLocation)
     }
 
-    /// The result of a command that was done.
+    /// Returns the result of a successful command.
     func result(sourceLocation: SourceLocation = #_sourceLocation) throws -> JSON {
         #expect(status == 0, "\(self)", sourceLocation: sourceLocation)
         return try json(sourceLocation: sourceLocation)
     }
 
-    /// Expects a failure as the contract has it: the status, `{"error":{"code":"…","message":"…"}}` and nothing else on
-    /// standard output, and the same message in the one line of ours on standard error.
+    /// Expects a failure with this status, with only `{"error":{"code":"…","message":"…"}}` on standard output, and
+    /// with the same message in the tool's one line on standard error.
     ///
     /// - Returns: The message.
     @discardableResult

@@ -1,21 +1,21 @@
 import Foundation
 
-/// What the system tells about processes.
+/// The system's information on processes.
 enum Processes {
-    /// The arguments of a process's children.
+    /// Returns the arguments of a process's children.
     static func arguments(childrenOf parent: pid_t) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
             .filter { self.parent(of: $0) == parent }
             .map { text("/proc/\($0)/cmdline").replacing("\0", with: " ") }
     }
 
-    /// The line of `/proc/PID/limits` that begins with a name.
+    /// Returns the values in the line of `/proc/PID/limits` that begins with a name.
     static func limit(_ name: String, of process: pid_t) -> [String]? {
         text("/proc/\(process)/limits").components(separatedBy: "\n").first { $0.hasPrefix(name) }
             .map { $0.dropFirst(name.count).split(separator: " ").map(String.init) }
     }
 
-    /// Kills all processes that were started with a variable in their environment, until there is none.
+    /// Kills all processes with this variable in their environment, until there are none.
     static func kill(with variable: String) throws {
         while true {
             let found = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
@@ -27,7 +27,7 @@ enum Processes {
     }
 
     private static func parent(of process: pid_t) -> pid_t? {
-        // The name in the middle may hold anything, so what follows its parenthesis counts.
+        // The name in the middle may contain anything, so only the part after its parenthesis is parsed.
         text("/proc/\(process)/stat").components(separatedBy: ") ").last?.split(separator: " ").dropFirst().first
             .flatMap { pid_t($0) }
     }

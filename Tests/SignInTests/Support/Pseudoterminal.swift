@@ -1,12 +1,12 @@
 import Foundation
 
-/// A terminal whose keys a test presses. Standard output and standard error of the process are not on it.
+/// A terminal on which a test types. The process's standard output and standard error are not on it.
 final class Pseudoterminal: Sendable {
-    /// How a terminal hands over what is typed.
+    /// The way in which a terminal delivers typed input.
     enum Mode: Equatable, Sendable {
-        /// By the line, and shown: how every shell leaves it.
+        /// Lines, with echo: the mode that every shell sets.
         case lines
-        /// By the byte, and not shown.
+        /// Bytes, without echo.
         case bytes
         case other
     }
@@ -23,7 +23,7 @@ final class Pseudoterminal: Sendable {
         guard screen >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     }
 
-    /// The name of the other end, once it may be opened. Swift does not import the two functions.
+    /// Unlocks the other end and returns its name. Swift does not import the two functions.
     private static func unlock(_ keyboard: CInt) throws -> String {
         typealias Unlock = @convention(c) (CInt) -> CInt
         typealias Name = @convention(c) (CInt, UnsafeMutablePointer<CChar>, Int) -> CInt
@@ -42,7 +42,7 @@ final class Pseudoterminal: Sendable {
 
     var input: Spawn.Input { .terminal(path) }
 
-    /// Presses keys.
+    /// Types these keys.
     func type(_ keys: String) { Typing.write(keys, to: keyboard) }
 
     var mode: Mode {
@@ -55,7 +55,7 @@ final class Pseudoterminal: Sendable {
         }
     }
 
-    /// Waits until the terminal hands over in this way.
+    /// Waits until the terminal has this mode.
     func wait(for wanted: Mode) async throws {
         while mode != wanted {
             try Task.checkCancellation()
@@ -63,7 +63,7 @@ final class Pseudoterminal: Sendable {
         }
     }
 
-    /// What has been shown on the screen: the echo of what was typed.
+    /// Returns the text on the screen, which is the echo of the input.
     func shown() -> String {
         var poller = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
         var text: [UInt8] = []
@@ -76,6 +76,6 @@ final class Pseudoterminal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The process group that the keys are for.
+    /// The process group that receives the keys.
     var foreground: pid_t { tcgetpgrp(keyboard) }
 }

@@ -5,7 +5,7 @@ import HTTPTypes
 import AppAuthTestProvider
 import ScriptedBrowser
 
-/// A sign-in that waits, as whoever may connect to it sees it.
+/// A waiting sign-in, as any client that connects to it sees it.
 struct Redirects: Sendable {
     /// The authorization URL that was shown.
     let url: String
@@ -24,29 +24,29 @@ struct Redirects: Sendable {
 
     var port: String { redirectURI.components(separatedBy: ":").last?.components(separatedBy: "/").first ?? "" }
 
-    /// Comes back with this query, follows what is answered, and returns the last page's text.
+    /// Opens the redirect URI with this query, follows the response, and returns the text of the last page.
     @discardableResult
     func comeBack(_ query: String) async throws -> String {
         try await ScriptedBrowser(transport: Self.transport, entries: [:]).visit("\(redirectURI)?\(query)")
     }
 
-    /// Comes back with this query, and returns the status of the first response.
+    /// Opens the redirect URI with this query, and returns the status of the first response.
     func status(_ query: String) async throws -> Int {
         let request = HTTPRequest(method: .get, url: try SecureURL("\(redirectURI)?\(query)"))
         return try await Self.transport.send(TransportRequest(request)).status.code
     }
 
-    /// Signs in as alice, with the provider's pages.
+    /// Signs in as alice on the provider's pages.
     @discardableResult
     func signIn() async throws -> String {
         let entries = ["username": "alice", "password": "looking-glass"]
         return try await ScriptedBrowser(transport: Self.transport, entries: entries).visit(url)
     }
 
-    /// Whether nobody listens for the redirect any more.
+    /// Returns whether the redirect URI refuses connections.
     func isClosed() async -> Bool { await Self.isClosed(redirectURI) }
 
-    /// Whether nobody listens at a URL's port.
+    /// Returns whether a URL's port refuses connections.
     static func isClosed(_ url: String) async -> Bool {
         do {
             _ = try await transport.send(TransportRequest(HTTPRequest(method: .get, url: SecureURL(url))))

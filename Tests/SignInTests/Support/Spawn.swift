@@ -1,13 +1,13 @@
 import Foundation
 
-/// Starts processes that inherit nothing but what they are given.
+/// A launcher of processes that inherit only what they are given.
 enum Spawn {
-    /// What a process reads.
+    /// The standard input of a process.
     enum Input {
-        /// Nothing.
+        /// Empty input.
         case empty
         case descriptor(CInt)
-        /// A terminal, by its path, on which the process is the first of a session.
+        /// A terminal, by its path. The process leads a session of its own.
         case terminal(String)
     }
 
@@ -22,7 +22,7 @@ enum Spawn {
         case .empty: posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         case .descriptor(let descriptor): posix_spawn_file_actions_adddup2(&files, descriptor, STDIN_FILENO)
         case .terminal(let path):
-            // POSIX_SPAWN_SETSID of glibc, a GNU extension too.
+            // glibc's POSIX_SPAWN_SETSID, which is also a GNU extension.
             flags |= 0x80
             posix_spawn_file_actions_addopen(&files, STDIN_FILENO, path, O_RDWR, 0)
         }
@@ -49,7 +49,7 @@ enum Spawn {
         return id
     }
 
-    /// A GNU extension, which Swift does not import.
+    /// Closes all other descriptors, with a GNU extension that Swift does not import.
     private static func closeOthers(_ files: inout posix_spawn_file_actions_t) throws {
         typealias Function = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt
         guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else { throw POSIXError(.ENOSYS) }

@@ -3,13 +3,13 @@ import Foundation
 import JOSE
 
 extension CommandFixture {
-    /// The one stored session, as the library reads it.
+    /// Returns the only stored session, decoded.
     func record() throws -> AuthStateRecord { try AuthStateRecord(decoding: Array(session()), from: sessions) }
 
-    /// Takes the rest of its life from the access token of the one stored session, as time would.
+    /// Expires the access token of the only stored session, as time would.
     func expire() throws { try Self.editSession(at: "\(sessions)/\(stored.first ?? "")") { $0.expire() } }
 
-    /// Changes a stored session behind its store's back.
+    /// Changes a stored session without its store.
     static func editSession(at path: String, _ edit: (inout JSON.Object) -> Void) throws {
         let file = URL(fileURLWithPath: path)
         guard var json = try JSON(parsing: Array(Data(contentsOf: file))).object else {
@@ -22,10 +22,10 @@ extension CommandFixture {
 }
 
 extension JSON.Object {
-    /// Of a stored session: its access token is over.
+    /// Expires the access token of a stored session.
     mutating func expire() { set(0, at: ["accessToken", "lifetime"]) }
 
-    /// Of a stored session: the pause after failures is over.
+    /// Ends the pause after failed refreshes of a stored session.
     mutating func endPause() { set(0, at: ["trouble", "pause", "length"]) }
 
     private mutating func set(_ value: JSON, at path: ArraySlice<String>) {

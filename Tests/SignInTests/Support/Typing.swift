@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a process reads from a pipe that a test writes into.
+/// A process's standard input, into which a test writes.
 final class Typing: Sendable {
     private let ends: (ours: CInt, theirs: CInt)
 
@@ -15,7 +15,7 @@ final class Typing: Sendable {
 
     func write(_ text: String) { Typing.write(text, to: ends.ours) }
 
-    /// Ends what the process reads.
+    /// Ends the input.
     func end() { shutdown(ends.ours, CInt(SHUT_WR)) }
 
     static func write(_ text: String, to descriptor: CInt) {

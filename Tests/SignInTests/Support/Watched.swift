@@ -1,6 +1,6 @@
 import JOSE
 
-/// A value that changes on other threads, and that a test waits for instead of sleeping.
+/// A value that changes on other threads. A test waits for it instead of sleeping.
 final class Watched<Value: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let isReady: @Sendable (Value) -> Bool
@@ -31,7 +31,7 @@ final class Watched<Value: Sendable>: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Returns what is found in the value, as soon as something is.
+    /// Waits until the function finds a result in the value, and returns it.
     ///
     /// - Throws: `CancellationError`.
     func wait<Found: Sendable>(for find: @escaping @Sendable (Value) -> Found?) async throws -> Found {

@@ -2,18 +2,18 @@ internal import FoundationEssentials
 internal import HTTPTypes
 package import JOSE
 
-/// Moltin's first API: OAuth 2.0 whose token responses, errors and idea of a dead token are its own.
+/// Moltin's first API: OAuth 2.0 with token responses, errors and a response to invalid tokens of its own.
 package final class Moltin: VendorDouble {
     package struct Configuration: Sendable {
         package var clientID = "moltin-demo"
         package var clientSecret = "moltin-demo-secret"
-        /// What the code of an authorization_code exchange has to come with.
+        /// The redirect URI that the exchange of an authorization code must repeat.
         package var redirectURI = "http://127.0.0.1/callback"
-        /// In seconds.
+        /// The lifetime in seconds.
         package var tokenLifetime = 3600
-        /// A refresh token with client_credentials too, which RFC 6749 §4.4.3 advises against.
+        /// Whether client_credentials has a refresh token too, which RFC 6749 §4.4.3 advises against.
         package var refreshesClientCredentials = false
-        /// Errors as `errors`, a list, instead of `error`, a string: some of Moltin's answers did it so.
+        /// Whether errors are `errors`, a list, instead of `error`, a string, as in some of Moltin's responses.
         package var namesErrorsInPlural = false
         package var options = DoubleOptions()
 
@@ -70,14 +70,14 @@ package final class Moltin: VendorDouble {
 }
 
 extension Endpoint {
-    /// `/v1/products`
+    /// The endpoint `/v1/products`.
     package static let products = Endpoint(rawValue: "products")
 }
 
 extension Moltin {
-    /// What a person's consent in the browser would give: good once, for the configured redirect URI.
+    /// Returns the code of a user's consent in the browser. It is valid once, for the configured redirect URI.
     package func makeCode() throws -> String { try tokens.makeCode() }
 
-    /// Ends every access token; refresh tokens live on.
+    /// Invalidates every access token. Refresh tokens stay valid.
     package func killAccessTokens() { tokens.killAccessTokens() }
 }

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// Moltin's errors: `status` false and a sentence, at the token endpoint too, where RFC 6749 §5.2 wants a code. The status
-/// is 400, also for a dead token, and there is no challenge.
+/// An error of Moltin: `status` false and a sentence, even at the token endpoint, where RFC 6749 §5.2 requires a code.
+/// The default status is 400, even for an invalid token, and there is no challenge.
 struct MoltinFailure: Error {
     let status: HTTPResponse.Status
     let sentence: String

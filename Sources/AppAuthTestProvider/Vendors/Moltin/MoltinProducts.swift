@@ -1,14 +1,14 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `GET /v1/products` with a bearer token.
+/// The endpoint `GET /v1/products`, with a bearer token.
 struct MoltinProducts: Sendable {
     let tokens: MoltinTokens
 
     func respond(to request: Request) throws(MoltinFailure) -> Reply {
         guard request.method == .get else { throw MoltinFailure(.methodNotAllowed, "Expected GET") }
         let fields = request.headers[values: .authorization]
-        // Without a token the response is the same as with a dead one.
+        // A missing token gets the same response as an invalid one.
         guard fields.count == 1, let field = fields.first, field.hasPrefix("Bearer "),
             tokens.isAlive(String(field.dropFirst("Bearer ".count)))
         else { throw .deadToken }

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// `POST /oauth/access_token`: a form, with the client in the body.
+/// The endpoint `POST /oauth/access_token`: a form, with the client's credentials in the body.
 struct MoltinTokenEndpoint: Sendable {
     let configuration: Moltin.Configuration
     let tokens: MoltinTokens
@@ -11,7 +11,7 @@ struct MoltinTokenEndpoint: Sendable {
         guard request.method == .post else { throw MoltinFailure(.methodNotAllowed, "Expected POST") }
         let form: Parameters
         do throws(FormProblem) { form = try request.plainForm() } catch { throw MoltinFailure(error.reason) }
-        // The client stands in the body and nowhere else.
+        // The client's credentials are only in the body.
         guard request.headers[.authorization] == nil else { throw .wrongClient }
         guard let grant = form["grant_type"] else { throw MoltinFailure("Expected a grant_type") }
         switch grant {
@@ -19,7 +19,7 @@ struct MoltinTokenEndpoint: Sendable {
             try checkSecret(form)
             return try issue(grant, withRefreshToken: configuration.refreshesClientCredentials)
         case "implicit":
-            // Their name for a read-only grant, which takes only the client's id.
+            // Moltin's name for a read-only grant, which takes only the client's id.
             try checkID(form)
             guard form["client_secret"] == nil else {
                 throw MoltinFailure("The implicit grant takes only a client_id")
@@ -50,7 +50,8 @@ struct MoltinTokenEndpoint: Sendable {
         guard constantTimeEqual(form["client_secret"] ?? "", configuration.clientSecret) else { throw .wrongClient }
     }
 
-    /// Beside RFC 6749 §5.1: `identifier`, the name of the grant, and `expires`, the end in seconds since 1970.
+    /// Responds with tokens. Beyond RFC 6749 §5.1, there are `identifier`, the name of the grant, and `expires`, the
+    /// end in seconds since 1970.
     private func issue(_ grant: String, withRefreshToken: Bool) throws(MoltinFailure) -> Reply {
         guard let issued = try? tokens.issue(withRefreshToken: withRefreshToken) else {
             throw MoltinFailure(.internalServerError, "No token could be made")

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// What Moltin has given out.
+/// The tokens and codes that Moltin has issued.
 struct MoltinTokens: Sendable {
     struct Issued {
         let accessToken: String
@@ -10,7 +10,7 @@ struct MoltinTokens: Sendable {
     }
 
     private struct Records {
-        /// When each access token ends.
+        /// The end of each access token.
         var accessTokens: [String: Date] = [:]
         var refreshTokens: Set<String> = []
         var codes: Set<String> = []
@@ -46,10 +46,10 @@ struct MoltinTokens: Sendable {
         return code
     }
 
-    /// Whether the code was good; it is not afterwards (RFC 6749 §4.1.2).
+    /// Uses up a code (RFC 6749 §4.1.2). Returns whether it was valid.
     func spend(code: String) -> Bool { records.withLock { $0.codes.remove(code) != nil } }
 
-    /// Whether the refresh token was good; its successor takes its place.
+    /// Uses up a refresh token. Returns whether it was valid.
     func spend(refreshToken: String) -> Bool { records.withLock { $0.refreshTokens.remove(refreshToken) != nil } }
 
     func killAccessTokens() { records.withLock { $0.accessTokens = [:] } }

@@ -2,13 +2,13 @@ internal import FoundationEssentials
 internal import HTTPTypes
 package import JOSE
 
-/// The demo of oPRO, a Rails OAuth provider with its own dialect: no `grant_type`, errors in prose, tokens that never end,
-/// and `Authorization: Token token="…"`.
+/// The demo of oPRO, a Rails OAuth provider with a dialect of its own: no `grant_type`, errors as sentences, tokens
+/// that never expire, and `Authorization: Token token="…"`.
 package final class OPro: VendorDouble {
     package struct Configuration: Sendable {
         package var clientID = "opro-demo"
         package var clientSecret = "opro-demo-secret"
-        /// In seconds; nil for tokens that never end, which the response says as `"expires_in": null`.
+        /// The lifetime in seconds; nil for tokens that never expire, which have `"expires_in": null`.
         package var tokenLifetime: Int?
         package var options = DoubleOptions()
 
@@ -68,16 +68,16 @@ package final class OPro: VendorDouble {
 }
 
 extension Endpoint {
-    /// `/users/random.json`
+    /// The endpoint `/users/random.json`.
     package static let randomUser = Endpoint(rawValue: "randomUser")
-    /// `/oauth_tests/show_me_the_money`
+    /// The endpoint `/oauth_tests/show_me_the_money`.
     package static let showMeTheMoney = Endpoint(rawValue: "showMeTheMoney")
 }
 
 extension OPro {
-    /// What the demo user's consent in the browser would give: good once.
+    /// Returns the code of the demo user's consent in the browser. It is valid once.
     package func makeCode() throws -> String { try records.makeCode(for: OProUser.ruby.id) }
 
-    /// Ends every access token; refresh tokens live on.
+    /// Invalidates every access token. Refresh tokens stay valid.
     package func killAccessTokens() { records.killAccessTokens() }
 }

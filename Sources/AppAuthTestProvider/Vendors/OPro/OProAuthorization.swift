@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// Reads `Authorization: Token token="…"`, and says in prose what is wrong with it.
+/// The parser of `Authorization: Token token="…"`, which describes errors in a sentence.
 struct OProAuthorization: Sendable {
     let records: OProRecords
 

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The people, codes and tokens of oPRO.
+/// The users, codes and tokens of oPRO.
 struct OProRecords: Sendable {
     struct Issued {
         let accessToken: String
@@ -10,13 +10,13 @@ struct OProRecords: Sendable {
 
     private struct AccessToken {
         let userID: Int
-        /// nil for never.
+        /// The end of the token; nil if it never expires.
         let end: Date?
     }
 
     private struct RefreshToken {
         let userID: Int
-        /// What it was given out with.
+        /// The access token that was issued with it.
         let accessToken: String
     }
 
@@ -25,7 +25,7 @@ struct OProRecords: Sendable {
         var nextID = 2
         var accessTokens: [String: AccessToken] = [:]
         var refreshTokens: [String: RefreshToken] = [:]
-        /// Whose each is.
+        /// The user id of each code.
         var codes: [String: Int] = [:]
     }
 
@@ -54,10 +54,10 @@ struct OProRecords: Sendable {
         return code
     }
 
-    /// Whose the code was; it is good for nothing afterwards.
+    /// Uses up a code, and returns its user.
     func spend(code: String) -> Int? { state.withLock { $0.codes.removeValue(forKey: code) } }
 
-    /// Whose the refresh token was; neither it nor the access token beside it is good afterwards.
+    /// Uses up a refresh token, invalidates its access token, and returns its user.
     func spend(refreshToken: String) -> Int? {
         state.withLock { state in
             guard let token = state.refreshTokens.removeValue(forKey: refreshToken) else { return nil }
@@ -68,7 +68,7 @@ struct OProRecords: Sendable {
 
     func killAccessTokens() { state.withLock { $0.accessTokens = [:] } }
 
-    /// What is known of an access token.
+    /// The state of an access token.
     enum LockPhase {
         case good(OProUser)
         case expired
@@ -85,9 +85,9 @@ struct OProRecords: Sendable {
         }
     }
 
-    // MARK: People
+    // MARK: Users
 
-    /// - Parameter name: A username or an email address, or with `isEmail` an email address alone.
+    /// - Parameter name: A user name or an email address; with `isEmail` only an email address.
     func user(named name: String, isEmail: Bool, password: String) -> OProUser? {
         state.withLock { state in
             state.users.values.first { user in
@@ -118,7 +118,7 @@ struct OProRecords: Sendable {
         }
     }
 
-    /// Somebody new, whose username is the email address.
+    /// Creates a user whose user name is the email address.
     func makeRandomUser() throws -> OProUser {
         let random = Base64URL.encode(try randomBytes(6)).lowercased().filter { $0 != "_" && $0 != "-" }
         return state.withLock { state in

@@ -1,14 +1,14 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `POST /oauth/token.json`: password, code and refresh are told apart by their parameters, since there is no
-/// `grant_type`. The body is a form.
+/// The endpoint `POST /oauth/token.json`. The body is a form. The parameters distinguish password, code and refresh,
+/// since there is no `grant_type`.
 struct OProTokenEndpoint: Sendable {
     let configuration: OPro.Configuration
     let records: OProRecords
 
-    /// Every failure is 401, and `error` is prose. oPRO's names what it was sent, the secret too, so a client must show
-    /// it to nobody.
+    /// A failure with status 401 and a sentence as `error`. oPRO's sentence repeats the request, including the secret,
+    /// so a client must not show it.
     private struct Failure: Error {
         let sentence: String
 

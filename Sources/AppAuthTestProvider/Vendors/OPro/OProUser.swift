@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// Somebody at oPRO's demo.
+/// A user of oPRO's demo.
 struct OProUser: Sendable {
     let id: Int
     var username: String
@@ -13,7 +13,7 @@ struct OProUser: Sendable {
         id: 1, username: "ruby", email: "ruby@example.com", password: "red-slippers", twitter: "ruby_on_rails",
         zip: "78701")
 
-    /// What the API shows: everything but the password, flat.
+    /// The JSON of the API: everything but the password, flat.
     var json: JSON {
         [
             "id": .number(.init(id)), "username": .string(username), "email": .string(email),
@@ -21,10 +21,11 @@ struct OProUser: Sendable {
         ]
     }
 
-    /// Why a change is refused, as Rails says it.
+    /// The reason for refusing a change, in the words of Rails.
     struct Refusal: Error { let sentence: String }
 
-    /// Takes over what `{"user":{…}}` names: `email`, `twitter` and `zip`, strings or (not the email) null.
+    /// Applies the changes in `{"user":{…}}`: `email`, `twitter` and `zip`, each a string, or null except for the
+    /// email.
     mutating func apply(_ changes: JSON.Object) throws(Refusal) {
         for change in changes.members {
             guard change.value.string != nil || change.value == .null else {

@@ -1,15 +1,16 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// oPRO's API: the user, a random user, and the test that tells what is wrong with a token.
+/// oPRO's API: the user, a random user, and the test that reports what is wrong with a token.
 struct OProUserEndpoints: Sendable {
     let records: OProRecords
     private var authorization: OProAuthorization { OProAuthorization(records: records) }
 
     init(records: OProRecords) { self.records = records }
 
-    /// `/users/me.json`: GET shows the user; PUT and POST change what the body names, and show the result; DELETE ends the
-    /// user and all of its tokens, and responds with 204. A request without a good token gets 401 and `errors`.
+    /// The endpoint `/users/me.json`. GET returns the user. PUT and POST change what the body names, and return the
+    /// result. DELETE deletes the user and all of its tokens, and responds with 204. A request without a valid token
+    /// gets 401 and `errors`.
     func me(_ request: Request) -> Reply {
         let user: OProUser
         do throws(OProAuthorization.Refusal) {
@@ -38,14 +39,14 @@ struct OProUserEndpoints: Sendable {
         }
     }
 
-    /// `/users/random.json`, for demonstrations: the name and the password of somebody new.
+    /// The endpoint `/users/random.json`, for demonstrations: the name and the password of a new user.
     func random(_ request: Request) throws -> Reply {
         guard request.method == .post || request.method == .get else { return .notAllowed("GET, POST") }
         let user = try records.makeRandomUser()
         return Reply.json(["username": .string(user.username), "password": .string(user.password)]).notStored
     }
 
-    /// `/oauth_tests/show_me_the_money`
+    /// The endpoint `/oauth_tests/show_me_the_money`.
     func showMeTheMoney(_ request: Request) -> Reply {
         guard request.method == .get else { return .notAllowed("GET") }
         do throws(OProAuthorization.Refusal) {

@@ -2,14 +2,15 @@ internal import FoundationEssentials
 internal import HTTPTypes
 package import JOSE
 
-/// S'banken's authorization server and a little of its API: client credentials, with a client that is encoded in its own
+/// S'banken's authorization server and a part of its API: client credentials, with the client encoded in the bank's own
 /// way.
 package final class Sbanken: VendorDouble {
     package struct Configuration: Sendable {
-        /// Both hold what percent-encoding changes, what it leaves alone, and a space, which form encoding makes a `+`.
+        /// Both contain characters that percent-encoding changes, some that it leaves unchanged, and the secret also a
+        /// space, which form encoding turns into `+`.
         package var clientID = "demo/app+1=@bank"
         package var clientSecret = "s3cret /+=@&%:ø-_.!~*'()"
-        /// In seconds.
+        /// The lifetime in seconds.
         package var tokenLifetime = 3600
         package var options = DoubleOptions()
 
@@ -50,7 +51,7 @@ package final class Sbanken: VendorDouble {
 
     package func stop() async { await server.stop() }
 
-    /// Ends every access token.
+    /// Invalidates every access token.
     package func killAccessTokens() { tokens.killAll() }
 
     package var demo: JSON {
@@ -62,6 +63,6 @@ package final class Sbanken: VendorDouble {
 }
 
 extension Endpoint {
-    /// `/exec.bank/api/v1/Accounts`
+    /// The endpoint `/exec.bank/api/v1/Accounts`.
     package static let accounts = Endpoint(rawValue: "accounts")
 }

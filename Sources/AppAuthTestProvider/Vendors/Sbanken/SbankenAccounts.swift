@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `GET /exec.bank/api/v1/Accounts` with a bearer token: one authenticated call. The path, and the members with
-/// amounts in øre, are the double's choice.
+/// The endpoint `GET /exec.bank/api/v1/Accounts` with a bearer token, for one authenticated call. The path, and the
+/// members with amounts in øre, are the double's choice.
 struct SbankenAccounts: Sendable {
     let tokens: SbankenTokens
 
@@ -27,7 +27,7 @@ struct SbankenAccounts: Sendable {
         ]).notStored
     }
 
-    /// RFC 6750 §3: a challenge, with an error where a token was sent.
+    /// A challenge (RFC 6750 §3), with an error if a token was sent.
     private static func refusal(_ challenge: String) -> Reply {
         Reply(.unauthorized, [.wwwAuthenticate: challenge])
     }

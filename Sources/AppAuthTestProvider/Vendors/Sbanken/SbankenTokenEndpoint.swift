@@ -2,9 +2,10 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// `POST /identityserver/connect/token`: body and headers are compared with the ones expected, byte by byte.
+/// The endpoint `POST /identityserver/connect/token`. It compares body and header fields with the expected ones, byte
+/// by byte.
 ///
-/// Errors are RFC 6749 §5.2 codes alone with status 400, `invalid_client` too, as IdentityServer answers.
+/// Errors are only codes of RFC 6749 §5.2 with status 400, even `invalid_client`, as from IdentityServer.
 struct SbankenTokenEndpoint: Sendable {
     let configuration: Sbanken.Configuration
     let tokens: SbankenTokens
@@ -31,14 +32,14 @@ struct SbankenTokenEndpoint: Sendable {
         Reply.json(["error": .string(code)], .badRequest).notStored
     }
 
-    /// `Basic base64(encode(id) ":" encode(secret))`.
+    /// The field `Basic base64(encode(id) ":" encode(secret))`.
     var expectedAuthorization: String {
         let parts = [configuration.clientID, configuration.clientSecret].map(Self.encode)
         return "Basic " + Data(parts.joined(separator: ":").utf8).base64EncodedString()
     }
 
-    /// Percent-encodes UTF-8 and leaves `A–Z a–z 0–9 - _ . ! ~ * ' ( )` as they are. RFC 6749 §2.3.1 asks for form
-    /// encoding, where a space is `+` and `!~'()` are encoded.
+    /// Percent-encodes UTF-8 except `A–Z a–z 0–9 - _ . ! ~ * ' ( )`. RFC 6749 §2.3.1 requires form encoding, where a
+    /// space is `+` and `!~'()` are encoded.
     static func encode(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// The access tokens that the bank has given out, and when each ends.
+/// The access tokens that the bank has issued, and the end of each.
 struct SbankenTokens: Sendable {
     let lifetime: Int
     let clock: MovableClock

@@ -2,14 +2,14 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// `me`: GET gives the claims that the token's scopes allow; PATCH changes those that the body names and leaves the others
-/// alone (null takes one away); PUT puts the body in the place of everything that can be changed. Both need the scope
-/// `profile`, and response with what GET would.
+/// The endpoint `me`. GET returns the claims that the token's scopes allow. PATCH changes only the claims in the body;
+/// null removes one. PUT replaces all changeable claims with the body. PATCH and PUT need the scope `profile`, and
+/// respond like GET.
 struct AccountEndpoint {
     let context: Context
     private var api: AccountsAPI { AccountsAPI(context: context) }
 
-    /// The others belong to the service: `sub`, `email` (the login) and what is said of it.
+    /// The claims that a user can change. The service owns the others: `sub`, `email` (the login) and its verification.
     private static let changeable = [
         "name", "given_name", "family_name", "middle_name", "nickname", "gender", "birthdate", "zoneinfo", "locale",
     ]

@@ -1,11 +1,11 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// What the endpoints of the accounts API have in common: bearer tokens, JSON in and out.
+/// The common behavior of the accounts API: bearer tokens, JSON in and out.
 struct AccountsAPI {
     let context: Context
 
-    /// A refusal in JSON: `error`, `error_description`, and where fields are wrong `fields`, their names.
+    /// A refusal in JSON: `error`, `error_description` and, if fields are wrong, their names in `fields`.
     struct Refusal: Error {
         let reply: Reply
 
@@ -26,9 +26,9 @@ struct AccountsAPI {
         }
     }
 
-    /// The person that the request's token belongs to, and its scopes.
+    /// Returns the user of the request's token, and the token's scopes.
     ///
-    /// - Parameter needed: What the token must be good for.
+    /// - Parameter needed: The scopes that the token must have.
     func person(_ request: Request, scopes needed: [String] = ["openid"]) throws -> (user: User, scopes: [String]) {
         let (token, grant) = try access(request)
         let missing = needed.first { !token.scopes.contains($0) }
@@ -42,7 +42,7 @@ struct AccountsAPI {
         return (user, token.scopes)
     }
 
-    /// Succeeds if the request's token was given to a client for itself.
+    /// Throws unless the request's token belongs to a client for itself.
     func client(_ request: Request) throws {
         guard try access(request).grant.subject == nil else {
             let refusal = BearerToken.Refusal(

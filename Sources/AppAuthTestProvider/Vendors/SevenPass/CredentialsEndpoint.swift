@@ -1,12 +1,13 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `checkMail`, `checkPassword` and `registration`, for a token of client credentials: POST with JSON.
+/// The endpoints `checkMail`, `checkPassword` and `registration`, with a token of client credentials: POST with JSON.
 ///
 /// - `checkMail` `{"email":…}`: 200 `{"available":true}`, 409 `email_taken`, 422 `email_invalid`.
-/// - `checkPassword` `{"password":…}`: 200 `{"acceptable":true}`, 422 `password_weak` (8 characters, a letter, a digit).
-/// - `registration` `{"email":…,"password":…,"given_name":…,"family_name":…}` (the names may be left out): 201 `{"sub":…,
-///   "email":…}`, or one of the errors above. The person can sign in at once.
+/// - `checkPassword` `{"password":…}`: 200 `{"acceptable":true}`, 422 `password_weak` (8 characters, a letter, a
+///   digit).
+/// - `registration` `{"email":…,"password":…,"given_name":…,"family_name":…}` (the names are optional): 201
+///   `{"sub":…,"email":…}`, or one of the errors above. The user can sign in at once.
 struct CredentialsEndpoint {
     let context: Context
     private var api: AccountsAPI { AccountsAPI(context: context) }

@@ -2,7 +2,7 @@ internal import JOSE
 
 /// The sign-ins that wait for a response of Facebook.
 struct Deliveries: Sendable {
-    /// The ids of interactions by the state that Facebook was sent.
+    /// The ids of interactions by the state in Facebook's request.
     private let interactions = LockedValue<[String: String]>([:])
 
     func begin(_ interaction: Interaction) throws -> String {
@@ -11,9 +11,9 @@ struct Deliveries: Sendable {
         return state
     }
 
-    /// The interaction's id.
+    /// Returns the interaction's id.
     func find(_ state: String) -> String? { interactions.withLock { $0[state] } }
 
-    /// False if the state was used before.
+    /// Removes a state; false if it was used before.
     func end(_ state: String) -> Bool { interactions.withLock { $0.removeValue(forKey: state) != nil } }
 }

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `/externals/callback?code=…&state=…&fbapp_type=web|native`: opened by the client in the browser that began the
-/// sign-in, with what Facebook answered. Goes on with the flow, which ends at the client's redirect.
+/// The endpoint `/externals/callback?code=…&state=…&fbapp_type=web|native`. The client opens it with Facebook's
+/// response in the browser that began the sign-in. The flow then continues to the client's redirect.
 struct ExternalCallbackEndpoint {
     let context: Context
     let facebook: Facebook
@@ -21,7 +21,8 @@ struct ExternalCallbackEndpoint {
         guard let interaction = found.0, interaction.expiresAt > now else {
             return pages.error("No sign-in waits with this state. Please start again.", .badRequest)
         }
-        // Checked before anything is spent: who guesses a state, or was sent one, cannot end the other's sign-in.
+        // Checked before anything is used up: an attacker who guesses or receives a state cannot end the user's
+        // sign-in.
         guard let browser = found.1, browser.id == interaction.browserID else {
             return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
         }

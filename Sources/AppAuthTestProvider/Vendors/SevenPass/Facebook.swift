@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 internal import JOSE
 
-/// As much of Facebook as a sign-in needs: it knows one app and one person, the first user of 7Pass.
+/// The part of Facebook that a sign-in needs. It knows one app and one user, the first user of 7Pass.
 struct Facebook: Sendable {
-    /// How a person goes through it.
+    /// The way in which a user signs in at Facebook.
     enum Way: String, Sendable {
-        /// A dialog in the browser: the response stands in the query.
+        /// A dialog in the browser: the response is in the query.
         case web
-        /// Its app: the response stands in the fragment.
+        /// Facebook's app: the response is in the fragment.
         case native
     }
 
@@ -16,23 +16,23 @@ struct Facebook: Sendable {
         let expiresAt: Date
     }
 
-    /// Handled by the Facebook app.
+    /// The URL that the Facebook app handles.
     static let appURL = "fbauth2://authorize"
 
     let appID: String
-    /// Good at the social grant.
+    /// The access token for the social grant.
     let accessToken: String
     private let codes = LockedValue<[String: Code]>([:])
 
     init(appID: String, accessToken: String) { (self.appID, self.accessToken) = (appID, accessToken) }
 
-    /// Whose account at Facebook is joined to one at 7Pass.
+    /// Returns the user whose account at Facebook is linked to one at 7Pass.
     func person(_ context: Context) -> User? { context.people.withLock { $0.first } }
 
-    /// Of a scheme that the client's app handles.
+    /// The redirect URI, of a scheme that the client's app handles.
     var redirectURI: String { "fb\(appID)://authorize" }
 
-    /// What 7Pass asks Facebook.
+    /// Returns the query of 7Pass's request to Facebook.
     func query(state: String) -> [(name: String, value: String)] {
         [
             ("client_id", appID), ("redirect_uri", redirectURI), ("response_type", "code"), ("scope", "email"),
@@ -40,9 +40,9 @@ struct Facebook: Sendable {
         ]
     }
 
-    /// Sends the person back with a code.
+    /// Returns the redirect with a code.
     ///
-    /// - Throws: ``ProviderError`` if the question is not that of the one app.
+    /// - Throws: ``ProviderError`` if the request is not that of the one app.
     func respond(to query: Parameters, _ way: Way, _ now: Date) throws -> String {
         guard query.repeated == nil, query["client_id"] == appID, query["redirect_uri"] == redirectURI,
             query["response_type"] == "code", let state = query["state"]
@@ -53,7 +53,7 @@ struct Facebook: Sendable {
         return redirectURI + (way == .web ? "?" : "#") + response
     }
 
-    /// Whether the code was given out on this way and is still good; it is not afterwards.
+    /// Uses up a code. Returns whether it was issued for this way and has not expired.
     func spend(_ code: String, _ way: Way, _ now: Date) -> Bool {
         codes.withLock { codes in
             guard let found = codes[code], found.way == way, found.expiresAt > now else { return false }

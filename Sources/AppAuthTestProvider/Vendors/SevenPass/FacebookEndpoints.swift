@@ -3,7 +3,7 @@ internal import HTTPTypes
 /// The double's Facebook over HTTP.
 ///
 /// - `/facebook/dialog`: the web dialog. Its button leads to `fb<APP_ID>://authorize?code=…&state=…`.
-/// - `/facebook/app`: plays the app. Takes the query of the `fbauth2` URL, and leads to
+/// - `/facebook/app`: simulates the app. It takes the query of the `fbauth2` URL, and redirects to
 ///   `fb<APP_ID>://authorize#code=…&state=…`.
 struct FacebookEndpoints {
     let context: Context

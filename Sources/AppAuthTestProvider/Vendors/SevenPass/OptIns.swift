@@ -1,11 +1,11 @@
 internal import JOSE
 
-/// What people have agreed to, or not, each under its type.
+/// The opt-ins of users, accepted or declined, each with its type.
 struct OptIns: Sendable {
     struct OptIn: Sendable {
         let type: String
         var isAccepted: Bool
-        /// Seconds since 1970.
+        /// The time of the last change in seconds since 1970.
         var changedAt: Int
 
         var json: JSON {
@@ -13,10 +13,10 @@ struct OptIns: Sendable {
         }
     }
 
-    /// By subject.
+    /// The lists by subject.
     private let lists = LockedValue<[String: [OptIn]]>([:])
 
-    /// What everybody begins with.
+    /// The initial list of every user.
     private static let first = [
         OptIn(type: "newsletter", isAccepted: true, changedAt: 1_735_689_600),
         OptIn(type: "profiling", isAccepted: false, changedAt: 1_735_689_600),
@@ -24,7 +24,7 @@ struct OptIns: Sendable {
 
     func list(of subject: String) -> [OptIn] { lists.withLock { $0[subject] ?? Self.first } }
 
-    /// Changes a person's list as a whole.
+    /// Changes a user's list as a whole.
     func update<Result>(of subject: String, _ body: (inout [OptIn]) throws -> Result) rethrows -> Result {
         try lists.withLock { lists in
             var list = lists[subject] ?? Self.first

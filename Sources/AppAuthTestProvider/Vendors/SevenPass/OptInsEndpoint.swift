@@ -1,11 +1,11 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// `me/optins`: the list of a person's opt-ins, each `{"type":…,"accepted":…,"updated_at":…}`.
+/// The endpoint `me/optins`: the list of a user's opt-ins, each `{"type":…,"accepted":…,"updated_at":…}`.
 ///
-/// - The list: GET gives `{"optins":[…]}`; POST of one adds it (201, or 409 `optin_exists`); PUT of `{"optins":[…]}` puts
-///   another list in its place; DELETE empties it (204).
-/// - One, at `me/optins/<type>`: GET, PUT of `{"accepted":…}`, DELETE (204); 404 `not_found` where there is none.
+/// - The list: GET returns `{"optins":[…]}`; POST of one adds it (201, or 409 `optin_exists`); PUT of `{"optins":[…]}`
+///   replaces the list; DELETE empties it (204).
+/// - One opt-in, at `me/optins/<type>`: GET, PUT of `{"accepted":…}`, DELETE (204); 404 `not_found` if there is none.
 struct OptInsEndpoint {
     let context: Context
     let optIns: OptIns
@@ -23,7 +23,7 @@ struct OptInsEndpoint {
         }
     }
 
-    /// What stands behind `me/optins/` in the path.
+    /// Returns the part of the path after `me/optins/`.
     private func type(in request: Request) -> String? {
         request.path.firstRange(of: "/me/optins/").map { String(request.path[$0.upperBound...]) }
     }

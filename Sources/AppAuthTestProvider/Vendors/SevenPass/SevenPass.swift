@@ -3,9 +3,9 @@ package import JOSE
 
 /// 7Pass: the local provider with the accounts API, the sign-in through Facebook and the grants of the older SDK.
 ///
-/// Its issuer, its accounts API, its external callback and its Facebook share one origin here.
+/// Its issuer, its accounts API, its external callback and its Facebook share one origin.
 package final class SevenPass: VendorDouble {
-    /// The provider underneath, for tests that mint sessions, edit tokens and turn keys.
+    /// The underlying provider, for tests that mint sessions, edit tokens and rotate keys.
     package let provider: LocalProvider
     package let clock: MovableClock
     let facebook: Facebook
@@ -36,12 +36,12 @@ package final class SevenPass: VendorDouble {
     package var issuer: String { provider.issuer }
     package var baseURL: String { provider.issuer }
     package var traffic: Traffic { provider.traffic }
-    /// The base of the accounts API, with a slash at its end. The same paths stand directly below the issuer too, since
-    /// a client that is told of no API base takes the issuer.
+    /// The base of the accounts API, with a slash at its end. The same paths exist directly below the issuer, since a
+    /// client without a configured API base uses the issuer.
     package var apiBase: String { issuer + "/api/accounts/" }
     package var externalCallback: String { issuer + "/externals/callback" }
 
-    /// What the Facebook app would send the client, asked for by an `fbauth2` URL.
+    /// Returns the Facebook app's response to an `fbauth2` URL.
     ///
     /// - Returns: A URL of the scheme `fb<APP_ID>` with code and state in the fragment.
     /// - Throws: ``ProviderError`` if Facebook would not know the app or the redirect.

@@ -1,4 +1,4 @@
-/// What 7Pass has beyond OpenID Connect.
+/// The functions of 7Pass beyond OpenID Connect.
 struct SevenPassAddition: ProviderAddition {
     let facebook: Facebook
     let deliveries = Deliveries()
@@ -50,14 +50,15 @@ struct SevenPassAddition: ProviderAddition {
 
     // MARK: Signing in
 
-    /// `utm_campaign` is free text; `fbapp_pres` says whether a Facebook app is there.
+    /// Checks 7Pass's own parameters: `utm_campaign` is free text, and `fbapp_pres` says whether a Facebook app is
+    /// present.
     func check(_ parameters: Parameters) throws(OAuthFailure) {
         guard ["0", "1", nil].contains(parameters["fbapp_pres"]) else {
             throw .invalidRequest("expected an fbapp_pres of 0 or 1")
         }
     }
 
-    /// A button for people, and a field for programs that fill in forms: `provider` is `facebook`.
+    /// A button for users, and a field for programs that fill in forms: they set `provider` to `facebook`.
     func choice(_ words: Phrases) -> SignInChoice {
         SignInChoice(
             html: """
@@ -79,15 +80,15 @@ struct SevenPassAddition: ProviderAddition {
 }
 
 extension Endpoint {
-    /// `me/optins`, and each opt-in below it.
+    /// The endpoint `me/optins`, and each opt-in below it.
     package static let optIns = Endpoint(rawValue: "optIns")
     package static let checkMail = Endpoint(rawValue: "checkMail")
     package static let checkPassword = Endpoint(rawValue: "checkPassword")
     package static let registration = Endpoint(rawValue: "registration")
-    /// Where the response of Facebook comes back to, by way of the client.
+    /// The endpoint to which the client delivers the response of Facebook.
     package static let externalCallback = Endpoint(rawValue: "externalCallback")
     /// The web dialog of the double's Facebook.
     package static let facebookDialog = Endpoint(rawValue: "facebookDialog")
-    /// What the Facebook app on a desktop would do.
+    /// The simulated Facebook app of a desktop.
     package static let facebookApp = Endpoint(rawValue: "facebookApp")
 }

@@ -1,19 +1,19 @@
 internal import JOSE
 
 extension SevenPass {
-    /// Whom 7Pass knows, and how long things are good.
+    /// The clients and users of 7Pass, and the lifetimes.
     package struct Configuration: Sendable {
         package var clients = [
             RegisteredClient.sevenPassApp, .sevenPassLegacyApp, .sevenPassCredentials,
         ]
         package var users = [User.sevenPassAlice]
-        /// In seconds: two hours. Refresh tokens are good for 90 days from their last use.
+        /// The lifetime in seconds: two hours. Refresh tokens are valid for 90 days from their last use.
         package var accessTokenLifetime = 7200
-        /// Off: a refresh prolongs the refresh token, and the response has none.
+        /// Whether a refresh issues a new refresh token. If not, it extends the old one, and the response has none.
         package var rotatesRefreshTokens = false
         /// The app that 7Pass has at Facebook.
         package var facebookAppID = "734789116545825"
-        /// What the Facebook of this double takes for an access token of the first user.
+        /// The access token of the first user at the double's Facebook.
         package var facebookAccessToken = "facebook-access-token-of-alice"
         package var options = DoubleOptions()
 
@@ -38,7 +38,8 @@ extension RegisteredClient {
             grantTypes: ["authorization_code", "refresh_token", "password", SocialGrant.type])
     }
 
-    /// For checkMail, checkPassword and registration: its tokens are good for 15 minutes, and there is no refresh token.
+    /// A client for checkMail, checkPassword and registration. Its tokens are valid for 15 minutes, and there is no
+    /// refresh token.
     package static var sevenPassCredentials: RegisteredClient {
         var client = RegisteredClient(
             id: "seven-pass-credentials", secret: "credentials-secret", name: "7Pass Credentials",
@@ -49,7 +50,7 @@ extension RegisteredClient {
 }
 
 extension User {
-    /// Signs in with her email address.
+    /// A user who signs in with her email address.
     package static var sevenPassAlice: User {
         User(
             name: "alice@example.com", password: "looking-glass", subject: "7p-248289761001",

@@ -1,10 +1,10 @@
 internal import JOSE
 
-/// Sign-in by another service's access token: an extension grant (RFC 6749 §4.5).
+/// A sign-in with another service's access token: an extension grant (RFC 6749 §4.5).
 ///
 /// The wire form is the double's choice: `grant_type=social`, `provider=facebook`, `provider_token=<Facebook's access
-/// token>`, and `scope` as in the password grant, with the client's own authentication. A token that Facebook does not
-/// know is `invalid_grant`.
+/// token>`, and `scope` as in the password grant, with the client's own authentication. If Facebook does not know the
+/// token, the error is `invalid_grant`.
 struct SocialGrant {
     static let type = "social"
 
