@@ -101,7 +101,7 @@ struct RedirectConnection {
         }
         var bytes = scratch[..<count]
         let stage = stage
-        self.stage = .over  // lets go of the reader's storage, so that it is not copied
+        self.stage = .over  // releases the reader's storage, so that it is not copied
         switch stage {
         case .reading(let reader): return read(head: reader, &bytes)
         case .readingForm(let reader, let head): return read(form: reader, of: head, bytes)

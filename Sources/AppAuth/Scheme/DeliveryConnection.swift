@@ -44,7 +44,7 @@ struct DeliveryConnection {
             // No event was requested, so poll reported an error or the end. The redirect is still valid.
             return nil
         }
-        stage = .reading([])  // lets go of the storage, so that it is not copied
+        stage = .reading([])  // releases the storage, so that it is not copied
         while true {
             let count = recv(descriptor, &scratch, scratch.count, 0)
             if count < 0, errno == EINTR { continue }
