@@ -19,8 +19,8 @@ public struct Browser: Sendable {
     /// display, since they use the portal there.
     ///
     /// xdg-open and gio are not used if the desktop belongs to another user (sudo), except under WSL. They are also not
-    /// used if the default browser is one for the terminal, except in a Flatpak or Snap. The environment is examined each
-    /// time a URL is opened.
+    /// used if the default browser is one for the terminal, except in a Flatpak or Snap. The environment is examined
+    /// each time a URL is opened.
     public static var system: Browser { Browser(in: { .current }) }
 
     package init(in desktop: @escaping @Sendable () -> DesktopSession) {

@@ -4,10 +4,10 @@
 /// |---|---|
 /// | the entries of `$BROWSER` | always, and then nothing else is tried. Entries for the terminal are skipped |
 /// | `wslview` | under WSL: the browser of Windows, where the user is signed in |
-/// | `xdg-open`, then `gio open` | with a display; in a Flatpak or a Snap also without, since both use the portal there |
+/// | `xdg-open`, then `gio open` | with a display; in a Flatpak or Snap also without, since both use the portal there |
 ///
-/// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if they
-/// would open a browser for the terminal, except in a Flatpak or a Snap.
+/// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
+/// they would open a browser for the terminal, except in a Flatpak or a Snap.
 package struct BrowserLadder: Sendable, Hashable {
     package private(set) var commands: [BrowserCommand] = []
     package private(set) var obstacles: [BrowserObstacle] = []

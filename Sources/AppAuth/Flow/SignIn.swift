@@ -157,8 +157,9 @@ public struct SignIn: Sendable {
     /// checks that the store can take a session, that the metadata is complete and that the port is free.
     ///
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
-    /// the store. Tokens that were already issued are then revoked, unless a session is stored: at several providers the
-    /// revocation would end that session too. For the same reason, the tokens of a replaced session are not revoked.
+    /// the store. Tokens that were already issued are then revoked, unless a session is stored: at several providers
+    /// the revocation would end that session too. For the same reason, the tokens of a replaced session are not
+    /// revoked.
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
     ///   `CancellationError`.

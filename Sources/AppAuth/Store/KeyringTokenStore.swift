@@ -162,8 +162,8 @@ public struct KeyringTokenStore: TokenStore {
             application: application, account: account, label: label, location: location)
     }
 
-    /// Uses the keyring. If it is locked, the user is prompted and the work is repeated after the unlock. No lock is held
-    /// while the prompt is open. The work is not repeated once it may have changed something.
+    /// Uses the keyring. If it is locked, the user is prompted and the work is repeated after the unlock. No lock is
+    /// held while the prompt is open. The work is not repeated once it may have changed something.
     private func open<Value: Sendable>(
         _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
