@@ -4,8 +4,7 @@ extension Environment {
     /// The production environment: libcurl, the system's clock, and no log. A client key is the path of a file, which
     /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent.
     ///
-    /// Each access creates a new transport with its own connections. Keep one environment for requests that belong
-    /// together.
+    /// Each access creates a new transport with its own connections. Keep one environment for related requests.
     public static var live: Environment {
         var environment = Environment(transport: CurlTransport())
         environment.clientKey = { path in try ClientKey(file: path) }

@@ -47,8 +47,7 @@ public struct Browser: Sendable {
 
     /// Creates a browser from the app's own function.
     ///
-    /// - Parameter open: Opens an http or https URL and throws if it cannot. It should not wait until the user has
-    ///   finished.
+    /// - Parameter open: Opens an http or https URL and throws if it cannot. It should not wait for the user.
     public init(_ open: @escaping @Sendable (_ url: String) async throws -> Void) {
         opener = { url in
             try await open(url)
@@ -65,8 +64,7 @@ public struct Browser: Sendable {
     ///   start other programs for other schemes. Characters that a shell could interpret are percent-encoded. Every
     ///   user of this machine can read a program's arguments: for a URL with a secret or from an untrusted source, open
     ///   a ``LoopbackRedirectListener/oneTimeURL(redirectingTo:)``.
-    /// - Returns: Obstacles that may still keep the user from the browser, or the browser from this machine. Usually
-    ///   empty.
+    /// - Returns: Obstacles that may still separate the user, the browser and this machine; usually none.
     /// - Throws: ``AuthError`` `.browser`, which names the programs that were tried, the reasons why they failed and
     ///   the obstacles (``BrowserObstacle``); `.invalidConfiguration` for a rejected URL; `CancellationError`. Other
     ///   errors of an opener become `.browser`.

@@ -12,8 +12,7 @@ package struct BrowserCommand: Sendable, Hashable {
     /// The name of the program, for messages.
     package var name: String { words.first ?? "" }
 
-    /// Returns the program and its arguments for a URL. The URL is one argument or a part of one, regardless of its
-    /// content.
+    /// Returns the program and its arguments for a URL. The URL is always one argument or a part of one.
     func arguments(for url: String) -> [String] {
         let filled = words.prefix(1) + words.dropFirst().map { $0.replacing("%s", with: url) }
         return words.dropFirst().contains { $0.contains("%s") } ? Array(filled) : filled + [url]

@@ -19,15 +19,13 @@ public struct DeviceSignIn: Sendable {
     public var provider: ProviderMetadata?
     /// The client ID.
     public var clientID: String
-    /// How the client authenticates. If nil, the client uses its secret, if any, with a method that the provider
-    /// supports.
+    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
     public var authentication: ClientAuthentication?
     /// The client secret, for a confidential client.
     public var clientSecret: Secret?
     /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
-    /// The result of dynamic client registration (RFC 7591), if the client registered itself. It is stored with the
-    /// session.
+    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
     /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
     /// (``ProviderMetadata/scopes``).

@@ -18,8 +18,7 @@ enum RedirectListener: Sendable {
                     sameUser: redirect.sameUser, pages: pages))
             return
         }
-        // OAuth 2.0 Form Post Response Mode §2: a browser cannot post an HTML form to a scheme other than HTTP or
-        // HTTPS.
+        // OAuth 2.0 Form Post Response Mode §2: a browser cannot post an HTML form to a private-use scheme.
         guard !responseMode.isPosted else {
             throw AuthError(
                 .invalidConfiguration, .redirect,

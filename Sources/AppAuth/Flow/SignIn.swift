@@ -18,8 +18,7 @@ public struct SignIn: Sendable {
     public var provider: ProviderMetadata?
     /// The client ID.
     public var clientID: String
-    /// How the client authenticates. If nil, the client uses its secret, if any, with a method that the provider
-    /// supports.
+    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
     public var authentication: ClientAuthentication?
     /// The client secret, for a confidential client.
     public var clientSecret: Secret?
@@ -27,8 +26,7 @@ public struct SignIn: Sendable {
     public var dpop: DPoPAlgorithm?
     /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
     public var bindsTokensToCertificate = false
-    /// The result of dynamic client registration (RFC 7591), if the client registered itself. It is stored with the
-    /// session.
+    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
     /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
     /// (``ProviderMetadata/scopes``).
@@ -82,8 +80,7 @@ public struct SignIn: Sendable {
         public var ports: [UInt16] = [0]
         /// The path.
         public var path = "/callback"
-        /// Whether the path ends in a random component, which other programs cannot guess. Few providers allow the path
-        /// to vary.
+        /// Whether the path ends in a random component, which cannot be guessed. Few providers allow the path to vary.
         public var addsRandomComponent = false
         /// Whether programs of other users on this machine may connect.
         public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
@@ -107,15 +104,13 @@ public struct SignIn: Sendable {
         /// browsers fail in many ways. It works in any browser; ``SignIn/browser`` itself gets a one-time loopback URL
         /// that redirects to it.
         case authorization(url: String)
-        /// Something may prevent the browser from opening, or weakens the protection of the sign-in. Show it to the
-        /// user.
+        /// Something may prevent the browser from opening, or weakens the sign-in's protection. Show it to the user.
         case browserObstacle(BrowserObstacle)
         /// No browser was started. The error gives the reason; it is nil if ``SignIn/browser`` is nil. The wait goes
         /// on, for a browser in which the user opens the URL and for ``SignIn/pasted``. If `canUseDevice` is true, the
         /// provider supports the device flow: the app can offer ``DeviceSignIn`` and cancel this run.
         case withoutBrowser(AuthError?, canUseDevice: Bool)
-        /// A pasted text is not the response to this request. The error's message says what it is instead. The wait
-        /// goes on.
+        /// A pasted text is not the response to this request. The error says what it is instead. The wait goes on.
         case wrongPaste(AuthError)
         /// A redirect without the state of this request arrived and was rejected. The wait goes on.
         case foreignRedirect
@@ -157,9 +152,8 @@ public struct SignIn: Sendable {
     /// checks that the store can take a session, that the metadata is complete and that the port is free.
     ///
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
-    /// the store. Tokens that were already issued are then revoked, unless a session is stored: at several providers
-    /// the revocation would end that session too. For the same reason, the tokens of a replaced session are not
-    /// revoked.
+    /// the store. Tokens already issued are then revoked, unless a session is stored: at several providers the
+    /// revocation would end that session too. For the same reason, the tokens of a replaced session are not revoked.
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
     ///   `CancellationError`.

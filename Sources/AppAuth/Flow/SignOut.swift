@@ -30,12 +30,10 @@ public struct SignOut: Sendable {
     public var observe: @Sendable (Event) -> Void = { _ in }
 
     /// The address that the provider redirects the browser to after a sign-out. It must be registered for the client
-    /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which then cannot confirm the
-    /// sign-out.
+    /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which cannot confirm the sign-out.
     public enum PostLogoutRedirect: Sendable, Hashable {
         /// The client's registered URI (``ClientMetadata/postLogoutRedirectURIs``) if a ``ClientRegistrationRequest``
-        /// registered the client, or none if no registered URI is on loopback. Otherwise, the redirect URI of the
-        /// sign-in.
+        /// registered the client, or none if no registered URI is on loopback. Otherwise, the sign-in's redirect URI.
         case automatic
         /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. If it has
         /// no port, any free port is used.
@@ -52,8 +50,7 @@ public struct SignOut: Sendable {
         case forgotten
         /// The browser is about to open the provider's page.
         case openingBrowser
-        /// Something may prevent the browser from opening, or weakens the protection of the sign-out. Show it to the
-        /// user.
+        /// Something may prevent the browser from opening, or weakens the sign-out's protection. Show it to the user.
         case browserObstacle(BrowserObstacle)
         /// The sign-out is waiting for the provider to send the browser back. If the provider shows an error, this URI
         /// may not be registered for the client.
@@ -68,8 +65,7 @@ public struct SignOut: Sendable {
         public var revocations: [TokenRevocation] = []
         /// Whether the provider sent the browser back from its end-session endpoint.
         public var sessionEnded = false
-        /// The reason why the session at the provider may not have ended, or nil if it ended or its end was not
-        /// requested.
+        /// The reason why the session at the provider may not have ended. Nil if it ended or was not to be ended.
         public var endSessionError: AuthError?
 
         /// Creates a report of a sign-out that has not started.
@@ -180,8 +176,7 @@ public struct SignOut: Sendable {
             let signIn = record.redirectURI.flatMap(Target.init)
             guard let registration = record.client.registration else { return signIn ?? Target() }
             let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(Target.init)
-            // The provider accepts the port of the sign-in. Among the other URIs, one with a fixed port is always
-            // right.
+            // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port.
             if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
             return registered.first { $0.port != 0 } ?? registered.first
         }

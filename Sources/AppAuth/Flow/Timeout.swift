@@ -1,7 +1,6 @@
 package import AppAuthProtocol
 
-/// Runs an operation with a time limit. If the limit passes, the operation is cancelled and the call throws a timeout
-/// error.
+/// Runs an operation with a time limit. At the limit, it cancels the operation and throws a timeout error.
 package func withTimeout<Value: Sendable>(
     _ limit: Duration, _ stage: AuthError.Stage, _ what: @autoclosure () -> String,
     _ operation: @escaping @Sendable () async throws -> Value

@@ -12,8 +12,7 @@ struct CurlFailure: Sendable {
     var meaning: String
     /// The `errno` of the last failed call, or 0.
     var systemError: CInt = 0
-    /// Whether a part of the request may have been sent. It is false until the connection is established, including TLS
-    /// and a proxy.
+    /// Whether some of the request may have been sent. False until the connection, with TLS and proxy, is made.
     var requestBegan: Bool
     /// The limit of this library that ended the transfer, if any.
     var exceeded: Limit?

@@ -1,8 +1,7 @@
 internal import AppAuthProtocol
 internal import CShims
 
-/// The body of the worker's thread. It owns a `curl_multi` and everything in it. Only the mailbox is shared with other
-/// threads.
+/// The body of the worker's thread. It owns a `curl_multi` and all its handles. Other threads use only the mailbox.
 final class CurlLoop: @unchecked Sendable {
     let mailbox: CurlMailbox
     private let library: CurlLibrary

@@ -82,14 +82,12 @@ struct CurlOptions: Sendable {
             handle.set(SHIMS_CURLOPT_HTTPGET, true)
         }
         if method != .head { handle.set(SHIMS_CURLOPT_CUSTOMREQUEST, method.rawValue) }
-        // Use a new connection: if the server has just closed a kept one, it is unknown whether it acted on the
-        // request.
+        // Use a new connection: if the server has just closed a kept one, it may or may not have acted.
         if !method.isIdempotent { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
         handle.setHeader(lines(request.headerFields, hasBody: body != nil))
     }
 
-    /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` stops libcurl from adding its
-    /// own.
+    /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.
     private func lines(_ fields: HTTPFields, hasBody: Bool) -> [String] {
         var lines = ["Expect:"]
         if hasBody, !fields.contains(.contentType) { lines.append("Content-Type:") }

@@ -18,8 +18,7 @@ package enum TrustRoots: Sendable, Hashable {
 
     /// Finds the roots of a configuration and reads their files.
     ///
-    /// The libcurl library itself does not read `CURL_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`, so this function
-    /// does.
+    /// The libcurl library does not read `CURL_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`; this function does.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of the transport.
@@ -63,8 +62,7 @@ package enum TrustRoots: Sendable, Hashable {
         return .chosen(file: nil, bundle: contents.flatMap { $0 + [0x0a] }, directory: directory)
     }
 
-    /// Returns whether a folder contains hashed names. Only a few of them may be an administrator's additions to a
-    /// bundle.
+    /// Returns whether a folder contains hashed names. A few may be an administrator's additions to a bundle.
     static func holdsHashedCertificates(_ directory: String) -> Bool {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else { return false }
         return names.lazy.filter(isHashedName).prefix(16).count == 16

@@ -1,8 +1,7 @@
 /// Language selection by a browser's `Accept-Language` header (RFC 9110 §12.5.4).
 enum AcceptLanguage {
-    /// Returns the language that the browser prefers, or nil if it accepts none. A range matches the languages that it
-    /// names or is a prefix of (basic filtering, RFC 4647 §3.3.1). It also matches their general form, so that `de-AT`
-    /// finds `de`.
+    /// Returns the browser's preferred language, or nil if it accepts none. A range matches the languages that it names
+    /// or is a prefix of (basic filtering, RFC 4647 §3.3.1). It also matches their general form: `de-AT` finds `de`.
     static func best(of languages: [String], for header: String) -> String? {
         var best: (language: String, quality: Double)?
         // Browsers send only a few languages. Ignore anything after 32.

@@ -37,8 +37,7 @@ public struct CompletionPage: Sendable, Hashable {
     /// The content that replaces the library's page.
     public enum Replacement: Sendable, Hashable {
         /// A complete HTML document, sent unchanged: escape the values that you insert. It may have inline styles and
-        /// images in `data:` URLs. The Content-Security-Policy blocks scripts, forms, and all content that must be
-        /// loaded.
+        /// images in `data:` URLs. The Content-Security-Policy blocks scripts, forms and external content.
         case html(String)
         /// An address that the browser is redirected to. It receives neither the code nor the reason.
         case url(String)

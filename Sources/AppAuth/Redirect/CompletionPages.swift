@@ -1,5 +1,4 @@
-/// The pages that the listener shows to the user, and their colours. An app can change the wording, the colours or
-/// whole pages.
+/// The pages that the listener shows to the user, and their colours. An app can change all of them.
 ///
 /// ```swift
 /// var pages = CompletionPages(appName: "Harbour")
@@ -15,8 +14,7 @@ public struct CompletionPages: Sendable, Hashable {
     public var failed: CompletionPage
     /// Shown when the user is signed out.
     public var signedOut: CompletionPage
-    /// Shown for a redirect that is not the awaited one, from another tab or an earlier attempt, before the awaited one
-    /// arrives.
+    /// Shown for a redirect from another tab or an earlier attempt, before the awaited one arrives.
     public var foreignRedirect: CompletionPage
     /// Shown for any redirect after the awaited one, including a repetition of it.
     public var usedRedirect: CompletionPage

@@ -15,8 +15,7 @@ internal import JOSE
 ///
 /// Everything else gets a short response or is closed in time, and changes only ``ignoredRequests``: other paths, hosts
 /// and methods, input that is not HTTP, and slow or silent connections. A request may take 5 s and its head 16 KiB. At
-/// most 64 connections are open; if there are more, the least advanced one is closed, and the oldest of several equal
-/// ones.
+/// most 64 connections are open. A further one evicts the connection with the least progress, the oldest first.
 ///
 /// One thread serves all connections, from the initializer to ``close()``. The deinitializer also calls ``close()``.
 public final class LoopbackRedirectListener: Sendable {
@@ -55,8 +54,7 @@ public final class LoopbackRedirectListener: Sendable {
     ///   - host: The address, or both.
     ///   - ports: Ports to try, in order; 0 is any free port. Providers accept any port for a loopback redirect (RFC
     ///     8252 §7.3) or only the registered ones.
-    ///   - path: The path of the redirect URI, with its leading slash, as RFC 3986 writes it. It is compared byte for
-    ///     byte.
+    ///   - path: The path of the redirect URI, with its leading slash, as RFC 3986 writes it; compared byte for byte.
     ///   - addsRandomComponent: Whether a random component of 128 bits ends the path, so that other programs cannot
     ///     know the address before the browser is sent there. Few providers allow the path of a redirect URI to vary.
     ///   - responseMode: The response mode of the authorization request. With a posted mode, the listener also accepts
@@ -204,8 +202,7 @@ public final class LoopbackRedirectListener: Sendable {
         close()
     }
 
-    /// Closes the port and every connection, and ends the thread. A caller that waits in ``redirect(match:)`` gets an
-    /// error.
+    /// Closes the port and every connection, and ends the thread. A waiting call of ``redirect(match:)`` throws.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in

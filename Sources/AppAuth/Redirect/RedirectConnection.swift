@@ -14,8 +14,7 @@ struct RedirectConnection {
         case held(RequestHead)
         case sending([UInt8], from: Int)
         /// The response is sent and the sending side is closed. Further input is discarded until the peer closes. To
-        /// close with unread input would reset the connection, and the browser could lose a page that it has not read
-        /// yet.
+        /// close with unread input would reset the connection, and the browser could lose an unread page.
         case seeingOff
         case over
     }
@@ -143,8 +142,7 @@ struct RedirectConnection {
         if count == 0 { stage = .over }
     }
 
-    /// Receives bytes and returns their number, or 0 at the end. Returns nil if no data is available or the connection
-    /// failed.
+    /// Receives bytes. Returns their number, or 0 at the end. Returns nil if there is no data or the connection failed.
     private mutating func receive(_ scratch: inout [UInt8]) -> Int? {
         let count = recv(descriptor, &scratch, scratch.count, 0)
         if count < 0 {

@@ -29,8 +29,7 @@ package struct RedirectResponse: Sendable, Hashable {
     static func seeOther(_ location: String) -> RedirectResponse {
         let hex = Array("0123456789ABCDEF".unicodeScalars)
         let value = location.utf8.reduce(into: "") { value, byte in
-            // A line break would end the field. RFC 3986 §2 allows neither line breaks nor non-ASCII characters in a
-            // URI.
+            // A line break would end the field. RFC 3986 §2 allows neither line breaks nor non-ASCII in a URI.
             if (0x21...0x7E).contains(byte) { return value.unicodeScalars.append(Unicode.Scalar(byte)) }
             value.unicodeScalars += ["%", hex[Int(byte >> 4)], hex[Int(byte & 15)]]
         }
@@ -39,8 +38,7 @@ package struct RedirectResponse: Sendable, Hashable {
 
     /// RFC 9110 §15.5.6. The response has no body, since the method may be HEAD.
     static func methodNotAllowed(_ method: String, allowed: String) -> RedirectResponse {
-        // A preflight comes from a web page that tries to reach the local network. The response tells it nothing
-        // useful.
+        // A preflight comes from a web page that tries to reach the local network. Tell it nothing useful.
         let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: allowed)]
         return RedirectResponse(status: 405, fields: fields)
     }

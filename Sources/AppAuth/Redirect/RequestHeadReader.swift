@@ -62,8 +62,7 @@ package struct RequestHeadReader: Sendable {
     }
 
     /// Returns whether a byte is allowed at this position. Control characters except tab are rejected, as is non-ASCII
-    /// before the end of the first line. A bare line feed is rejected although RFC 9112 §2.2 permits it: no browser
-    /// sends one.
+    /// in the first line. A bare line feed, which RFC 9112 §2.2 permits, is rejected too: no browser sends one.
     private mutating func allows(_ byte: UInt8) -> Bool {
         guard start == nil else { return byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") }
         guard (0x20...0x7E).contains(byte) else { return false }

@@ -7,8 +7,7 @@ extension LoopbackRedirectListener {
     /// Without the check, another user could open a one-time URL first, or send a redirect of their own. The kernel
     /// reports which user's program connects (sock_diag(7)). If the check is on, connections of other users are closed
     /// unread and have no effect. Allowed are the program's own user, root, and the user of the login session that the
-    /// program runs in, also under `sudo` and `su`. Through `ssh -L`, a browser connects as the user who is signed in
-    /// by SSH.
+    /// program runs in, also under `sudo` and `su`. Through `ssh -L`, a browser connects as the SSH user.
     public enum SameUserCheck: Sendable, Hashable {
         /// On wherever the check is possible and excludes no user who may sign in.
         ///

@@ -5,8 +5,7 @@ internal import JOSE
 
 /// The folder under `$XDG_RUNTIME_DIR` that contains the sockets of the processes that wait for redirects.
 ///
-/// Each process has its own socket, whose name begins with a hash of its scheme. The helper tries one socket after the
-/// other.
+/// Each process has its own socket, whose name begins with a hash of its scheme. The helper tries all of them.
 package struct DeliveryFolder: Sendable {
     private let runtime: String
     /// A hash of the scheme for file names, which must be short since a socket's path is limited (unix(7): 107 bytes).
@@ -19,8 +18,7 @@ package struct DeliveryFolder: Sendable {
 
     package var path: String { runtime + "/appauth" }
 
-    /// Creates the folder for this user only, or checks that it belongs to this user and only this user can write to
-    /// it.
+    /// Creates the folder, or checks that this user owns it and that only this user can write to it.
     func make() throws {
         try check(runtime)
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
@@ -79,8 +77,7 @@ package struct DeliveryFolder: Sendable {
 
     // MARK: sockets
 
-    /// Creates a listening socket. Call it under the lock; otherwise ``sweep()`` could remove the socket before it
-    /// listens.
+    /// Creates a listening socket. Call it under the lock, or ``sweep()`` could remove the socket before it listens.
     func bind(backlog: Int32) throws -> (path: String, descriptor: Int32) {
         let name: String
         do { name = Base64URL.encode(try randomBytes(6)) } catch { throw Self.refusal("\(error)") }

@@ -3,8 +3,7 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// The state that the callers and the thread of a ``PrivateUseRedirectListener`` share: the waiting caller and the
-/// wake-up.
+/// The state shared by the callers and the thread of a ``PrivateUseRedirectListener``.
 final class DeliveryState: Sendable {
     private struct Contents {
         var waiter: ListenerState.Waiter?

@@ -15,8 +15,7 @@ package struct HandlerList: Sendable, Hashable {
     /// list has no line for the type.
     package func handlers(of type: String) -> String? { line(of: type).map { String(lines[$0].value) } }
 
-    /// Replaces the value of ``handlers(of:)``. Nil removes the line, and its heading if no other line is left under
-    /// it.
+    /// Replaces the value of ``handlers(of:)``. Nil removes the line, and its heading if that is then empty.
     package mutating func set(_ handlers: String?, for type: String) {
         guard let line = line(of: type) else { return }
         if let handlers {
@@ -46,8 +45,8 @@ package struct HandlerList: Sendable, Hashable {
 }
 
 extension String {
-    /// The lines, including empty ones. A line feed after a carriage return also ends a line, although the two are one
-    /// `Character`.
+    /// The lines, including empty ones. A line feed after a carriage return also ends a line, although Swift makes the
+    /// two one `Character`.
     var lines: [Substring] {
         unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Substring.init)
     }

@@ -3,8 +3,7 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// A listener that waits for a redirect to a private-use scheme. ``PrivateUseRedirect`` explains why loopback is
-/// preferable.
+/// A listener that waits for a redirect to a private-use scheme. Prefer loopback, as ``PrivateUseRedirect`` explains.
 ///
 /// ```swift
 /// let listener = try await PrivateUseRedirectListener(redirect)
@@ -17,8 +16,9 @@ internal import JOSE
 /// connection carries one URL of at most 16 KiB within 5 s, and must come from a process of this user. At most 64
 /// connections are open; if there are more, the oldest that has not brought a redirect is closed.
 ///
-/// Several processes may wait for one scheme: each is offered the redirect, and the state decides. One thread serves
-/// all connections, from the initializer to ``close()``. The deinitializer also calls ``close()``.
+/// Several processes may wait for one scheme: each is offered the redirect, and the one whose request has the state
+/// takes it. One thread serves all connections, from the initializer to ``close()``. The deinitializer also calls
+/// ``close()``.
 public final class PrivateUseRedirectListener: Sendable {
     /// The redirect URI for the authorization request.
     public let redirectURI: String
@@ -106,9 +106,8 @@ public final class PrivateUseRedirectListener: Sendable {
     /// Only one call can succeed. A redirect that arrived before the call is matched as soon as the call is made.
     ///
     /// - Parameter match: Receives the query, undecoded and without its `?`, of each URL that equals the redirect URI
-    ///   up to its query; it is empty if there is no query. It returns nil for parameters that do not belong to the
-    ///   request, above all those with another state: the wait goes on. It runs on the listener's thread and must not
-    ///   block.
+    ///   up to its query; empty if there is none. It returns nil for parameters that do not belong to the request,
+    ///   above all those with another state: the wait goes on. Runs on the listener's thread and must not block.
     /// - Returns: The first result of `match` that is not nil.
     /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is closed,
     ///   another call waits, or its one redirect has arrived.
@@ -134,7 +133,7 @@ public final class PrivateUseRedirectListener: Sendable {
     }
 
     /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
-    /// process waits for the scheme, it is removed. A caller that waits in ``redirect(match:)`` gets an error.
+    /// process waits for the scheme, it is removed. A waiting call of ``redirect(match:)`` throws.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in

@@ -71,8 +71,7 @@ public struct FileTokenStore: TokenStore {
     /// The room to check for, in bytes. It is more than most sessions need.
     private static let probedRoom = 64 << 10
 
-    /// Changes the session under the lock. If its task is cancelled, the caller returns, unless the change is being
-    /// written.
+    /// Changes the session under the lock. A cancelled caller returns, unless the change is being written.
     ///
     /// - Throws: ``AuthError`` with ``StoreProblem/busy`` if another process holds the lock for longer than
     ///   ``lockTimeout``.
@@ -87,8 +86,7 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    /// Sets aside a file that cannot be used as a session (``StoreProblem/damaged``), so that a new session can be
-    /// stored.
+    /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
     ///
     /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
     /// link, the link is renamed. A readable session stays, and is not an error.
@@ -133,8 +131,7 @@ public struct FileTokenStore: TokenStore {
     }
     private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
     private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }
-    /// The lock. Its file and folder are created if they are missing, unless a session is expected and its file does
-    /// not exist.
+    /// The lock. Its file and folder are created if they are missing, unless a session is expected but missing.
     private var lockToTake: LockFile {
         var lock = lock
         lock.isMade = !TokenStoreCall.expectsSession || access(path, F_OK) == 0

@@ -37,8 +37,7 @@ struct Folder: Sendable {
         }
     }
 
-    /// Checks whether a file can be created in this folder, or in its closest existing parent, and leaves nothing
-    /// behind.
+    /// Checks whether a file can be created in this folder, or in its closest existing parent. It leaves no file.
     ///
     /// - Parameter bytes: The size of the file.
     func probe(bytes: Int) throws {

@@ -2,8 +2,7 @@ public import AppAuthProtocol
 public import AppAuthSession
 internal import JOSE
 
-/// A store that keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for all processes of the
-/// same user.
+/// A store that keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for the user's processes.
 ///
 /// The keyring is accessed over the session bus with libsecret, which is loaded on first use. If a keyring is locked,
 /// the user is prompted to unlock it, unless ``mayPrompt`` is false. Calls wait for the result for at most
@@ -106,8 +105,7 @@ public struct KeyringTokenStore: TokenStore {
         try await lock.refreshLock()
     }
 
-    /// Sets aside an entry that cannot be used as a session (``StoreProblem/damaged``), so that a new session can be
-    /// stored.
+    /// Sets aside an entry that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
     ///
     /// The entry and its secret stay in the keyring under another label and other attributes, which contain the date. A
     /// readable session stays, and is not an error.

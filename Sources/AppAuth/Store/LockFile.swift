@@ -64,8 +64,7 @@ struct LockFile: Sendable {
         return RefreshLock { file.release() }
     }
 
-    /// Returns whether another process or another part of this one holds a lock. A file that is missing or not ours is
-    /// not locked.
+    /// Returns whether another process or part of this one holds a lock. A missing or foreign file is not locked.
     func isHeld(_ purpose: Purpose) -> Bool { (try? OpenLock(purpose, of: self, isRead: true))?.isHeld ?? false }
 
     /// Describes the holder of a lock. Returns nil if the lock is free, or if the file is missing or not ours.

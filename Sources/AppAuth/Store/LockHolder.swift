@@ -4,9 +4,8 @@ internal import JOSE
 
 /// The process that holds a lock, for messages.
 ///
-/// The kernel reports the process (`l_pid`) only for locks of a process, not for locks of an open file description.
-/// Each process therefore writes its ID into the lock file when it takes a lock, and clears it when it releases the
-/// lock.
+/// The kernel reports the process (`l_pid`) only for locks of a process, not for locks of an open file description. So
+/// each process writes its ID into the lock file when it takes a lock, and clears it on release.
 enum LockHolder {
     /// The length of a line. Each lock has one line, and the file contains nothing else.
     private static let length = 32

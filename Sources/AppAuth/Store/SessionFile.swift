@@ -68,8 +68,7 @@ struct SessionFile: Sendable {
         return aside
     }
 
-    /// Reserves room for new tokens. If the disk is full after a refresh token was presented, the session would be
-    /// lost.
+    /// Reserves room for new tokens. If the disk is full once a refresh token was presented, the session is lost.
     private func reserve(_ size: Int) throws {
         let descriptor = try openNew().descriptor
         defer { close(descriptor) }

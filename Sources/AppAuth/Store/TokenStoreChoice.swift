@@ -18,8 +18,7 @@ extension KeyringTokenStore {
     ///
     /// If only the other store has a session, that store is chosen and the session stays there:
     /// ``TokenStore/moveSession(to:)`` moves it to the keyring. If the keyring cannot be used at the moment, a session
-    /// in it is not visible in the other store, so an app that runs on a desktop and in a cron job should name one
-    /// store.
+    /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
     /// ```swift
     /// let choice = try await KeyringTokenStore(application: "My App", issuer: issuer, clientID: "my-app")

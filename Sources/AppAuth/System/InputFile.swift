@@ -45,8 +45,7 @@ package enum InputFile {
 
     /// Reads an open file to its end.
     ///
-    /// - Parameter wait: Returns once there is data to read, or the end. It is nil for a regular file, which never has
-    ///   to wait.
+    /// - Parameter wait: Returns once there is data to read, or the end. Nil for a regular file, which never waits.
     package static func contents(
         of descriptor: Int32, atMost limit: Int, wait: (() throws(Problem) -> Void)? = nil
     ) throws(Problem) -> [UInt8] {
