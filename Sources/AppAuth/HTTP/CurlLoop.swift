@@ -38,7 +38,7 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_leave()
     }
 
-    /// Performs the pending work. Returns false when the loop has ended.
+    /// Performs the pending work. Returns false once the loop is closing and no transfer is running.
     private func turn() -> Bool {
         let mail = mailbox.take()
         for transfer in mail.cancelled { cancel(transfer) }

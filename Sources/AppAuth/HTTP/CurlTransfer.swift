@@ -27,8 +27,8 @@ final class CurlTransfer: @unchecked Sendable {
         header = HeaderCollector(limit: request.limits.headerBytes)
     }
 
-    /// Whether the deadline has passed and all received data is read. If a stopped process continues, its response may
-    /// be waiting. libcurl checks its clock first and would drop it.
+    /// Whether the deadline has passed and all received data is read. When a stopped process resumes, its response may
+    /// be waiting, but libcurl checks its clock first and would drop it.
     var isLate: Bool {
         guard !hasReceived else {
             hasReceived = false

@@ -17,8 +17,8 @@ internal import JOSE
 /// connections are open; if there are more, the oldest that has not brought a redirect is closed.
 ///
 /// Several processes may wait for one scheme: each is offered the redirect, and the one whose request has the state
-/// takes it. One thread serves all connections, from the initializer to ``close()``. The deinitializer also calls
-/// ``close()``.
+/// takes it. One thread serves all connections, from the initializer to ``close()``, which the deinitializer also
+/// calls.
 public final class PrivateUseRedirectListener: Sendable {
     /// The redirect URI for the authorization request.
     public let redirectURI: String

@@ -68,7 +68,7 @@ struct SessionFile: Sendable {
         return aside
     }
 
-    /// Reserves room for new tokens. If the disk is full once a refresh token was presented, the session is lost.
+    /// Reserves room for new tokens. A disk that fills up after a refresh token was presented would cost the session.
     private func reserve(_ size: Int) throws {
         let descriptor = try openNew().descriptor
         defer { close(descriptor) }
