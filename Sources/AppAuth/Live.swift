@@ -1,10 +1,10 @@
 public import AppAuthProtocol
 
 extension Environment {
-    /// The real world: libcurl, the system's clock, no log; a client's key is a file, named by its path: PEM that is
-    /// not encrypted, or a private JWK, whose `kid` is sent.
+    /// The production environment: libcurl, the system's clock, and no log. A client key is the path of a file, which
+    /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent.
     ///
-    /// Each use makes a transport of its own, with connections of its own: keep one for all that belongs together.
+    /// Each access creates a new transport with its own connections. Keep one environment for related requests.
     public static var live: Environment {
         var environment = Environment(transport: CurlTransport())
         environment.clientKey = { path in try ClientKey(file: path) }
@@ -13,9 +13,9 @@ extension Environment {
 }
 
 extension ClientKey {
-    /// Reads a private key from a regular file of at most 64 KiB that is not encrypted: PEM, or a JWK.
+    /// Creates a key from a regular file of at most 64 KiB, which contains unencrypted PEM or a JWK.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that names the file.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration``, which names the file.
     public init(file path: String) throws {
         func refusal(_ why: String) -> AuthError {
             AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)

@@ -1,23 +1,26 @@
 internal import AppAuthProtocol
 
-/// Opens a URL where the person is: in the browser of the desktop, or wherever the app wants it.
+/// A way to open a URL for the user, in the desktop's browser or as the app chooses.
 ///
 /// ```swift
 /// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let browser = Browser { url in await webView.load(url) }
 /// ```
-/// A program is started without a shell and on its own: it outlives the app, inherits none of its files, and writes
-/// nothing into its output.
+/// A program is started without a shell and runs independently: it outlives the app, inherits none of its files, and
+/// writes nothing to its output.
 public struct Browser: Sendable {
     private let opener: @Sendable (String) async throws -> [BrowserObstacle]
 
-    /// The browser that `$BROWSER` names, else the desktop's.
+    /// The browser that `$BROWSER` names, or else the desktop's.
     ///
-    /// `$BROWSER` is a list, split at colons, whose entries have the form described at ``init(candidates:)``; those that
-    /// show pages in a terminal are passed over. Where it is unset or empty, the desktop's openers are tried: wslview
-    /// under WSL; xdg-open, then gio, where there is a display, or in a Flatpak or Snap, where both lead to the portal.
-    /// They are left alone where the desktop is another user's (sudo), and where the default browser is one for the
-    /// terminal. Environment and surroundings are looked at when a URL is opened.
+    /// `$BROWSER` is a list of entries separated by colons, in the form described at ``init(candidates:)``. Entries
+    /// that show pages in a terminal are skipped. If it is unset or empty, the desktop's openers are tried: wslview
+    /// under WSL; xdg-open, then gio, if there is a display. In a Flatpak or Snap, both are also tried without a
+    /// display, since they use the portal there.
+    ///
+    /// xdg-open and gio are not used if the desktop belongs to another user (sudo), except under WSL. They are also not
+    /// used if the default browser is one for the terminal, except in a Flatpak or Snap. The environment is examined
+    /// each time a URL is opened.
     public static var system: Browser { Browser(in: { .current }) }
 
     package init(in desktop: @escaping @Sendable () -> DesktopSession) {
@@ -30,10 +33,10 @@ public struct Browser: Sendable {
         }
     }
 
-    /// The first of several programs that can be started and does not fail within half a second.
+    /// Creates a browser that starts the first of several programs that does not fail within half a second.
     ///
-    /// - Parameter candidates: Each a program and its arguments, split at spaces; no shell looks at them. `%s` stands
-    ///   for the URL; without it the URL is added as the last argument.
+    /// - Parameter candidates: The programs with their arguments, split at spaces and not interpreted by a shell. `%s`
+    ///   is replaced by the URL. Without it, the URL is added as the last argument.
     public init(candidates: [String]) {
         let launcher = BrowserLauncher(commands: candidates.map { BrowserCommand($0) })
         opener = { url in
@@ -42,10 +45,9 @@ public struct Browser: Sendable {
         }
     }
 
-    /// A way of the app's own.
+    /// Creates a browser from the app's own function.
     ///
-    /// - Parameter open: Opens a URL whose scheme is http or https; throws if it cannot. Not expected to wait until the
-    ///   person is done with it.
+    /// - Parameter open: Opens an http or https URL and throws if it cannot. It should not wait for the user.
     public init(_ open: @escaping @Sendable (_ url: String) async throws -> Void) {
         opener = { url in
             try await open(url)
@@ -53,18 +55,19 @@ public struct Browser: Sendable {
         }
     }
 
-    /// Opens a URL. Returns when a browser runs or has taken the URL, half a second after its start at the latest: a
-    /// browser is never waited for. Cancelling the task changes nothing about that.
+    /// Opens a URL.
     ///
-    /// - Parameter url: http or https, without control characters; anything else is refused, since an opener would
-    ///   start other programs for other schemes. A character that a shell could take for a command is percent-encoded.
-    ///   Every user of this machine can read a program's arguments: for a URL with a secret or from somebody else, open
+    /// Returns once a browser runs or has taken the URL, at most half a second after the start of each program. It
+    /// never waits for a browser to end. Cancelling the task does not stop the program.
+    ///
+    /// - Parameter url: An http or https URL without control characters. Other URLs are rejected, since an opener would
+    ///   start other programs for other schemes. Characters that a shell could interpret are percent-encoded. Every
+    ///   user of this machine can read a program's arguments: for a URL with a secret or from an untrusted source, open
     ///   a ``LoopbackRedirectListener/oneTimeURL(redirectingTo:)``.
-    /// - Returns: What may keep the person from that browser, or the browser from this machine, all the same; mostly
-    ///   nothing.
-    /// - Throws: ``AuthError`` `.browser` that says what was tried and why it could not be started, and what is in the
-    ///   way here (``BrowserObstacle``); `.invalidConfiguration` for a URL that is refused; `CancellationError`. An
-    ///   opener's other errors become `.browser`.
+    /// - Returns: Obstacles that may still separate the user, the browser and this machine; usually none.
+    /// - Throws: ``AuthError`` `.browser`, which names the programs that were tried, the reasons why they failed and
+    ///   the obstacles (``BrowserObstacle``); `.invalidConfiguration` for a rejected URL; `CancellationError`. Other
+    ///   errors of an opener become `.browser`.
     @discardableResult
     public func open(_ url: String) async throws -> [BrowserObstacle] {
         guard Self.isAcceptable(url) else {

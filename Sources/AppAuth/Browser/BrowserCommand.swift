@@ -1,10 +1,10 @@
 /// A program that opens URLs, and its arguments.
 package struct BrowserCommand: Sendable, Hashable {
     private let words: [String]
-    /// Variables that it gets besides those of this process.
+    /// Variables added to the environment of this process.
     let environment: [String: String]
 
-    /// Splits an entry at its spaces.
+    /// Creates a command from an entry that is split at spaces.
     package init(_ entry: String, environment: [String: String] = [:]) {
         (words, self.environment) = (entry.split(separator: " ").map(String.init), environment)
     }
@@ -12,7 +12,7 @@ package struct BrowserCommand: Sendable, Hashable {
     /// The name of the program, for messages.
     package var name: String { words.first ?? "" }
 
-    /// Program and arguments for a URL, which is one argument, or a part of one, whatever it holds.
+    /// Returns the program and its arguments for a URL. The URL is always one argument or a part of one.
     func arguments(for url: String) -> [String] {
         let filled = words.prefix(1) + words.dropFirst().map { $0.replacing("%s", with: url) }
         return words.dropFirst().contains { $0.contains("%s") } ? Array(filled) : filled + [url]
@@ -25,14 +25,14 @@ extension BrowserCommand {
         "chawan", "cha", "carbonyl",
     ]
 
-    /// Whether it shows pages in a terminal. The two Links do so without `-g` alone.
+    /// Whether the program shows pages in a terminal. The two Links do so only without `-g`.
     var isForTerminal: Bool {
         let program = String(name.split(separator: "/").last ?? "")
         let isGraphical = ["links", "links2"].contains(program) && words.contains("-g")
         return Self.terminalBrowsers.contains(program) && !isGraphical
     }
 
-    /// The same for a desktop entry, by its name. That of links2 has `-g`.
+    /// Returns whether a desktop entry with this name shows pages in a terminal. The entry of links2 uses `-g`.
     static func isForTerminal(entry: String) -> Bool {
         let name = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         return terminalBrowsers.contains(name) && name != "links2"

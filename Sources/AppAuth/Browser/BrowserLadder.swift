@@ -1,18 +1,19 @@
-/// What is tried to open a URL here, in order, and what is in the way: decided by the surroundings alone.
+/// The commands to open a URL with, in order, and the obstacles. It depends only on the desktop session.
 ///
 /// | Rung | When |
 /// |---|---|
-/// | the entries of `$BROWSER` | always, and nothing else then: it is the person's own word. Not those for the terminal |
-/// | `wslview` | under WSL: the browser of Windows, where the person is signed in |
-/// | `xdg-open`, then `gio open` | with a display; in a Flatpak or a Snap also without, since `xdg-open` is the client of the desktop portal there, and `gio` asks the portal too |
+/// | the entries of `$BROWSER` | always, and then nothing else is tried. Entries for the terminal are skipped |
+/// | `wslview` | under WSL: the browser of Windows, where the user is signed in |
+/// | `xdg-open`, then `gio open` | with a display; in a Flatpak or Snap also without, since both use the portal there |
 ///
-/// The openers are left out where the desktop is another user's, and where they would open a browser for the terminal.
+/// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
+/// they would open a browser for the terminal, except in a Flatpak or a Snap.
 package struct BrowserLadder: Sendable, Hashable {
     package private(set) var commands: [BrowserCommand] = []
     package private(set) var obstacles: [BrowserObstacle] = []
 
     package init(in desktop: DesktopSession) {
-        // What may be of use elsewhere too comes first.
+        // The SSH session comes first, since its message also helps with a browser on another machine.
         if desktop.isSSHSession { obstacles.append(.sshSession) }
         let named = desktop.environment["BROWSER", default: ""].split(separator: ":")
             .map { BrowserCommand(String($0)) }.filter { !$0.name.isEmpty }
@@ -41,7 +42,7 @@ package struct BrowserLadder: Sendable, Hashable {
 }
 
 extension BrowserCommand {
-    /// Without a desktop that it knows, xdg-open goes through a list of its own, which ends in browsers for the terminal.
+    /// If xdg-open does not know the desktop, it tries a list of its own, which ends in browsers for the terminal.
     fileprivate static let xdgOpen = BrowserCommand(
         "xdg-open",
         environment: [

@@ -1,11 +1,11 @@
-/// Starts the first of several commands that does not fail at once.
+/// A launcher that starts the first of several commands that does not fail at once.
 struct BrowserLauncher: Sendable {
     let commands: [BrowserCommand]
-    /// How long a command may take to fail. xdg-open without a desktop needs 60 ms for it; a browser that was started
-    /// directly runs on for hours, and is not watched any longer than this.
+    /// How long a command may take to fail. xdg-open without a desktop takes 60 ms. A browser that was started directly
+    /// runs for hours and is not observed beyond this limit.
     var patience = Duration.milliseconds(500)
 
-    /// - Returns: nil if one was started, else what was tried and why it did not work.
+    /// - Returns: nil if a command was started, or else the commands that were tried and the reasons why they failed.
     func launch(_ url: String) async -> String? {
         var failures: [String] = []
         for command in commands where !command.name.isEmpty {

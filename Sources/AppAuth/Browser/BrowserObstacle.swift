@@ -1,32 +1,32 @@
-/// What stands between the person and a browser here, or between that browser and this program, or what protects them
-/// less than it should: found before anything is started, so that it can be said.
+/// An obstacle between the user and a browser, or between that browser and this program, or a weakness in the user's
+/// protection. Obstacles are found before a browser is started, so that an app can report them.
 public struct BrowserObstacle: Sendable, Hashable {
-    /// Which one.
+    /// The kind of obstacle.
     public let kind: Kind
-    /// What was found and what the person can do, in one line without a full stop.
+    /// The finding and the user's remedy, in one line without a full stop.
     public let message: String
 
-    /// A kind of obstacle. Open, so that new kinds break nobody.
+    /// A kind of obstacle. New kinds may be added without breaking source code.
     public struct Kind: RawRepresentable, Hashable, Sendable {
-        /// For logs.
+        /// The name for logs.
         public let rawValue: String
-        /// Makes a kind.
+        /// Creates a kind.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// There is no graphical session: no opener is started.
+        /// There is no graphical session. No opener is started.
         public static let noDisplay = Kind(rawValue: "no_display")
-        /// The person sits at another machine. What is opened here comes back to here alone; a browser at their place
-        /// comes back to theirs.
+        /// The user is at another machine. The redirect of a browser on this machine reaches only this machine, and the
+        /// redirect of a browser on the user's machine reaches only that one.
         public static let sshSession = Kind(rawValue: "ssh_session")
-        /// The program runs as somebody else than the person whose desktop this is (sudo, pkexec, su): no opener is
-        /// started, since the browser would be another person's.
+        /// The desktop belongs to another user than the program (sudo, pkexec, su). No opener is started, since it
+        /// would open that user's browser.
         public static let anotherUser = Kind(rawValue: "another_user")
-        /// The program runs as root, and so does a browser that it starts; some refuse that.
+        /// The program runs as root, and so does a browser that it starts. Some browsers refuse to.
         public static let root = Kind(rawValue: "root")
-        /// A browser for the terminal, which would take it away from the program or, on its own, show nothing: it is
-        /// not started.
+        /// The browser is one for the terminal. It is not started, since it would take the terminal from the program
+        /// or, without one, show nothing.
         public static let textBrowser = Kind(rawValue: "text_browser")
-        /// Programs of other users on this machine can connect to the listener too, since
+        /// Programs of other users on this machine can connect to the listener, since
         /// ``LoopbackRedirectListener/SameUserCheck/automatic`` is off here.
         public static let othersMayConnect = Kind(rawValue: "others_may_connect")
     }
@@ -61,6 +61,6 @@ extension BrowserObstacle {
             message: "\(name) is a browser for the terminal, which cannot be shared with it; name another in BROWSER")
     }
 
-    /// Whether it is worth saying where a browser was started all the same.
+    /// Whether the obstacle is worth reporting although a browser was started.
     var remains: Bool { kind == .sshSession || kind == .root }
 }

@@ -1,14 +1,14 @@
-/// The program that the desktop opens https with, read where xdg-open looks it up (MIME Applications Associations
-/// Specification, 2 and 5): without starting a program to ask.
+/// The desktop's default program for https, read from the files that xdg-open reads (MIME Applications Associations
+/// Specification, 2 and 5) without starting a program.
 package enum DefaultBrowser {
-    /// The first default that is set.
+    /// Returns the first default that is set.
     package static func entry(in environment: [String: String]) -> String? {
         lists(in: environment).lazy.compactMap { path in
             (try? InputFile.read(path, atMost: 1 << 20)).flatMap { entry(in: String(decoding: $0, as: UTF8.self)) }
         }.first
     }
 
-    /// The first entry for https among the defaults of a mimeapps.list.
+    /// Returns the first entry for https among the defaults of a mimeapps.list.
     private static func entry(in list: String) -> String? {
         let section = list.split(separator: "\n").drop { $0 != "[Default Applications]" }.dropFirst()
             .prefix { !$0.hasPrefix("[") }
@@ -16,7 +16,7 @@ package enum DefaultBrowser {
         return line.flatMap { $0.drop { $0 != "=" }.dropFirst().split(separator: ";").first.map(String.init) }
     }
 
-    /// The person's lists before the system's; those of the desktop that runs before the common one.
+    /// Returns the user's lists before the system's, and those of the current desktop before the common one.
     private static func lists(in environment: [String: String]) -> [String] {
         func folders(_ name: String, _ standard: String) -> [String] {
             let value = environment[name].flatMap { $0.isEmpty ? nil : $0 } ?? standard

@@ -1,22 +1,23 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What a program can know of the place that it runs in before it starts a browser there.
+/// The properties of the environment that this program would start a browser in.
 package struct DesktopSession: Sendable, Hashable {
     package var environment: [String: String]
     /// The effective user.
     package var user: UInt32
-    /// Whose graphical session this is, by its files: nil if there are none.
+    /// The owner of the graphical session according to its files, or nil if there are none.
     package var desktopOwner: UInt32?
-    /// The user of the login that this process comes from, which neither su nor sudo changes; nil if it comes from none.
+    /// The user of the login session that this process belongs to, which neither su nor sudo changes. It is nil if
+    /// there is none.
     package var loginUser: UInt32?
-    /// Whether each user of the machine has a number here, as outside of user namespaces.
+    /// Whether every user of the machine has a number here, as outside of user namespaces.
     package var hasEveryUser: Bool
     /// Whether the kernel is that of the Windows Subsystem for Linux.
     package var hasWindowsKernel: Bool
-    /// Whether this is the inside of a Flatpak.
+    /// Whether this process runs in a Flatpak.
     package var isFlatpak: Bool
-    /// The desktop entry that opens https, for example `firefox.desktop`; nil if none is set.
+    /// The desktop entry that opens https, for example `firefox.desktop`, or nil if none is set.
     package var defaultBrowser: String?
 
     package init(
@@ -29,24 +30,24 @@ package struct DesktopSession: Sendable, Hashable {
         (self.hasWindowsKernel, self.isFlatpak, self.defaultBrowser) = (hasWindowsKernel, isFlatpak, defaultBrowser)
     }
 
-    /// Those of this process, now.
+    /// The current properties of this process.
     package static var current: DesktopSession {
         let environment = ProcessInfo.processInfo.environment
         return DesktopSession(
             environment: environment, user: geteuid(),
-            // X11 is entered by a file of the person's, Wayland by a socket in their folder.
+            // X11 access requires a file of the user, and Wayland access a socket in the user's folder.
             desktopOwner: owner(of: environment["XAUTHORITY"]) ?? owner(of: environment["XDG_RUNTIME_DIR"]),
             loginUser: loginUser, hasEveryUser: words("/proc/self/uid_map") == ["0", "0", "4294967295"],
             hasWindowsKernel: words("/proc/sys/kernel/osrelease").joined().lowercased().contains("microsoft"),
             isFlatpak: access("/.flatpak-info", F_OK) == 0, defaultBrowser: DefaultBrowser.entry(in: environment))
     }
 
-    /// What pam_loginuid(8) has set. The highest number stands for none.
+    /// The user that pam_loginuid(8) has set. The highest number means none.
     private static var loginUser: UInt32? {
         words("/proc/self/loginuid").first.flatMap { UInt32($0) }.flatMap { $0 == .max ? nil : $0 }
     }
 
-    /// The words of a small file of the kernel's; none where it cannot be read.
+    /// Returns the words of a small kernel file, or none if it cannot be read.
     private static func words(_ path: String) -> [Substring] {
         let bytes = (try? InputFile.read(path, atMost: 64 << 10)) ?? []
         return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
@@ -60,41 +61,42 @@ package struct DesktopSession: Sendable, Hashable {
 }
 
 extension DesktopSession {
-    /// A variable that is set to something.
+    /// Returns the value of a variable, or nil if it is unset or empty.
     func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     func has(_ names: String...) -> Bool { names.contains { value($0) != nil } }
 
-    /// Set for an X server, also a forwarded one, and for a Wayland compositor.
+    /// The variables are set for an X server, including a forwarded one, and for a Wayland compositor.
     var hasDisplay: Bool { has("DISPLAY", "WAYLAND_DISPLAY") }
     var isSSHSession: Bool { has("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY") }
     var isWSL: Bool { hasWindowsKernel || has("WSL_DISTRO_NAME", "WSL_INTEROP") }
-    /// Whether the portal opens URLs, which asks the desktop outside over D-Bus and needs no display here.
+    /// Whether the portal opens URLs. It asks the desktop outside over D-Bus and needs no display here.
     var isSandbox: Bool { isFlatpak || has("SNAP") }
 
     var isOnAnotherDesktop: Bool { callers.contains { $0 != user } }
 
-    /// sudo and pkexec say who called them; su says nothing, and leaves the person's files in the environment.
+    /// The users that sudo and pkexec report as their callers, and the owner of the desktop: su reports no caller, but
+    /// keeps the user's files in the environment.
     private var callers: [UInt32] {
         ([value("SUDO_UID"), value("PKEXEC_UID")].map { $0.flatMap { UInt32($0) } } + [desktopOwner]).compactMap { $0 }
     }
 }
 
-/// Whose programs are whose.
+/// The users whose programs are trusted.
 extension DesktopSession {
-    /// The number that stands for every user who has none in a user namespace (user_namespaces(7)).
+    /// The number of every user without one in a user namespace (user_namespaces(7)).
     private static let anyOtherUser: UInt32 = 65534
 
-    /// Whether this process's user can be told from others.
+    /// Whether the user of this process can be told apart from others.
     var hasOwnNumber: Bool { hasEveryUser || user != Self.anyOtherUser }
 
-    /// The users that the person may be who sits at the browser; none where nothing tells that. What a browser brings
-    /// through `ssh -L` comes from a process of the user who is signed in by SSH.
+    /// The users that may own the browser, or none if that is unknown. Through `ssh -L`, a browser connects from a
+    /// process of the user who is signed in by SSH.
     var people: Set<UInt32> {
         let known = callers + [loginUser, isSSHSession ? user : nil].compactMap { $0 }
         return Set(known.filter { hasEveryUser || $0 != Self.anyOtherUser })
     }
 
-    /// The users whose programs do the person no harm: root can read this process's memory in any case.
+    /// The users whose programs may connect. Root can read this process's memory in any case.
     var trustedUsers: Set<UInt32> { people.union(hasOwnNumber ? [0, user] : [0]) }
 }

@@ -3,18 +3,21 @@ internal import CShims
 internal import FoundationEssentials
 internal import Glibc
 
-/// A program that is left to itself: a session of its own, nothing inherited but the environment.
+/// A program that runs independently, in a session of its own. It inherits only the environment.
 enum DetachedProcess {
-    /// Starts a program, and watches it for a while.
+    /// Starts a program and observes it for a while.
     ///
-    /// - Parameter variables: What its environment has besides that of this process, or instead.
-    /// - Returns: Why it could not be started or failed at once; nil if it still runs, or has ended well.
+    /// - Parameters:
+    ///   - variables: Variables that are added to the environment of this process or replace its values.
+    ///   - patience: How long the program is observed.
+    /// - Returns: The reason why it could not be started or failed at once, or nil if it still runs or has exited
+    ///   successfully.
     static func start(_ arguments: [String], variables: [String: String] = [:], patience: Duration) async -> String? {
         let environment = variables.isEmpty ? [] : environment(with: variables)
         let milliseconds = Int32((patience / .milliseconds(1)).rounded())
         return await withCheckedContinuation { continuation in
             do {
-                // Started first: a program that no thread collects would stay a zombie.
+                // Start the thread first: without a thread that collects it, the program would remain a zombie.
                 try SystemThread(named: "browser-reaper", for: .browser) {
                     switch spawn(arguments, environment) {
                     case .success(let process): watch(process, milliseconds) { continuation.resume(returning: $0) }
@@ -46,7 +49,7 @@ enum DetachedProcess {
 
     private static func copies(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] { texts.map { strdup($0) } + [nil] }
 
-    /// Says how it went after a while, and collects the process whenever it ends; nobody waits for that.
+    /// Reports the result after a while. It collects the process later, when it ends, and no caller waits for that.
     private static func watch(_ process: pid_t, _ milliseconds: Int32, _ tell: (String?) -> Void) {
         let hasEnded = shims_wait_briefly(process, milliseconds) == 1
         if !hasEnded { tell(nil) }
@@ -54,7 +57,7 @@ enum DetachedProcess {
         if hasEnded { tell(status.flatMap(failure)) }
     }
 
-    /// The status of a process once it has ended; nil if the app has children collected in a way of its own.
+    /// Returns the status of an ended process, or nil if the app collects its children in another way.
     private static func collect(_ process: pid_t) -> Int32? {
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {
@@ -63,7 +66,7 @@ enum DetachedProcess {
         return status
     }
 
-    /// What a status says, in the encoding that every Linux has; nil for success.
+    /// Returns the failure that a status describes, in the encoding of all Linux systems, or nil for success.
     private static func failure(_ status: Int32) -> String? {
         let signal = status & 0x7F
         if signal != 0 { return "ended by signal \(signal)" }

@@ -1,8 +1,9 @@
-/// A URL in the form in which a browser or an opener gets it.
+/// A URL in the form that is passed to a browser or an opener.
 enum OpenerURL {
     /// Percent-encodes every character that is neither unreserved (RFC 3986 §2.3) nor a delimiter that a URL needs.
     ///
-    /// Openers pass the URL on to shells: wslview puts it between double quotes for PowerShell, which runs `$(…)` there.
+    /// Openers pass the URL on to shells. For example, wslview puts it between double quotes for PowerShell, which
+    /// would run `$(…)`.
     static func encoded(_ url: String) -> String {
         var result = ""
         var rest = Array(url.utf8)[...]

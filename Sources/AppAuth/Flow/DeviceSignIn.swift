@@ -1,8 +1,8 @@
 public import AppAuthProtocol
 public import AppAuthSession
 
-/// A whole sign-in without a browser on this machine, in one call: discovery, a code that the person enters on another
-/// device, and the wait until they have approved it (RFC 8628).
+/// A complete sign-in without a browser on this machine: discovery, a code that the user enters on another device, and
+/// polling until the user approves it (RFC 8628).
 ///
 /// ```swift
 /// var signIn = DeviceSignIn(issuer: "https://accounts.example.org", clientID: "my-app")
@@ -15,53 +15,53 @@ public import AppAuthSession
 public struct DeviceSignIn: Sendable {
     /// The provider's issuer.
     public var issuer: String
-    /// The provider's metadata, for a provider without discovery; nil asks the issuer.
+    /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
     public var provider: ProviderMetadata?
-    /// The client id.
+    /// The client ID.
     public var clientID: String
-    /// How the client authenticates; nil means by its secret, if it has one, as the provider supports it.
+    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
     public var authentication: ClientAuthentication?
-    /// The secret of a client that has one.
+    /// The client secret, for a confidential client.
     public var clientSecret: Secret?
-    /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
+    /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
-    /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
+    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
-    /// What is asked for; nil means `openid`, `profile` and `offline_access`, as far as the provider lists them
+    /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
     /// (``ProviderMetadata/scopes``).
     public var scope: [Scope]?
-    /// What this provider wants beyond the RFC, for example `audience`.
+    /// Parameters that this provider requires beyond the RFC, for example `audience`.
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
-    /// HTTP, clock and log.
+    /// The HTTP transport, clock and logger.
     public var environment: Environment
-    /// How time passes while the person is busy elsewhere.
+    /// The function that waits between two polls.
     public var sleep = PollingOptions().sleep
-    /// A last step before the session is stored, for example a first request with the new token. If it throws, the
-    /// sign-in has failed.
+    /// A final step before the session is stored, for example a first request with the new token. If it throws, the
+    /// sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
-    /// Told about each step, from whatever thread. Has to show the code.
+    /// Called for each step, on any thread. It must show the code to the user.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
     /// A step of the sign-in.
     public enum Event: Sendable {
-        /// The provider's metadata is there.
+        /// The provider's metadata is available.
         case provider(ProviderMetadata)
-        /// These scopes of the default are not asked for, since the provider does not list them.
+        /// The provider does not list these default scopes, so they are not requested.
         case scopesLeftOut([Scope])
-        /// The person has to open ``DeviceAuthorization/verificationURI`` and enter ``DeviceAuthorization/userCode``, or
+        /// The user must open ``DeviceAuthorization/verificationURI`` and enter ``DeviceAuthorization/userCode``, or
         /// open ``DeviceAuthorization/verificationURIComplete``, before ``DeviceAuthorization/expiresAt``.
         case code(DeviceAuthorization)
-        /// The provider was asked: nobody has decided yet.
+        /// The provider was polled, and the user has not decided yet.
         case waiting
-        /// The provider wants to be asked less often: from now on with this pause.
+        /// The provider asked for less frequent polling. From now on, the pause between two polls is `interval`.
         case slowedDown(interval: Duration)
-        /// The provider could not be reached or could not answer. The wait goes on: it is asked again after the pause.
+        /// The provider could not be reached or could not respond. Polling continues after the pause.
         case connectionTrouble(AuthError, pause: Duration)
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
     }
 
-    /// Describes a sign-in.
+    /// Creates a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, environment: Environment = .live
@@ -70,11 +70,12 @@ public struct DeviceSignIn: Sendable {
         (self.scope, self.environment) = (scope, environment)
     }
 
-    /// Signs the person in, and stores the session in place of the one that is there.
+    /// Signs the user in and stores the session, replacing any stored session.
     ///
-    /// Waits until the person has decided, the code has expired or the task is cancelled. What the flow will need is
-    /// checked before the code is shown: the store can take a session, the metadata is complete. On failure nothing is
-    /// stored, and a session that was stored before stays. Tokens that have come are revoked as after ``SignIn/run(store:)``.
+    /// Waits until the user decides, the code expires or the task is cancelled. Before the code is shown, the call
+    /// checks that the store can take a session and that the metadata is complete. If the sign-in fails, nothing is
+    /// stored and an existing session stays in the store. Tokens that were already issued are revoked as described at
+    /// ``SignIn/run(store:)``.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, and those of every
     ///   stage up to `store`; `CancellationError`.
@@ -95,11 +96,11 @@ public struct DeviceSignIn: Sendable {
         return state
     }
 
-    /// The client, with a provider that has all that the flow needs.
+    /// Returns the client, after checking that the provider has every endpoint that the flow needs.
     private func client() async throws -> Client {
         let discovery = Discovery(environment: environment)
         var found = if let provider { provider } else { try await discovery.metadata(for: issuer) }
-        // RFC 8628 §4 puts the endpoint into the document of RFC 8414, which is the only place where some have it.
+        // RFC 8628 §4 registers the endpoint in the metadata of RFC 8414. Some providers list it only there.
         found = try await discovery.complete(found, with: .deviceAuthorization)
         var needed: [ProviderMetadata.Endpoint] = [.deviceAuthorization, .token]
         if scope?.contains(.openID) ?? true { needed.append(.keys) }

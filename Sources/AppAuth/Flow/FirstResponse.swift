@@ -1,15 +1,15 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// The first response to a request, by whichever way it comes: from the browser to the listener, or from the person who
-/// pastes it. There is one at most: what comes second changes nothing.
+/// The first response to a request, either from the browser through the listener or pasted by the user. Any later
+/// response is ignored.
 struct FirstResponse: Sendable {
     typealias Answer = Result<AuthorizationResponse, AuthError>
-    /// Says what a query means: nil for one that is not the response.
+    /// Returns what a query means, or nil if it is not the response.
     typealias Matcher = @Sendable (_ query: String) -> Answer?
 
     let request: AuthorizationRequest
-    /// Told why a pasted text is not the response.
+    /// Called when a pasted text is not the response, with the reason.
     let refuse: @Sendable (AuthError) -> Void
     private let isThere = LockedValue(false)
 
@@ -17,10 +17,10 @@ struct FirstResponse: Sendable {
         (self.request, self.refuse) = (request, refuse)
     }
 
-    /// Waits for it.
+    /// Waits for the response.
     ///
-    /// - Parameter listen: Waits for a redirect that the judge recognises.
-    /// - Throws: What `listen` or the source of the texts throws.
+    /// - Parameter listen: Waits for a redirect that the matcher recognises.
+    /// - Throws: Errors thrown by `listen` or by the source of the pasted texts.
     func wait(
         pasted: AsyncThrowingStream<String, any Error>?,
         listen: @escaping @Sendable (@escaping Matcher) async throws -> Answer
@@ -30,7 +30,7 @@ struct FirstResponse: Sendable {
             group.addTask { try await listen { query in request.response(toQuery: query).flatMap(claim) } }
             group.addTask { try await response(from: pasted) }
             defer { group.cancelAll() }
-            // The end of what is pasted ends nothing.
+            // The wait goes on if the stream of pasted texts ends.
             while let ended = try await group.next() {
                 if let ended { return ended }
             }
@@ -52,7 +52,7 @@ struct FirstResponse: Sendable {
             }
             return nil
         } catch {
-            // The app has ended the sign-in, unless the browser was there before.
+            // The app ends the sign-in by throwing here, unless the browser's response came first.
             guard claim() else { return nil }
             throw error
         }
@@ -69,7 +69,7 @@ struct FirstResponse: Sendable {
 }
 
 extension AuthorizationRequest {
-    /// What a query means for the wait: nil goes on.
+    /// Returns what a query means, or nil if the wait goes on.
     fileprivate func response(toQuery query: String) -> Result<AuthorizationResponse, AuthError>? {
         do { return try response(fromQuery: query).map(Result.success) } catch {
             return .failure(

@@ -1,9 +1,10 @@
 internal import AppAuthProtocol
 
-/// What opens the authorization URL of a sign-in and waits for its redirect: on loopback, or for a scheme of the app's own.
+/// The listener of a sign-in, either on loopback or for a private-use scheme. It also serves the one-time URL that
+/// opens the authorization URL.
 enum RedirectListener: Sendable {
     case loopback(LoopbackRedirectListener)
-    /// The redirect comes by the scheme, and the browser starts at a one-time URL on loopback all the same.
+    /// The redirect arrives through the scheme. The browser still starts at a one-time URL on loopback.
     case privateUse(PrivateUseRedirectListener, opener: LoopbackRedirectListener)
 
     init(
@@ -17,7 +18,7 @@ enum RedirectListener: Sendable {
                     sameUser: redirect.sameUser, pages: pages))
             return
         }
-        // OAuth 2.0 Form Post Response Mode §2: an HTML form, which cannot be posted to a scheme that is not HTTP's.
+        // OAuth 2.0 Form Post Response Mode §2: a browser cannot post an HTML form to a private-use scheme.
         guard !responseMode.isPosted else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
@@ -55,7 +56,7 @@ enum RedirectListener: Sendable {
         }
     }
 
-    /// Tells the person how it went, where the app can show a page.
+    /// Shows the outcome to the user if the app can show a page.
     func finish(with page: CompletionPage) async {
         switch self {
         case .loopback(let listener): await listener.finish(with: page)

@@ -3,8 +3,8 @@ public import AppAuthSession
 internal import FoundationEssentials
 internal import Logging
 
-/// A whole sign-in in one call: discovery, a loopback redirect, the browser, the exchange, and the page that tells the
-/// person how it went (RFC 8252 §7.3).
+/// A complete sign-in: discovery, a loopback redirect, the browser, the code exchange, and a page that shows the
+/// outcome to the user (RFC 8252 §7.3).
 ///
 /// ```swift
 /// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
@@ -14,112 +14,113 @@ internal import Logging
 public struct SignIn: Sendable {
     /// The provider's issuer.
     public var issuer: String
-    /// The provider's metadata, for a provider without discovery; nil asks the issuer.
+    /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
     public var provider: ProviderMetadata?
-    /// The client id.
+    /// The client ID.
     public var clientID: String
-    /// How the client authenticates; nil means by its secret, if it has one, as the provider supports it.
+    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
     public var authentication: ClientAuthentication?
-    /// The secret of a client that has one.
+    /// The client secret, for a confidential client.
     public var clientSecret: Secret?
-    /// With what kind of key the tokens are bound to the session (RFC 9449); nil for bearer tokens.
+    /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
-    /// Whether tokens are bound to the certificate that the transport shows (RFC 8705 §3).
+    /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
     public var bindsTokensToCertificate = false
-    /// What the provider registered (RFC 7591), for a client that registered itself: it is stored with the session.
+    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
-    /// What is asked for; nil means `openid`, `profile` and `offline_access`, as far as the provider lists them
+    /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
     /// (``ProviderMetadata/scopes``).
     public var scope: [Scope]?
-    /// What else is asked.
+    /// Further options of the authorization request.
     public var options = AuthorizationRequest.Options()
-    /// Endpoints that the app is going to need beyond the flow's own: checked before the browser opens.
+    /// Endpoints that the app needs beyond those of the flow. They are checked before the browser opens.
     public var requiredEndpoints: [ProviderMetadata.Endpoint] = []
-    /// Where the browser comes back to.
+    /// The address that the provider redirects the browser to.
     public var redirect = Redirect()
-    /// What opens the sign-in; nil opens nothing, and whoever gets ``Event/authorization(url:)`` shows it.
+    /// The browser that opens the sign-in. If nil, no browser is started and the app shows the URL of
+    /// ``Event/authorization(url:)``.
     ///
-    /// It gets a URL of this process on loopback that redirects one request to the authorization URL, so that nothing of
-    /// the provider's, and no `state`, is in a program's arguments. A browser on another machine needs the authorization
-    /// URL itself.
+    /// The browser is started with a one-time loopback URL of this process, which redirects to the authorization URL.
+    /// Neither the provider's text nor `state` then appears in a program's arguments. A browser on another machine
+    /// needs the authorization URL itself.
     public var browser: Browser? = .system
-    /// What the person pastes: texts, each of which should be the whole redirect URL, for a browser that cannot come back
-    /// by itself since it runs on another machine. Asked for once in a run; nil means that nothing can be pasted.
+    /// A stream of texts that the user pastes, for a browser on another machine that cannot reach the listener. If nil,
+    /// nothing can be pasted.
     ///
-    /// The browser is waited for at the same time, and whichever brings the response first wins. A text that is not the
-    /// answer is told by ``Event/wrongPaste(_:)``, an empty one is passed over, and the wait goes on; so it does when the
-    /// texts end. If their source throws, the sign-in ends with its error: the person has chosen another way. The stream
-    /// is terminated as soon as nothing more is read. With a response mode that is posted no address holds the answer: do not
-    /// offer it then.
+    /// Each text should be the whole redirect URL. The function is called once per run. The browser is awaited at the
+    /// same time, and the first response wins. A text that is not the response is reported by ``Event/wrongPaste(_:)``
+    /// and an empty text is skipped; the wait goes on. It also goes on if the stream ends. If the stream throws, the
+    /// sign-in ends with that error: the user has chosen another way. The stream is terminated once nothing more is
+    /// read. Do not offer pasting with a posted response mode, since the redirect URL then does not hold the response.
     ///
-    /// Where nothing can listen, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
+    /// If no listener can be opened, use ``AuthorizationRequest/response(fromPasted:)`` without a `SignIn`.
     public var pasted: (@Sendable () -> AsyncThrowingStream<String, any Error>)?
-    /// How long the person may take in the browser, from its start on. Afterwards the sign-in fails with
-    /// ``AuthError/Code/timeout``, and its port is free again.
+    /// The time limit for the user in the browser, measured from its start. After that, the sign-in fails with
+    /// ``AuthError/Code/timeout`` and the port is released.
     public var timeout: Duration = .seconds(300)
-    /// The app's name, for the page at the end.
+    /// The app's name, for the final page.
     public var appName: String
-    /// What the browser shows; nil means the library's own pages, with the app's name.
+    /// The pages that the browser shows. If nil, the library's own pages with the app's name.
     public var pages: CompletionPages?
-    /// HTTP, clock and log.
+    /// The HTTP transport, clock and logger.
     public var environment: Environment { didSet { discovery = Discovery(environment: environment) } }
-    /// Keeps the metadata for the next run of this value and its copies.
+    /// Caches the metadata for later runs of this value and its copies.
     private var discovery: Discovery
-    /// A last step before the session is stored and the person is told that it worked, for example a first request with
-    /// the new token. If it throws, the sign-in has failed.
+    /// A final step before the session is stored and the user sees success, for example a first request with the new
+    /// token. If it throws, the sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
-    /// Told about each step, from whatever thread.
+    /// Called for each step, on any thread.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
-    /// The address that is listened on.
+    /// The address that receives the redirect.
     public struct Redirect: Sendable, Hashable {
         /// The loopback address.
         public var host = LoopbackRedirectListener.Host.ipv4
-        /// Ports, tried in order; 0 is any free one.
+        /// Ports to try, in order; 0 is any free port.
         public var ports: [UInt16] = [0]
         /// The path.
         public var path = "/callback"
-        /// Whether the path ends in a component that nobody can guess; few providers let it differ.
+        /// Whether the path ends in a random component, which cannot be guessed. Few providers allow the path to vary.
         public var addsRandomComponent = false
         /// Whether programs of other users on this machine may connect.
         public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
-        /// A scheme of the app's own in place of the loopback address, for clients that are registered with one. No page
-        /// of the app's can be shown in the browser then.
+        /// A private-use scheme in place of the loopback address, for clients that are registered with one. The app
+        /// then cannot show a page in the browser.
         public var privateUse: PrivateUseRedirect?
-        /// Any free port of 127.0.0.1.
+        /// Creates a redirect to any free port of 127.0.0.1.
         public init() {}
     }
 
     /// A step of the sign-in.
     public enum Event: Sendable {
-        /// The provider's metadata is there.
+        /// The provider's metadata is available.
         case provider(ProviderMetadata)
-        /// These scopes of the default are not asked for, since the provider does not list them.
+        /// The provider does not list these default scopes, so they are not requested.
         case scopesLeftOut([Scope])
-        /// What the provider is going to be asked. A provider that refuses it may show an error on a page of its own, and
-        /// never send the browser back: the client id, the redirect URI or a scope may not be registered there.
+        /// The request that the provider is about to receive. If the client ID, the redirect URI or a scope is not
+        /// registered, the provider may show an error page of its own and never send the browser back.
         case requesting(AuthorizationRequest)
-        /// The provider's authorization URL, which the browser is about to be redirected to. Always show it to the person
-        /// too: browsers fail in many ways. It works in any browser, and ``SignIn/browser`` itself gets a one-time
-        /// loopback URL that redirects there.
+        /// The authorization URL that the browser is about to be redirected to. Always show it to the user too, since
+        /// browsers fail in many ways. It works in any browser; ``SignIn/browser`` itself gets a one-time loopback URL
+        /// that redirects to it.
         case authorization(url: String)
-        /// Something may be in the way of the browser, or protects the sign-in less than it should: tell the person.
+        /// Something may prevent the browser from opening, or weakens the sign-in's protection. Show it to the user.
         case browserObstacle(BrowserObstacle)
-        /// No browser was started: the error says why, if there should have been one. The wait goes on, for a browser that
-        /// the person sends to the URL and for what is ``SignIn/pasted``. With `canUseDevice` the provider has the device
-        /// flow too: offer ``DeviceSignIn``, and end this run for it.
+        /// No browser was started. The error gives the reason; it is nil if ``SignIn/browser`` is nil. The wait goes
+        /// on, for a browser in which the user opens the URL and for ``SignIn/pasted``. If `canUseDevice` is true, the
+        /// provider supports the device flow: the app can offer ``DeviceSignIn`` and cancel this run.
         case withoutBrowser(AuthError?, canUseDevice: Bool)
-        /// What was pasted is not the response to this request; the message says what it is instead. The wait goes on.
+        /// A pasted text is not the response to this request. The error says what it is instead. The wait goes on.
         case wrongPaste(AuthError)
-        /// The browser was sent to the redirect URI without the state of this request, and was turned away. The wait goes on.
+        /// A redirect without the state of this request arrived and was rejected. The wait goes on.
         case foreignRedirect
-        /// The browser came back with a response to this request, or the person has pasted it.
+        /// The response to this request arrived, from the browser or pasted by the user.
         case redirected
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
     }
 
-    /// Describes a sign-in.
+    /// Creates a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, appName: String, environment: Environment = .live
@@ -129,29 +130,33 @@ public struct SignIn: Sendable {
         discovery = Discovery(environment: environment)
     }
 
-    /// Takes up the session that is stored, or signs the person in if there is none of this issuer and client, if it has
-    /// ended, or if its access token has expired and it has no refresh token.
+    /// Returns the stored session, or signs the user in if no stored session can be used.
     ///
-    /// - Throws: As ``run(store:)``.
+    /// A stored session cannot be used if it belongs to another issuer or client, if it has ended, if ``dpop`` is set
+    /// and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed.
+    ///
+    /// - Throws: The errors of ``run(store:)``.
     public func resume(store: any TokenStore) async throws -> AuthState {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer.string == issuer, canGoOn(record)
         else { return try await run(store: store) }
         try record.refuseToMove(at: store.location)
-        // A secret that was changed since counts from now on.
+        // The app's current client secret takes precedence over the stored one.
         record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 
-    /// Signs the person in, and stores the session in place of the one that is there.
+    /// Signs the user in and stores the session, replacing any stored session.
     ///
-    /// Waits for the browser until ``timeout``, or until the task is cancelled. What the flow will need is checked before the
-    /// browser opens: the store can take a session, the metadata is complete, the port is free. On failure the browser shows
-    /// it, nothing is stored, and a session that was stored before stays. Tokens that have come are revoked then, unless
-    /// there is a stored session: several providers would end it with them. For the same reason the tokens of a session that
-    /// is replaced are not revoked.
+    /// Waits for the browser until ``timeout`` or until the task is cancelled. Before the browser opens, the call
+    /// checks that the store can take a session, that the metadata is complete and that the port is free.
     ///
-    /// - Throws: ``AuthError``, of every stage up to `store`; what the source of ``pasted`` throws; `CancellationError`.
+    /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
+    /// the store. Tokens already issued are then revoked, unless a session is stored: at several providers the
+    /// revocation would end that session too. For the same reason, the tokens of a replaced session are not revoked.
+    ///
+    /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
+    ///   `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.attempt { try await store.prepare() }
         let client = try await client()
@@ -188,14 +193,14 @@ public struct SignIn: Sendable {
         }
     }
 
-    /// RFC 6749 §10.12: without its state it is not the response, whoever sent it.
+    /// RFC 6749 §10.12: a redirect without the request's state is not the response, regardless of its sender.
     private func ignoreRedirect() {
         environment.logger.notice("redirect: ignored, since it is without the state of this sign-in")
         observe(.foreignRedirect)
     }
 
-    /// The browser gets a one-time URL of our own: the provider chooses the authorization URL, which must reach no shell,
-    /// and its state must be in no argument list (RFC 6749 §10.12).
+    /// Opens a one-time URL of this process. The authorization URL is chosen by the provider and must not reach a
+    /// shell, and its state must not appear in an argument list (RFC 6749 §10.12).
     private func openBrowser(for request: AuthorizationRequest, by listener: RedirectListener) async throws {
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
@@ -208,7 +213,8 @@ public struct SignIn: Sendable {
         }
     }
 
-    /// The client, with a provider that has all that the flow needs (OpenID Connect Discovery §3).
+    /// Returns the client, after checking that the provider has everything that the flow needs (OpenID Connect
+    /// Discovery §3).
     private func client() async throws -> Client {
         let found =
             if let provider { provider } else { try await discovery.metadata(for: issuer) }
@@ -216,7 +222,7 @@ public struct SignIn: Sendable {
         if scope?.contains(.openID) ?? true { needed.append(.keys) }
         if options.isPushed || found.requiresPushedAuthorizationRequests { needed.append(.pushedAuthorizationRequest) }
         for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
-        // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that names its methods has S256 among them; there is no fallback.
+        // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that lists its methods must list S256. There is no fallback.
         if let methods = found.codeChallengeMethods, !methods.contains("S256") {
             throw Self.unusable(
                 "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", "))")
@@ -237,7 +243,7 @@ public struct SignIn: Sendable {
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {
         guard record.end == nil else { return false }
-        // A session of bearer tokens is not what an app asks for that wants them bound.
+        // An app that asks for bound tokens cannot use a session with bearer tokens.
         guard dpop == nil || record.proofKey != nil else { return false }
         return record.renewsItself || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
     }

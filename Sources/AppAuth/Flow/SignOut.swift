@@ -2,85 +2,86 @@ public import AppAuthProtocol
 public import AppAuthSession
 internal import FoundationEssentials
 
-/// A whole sign-out in one call: the tokens are revoked (RFC 7009), the session here is removed, and the browser ends
-/// the session at the provider (OpenID Connect RP-Initiated Logout).
+/// A complete sign-out: it revokes the tokens (RFC 7009), removes the session from the store, and sends the browser to
+/// end the session at the provider (OpenID Connect RP-Initiated Logout).
 ///
 /// ```swift
 /// let report = try await SignOut(appName: "My App").run(state)
 /// ```
 public struct SignOut: Sendable {
-    /// What opens the end-session URL; nil opens nothing, and whoever gets ``Event/endSession(url:)`` shows it.
+    /// The browser that opens the end-session URL. If nil, no browser is started and the app shows the URL of
+    /// ``Event/endSession(url:)``.
     public var browser: Browser? = .system
-    /// Whether the session in the browser ends too.
+    /// Whether to end the session in the browser too.
     public var endsBrowserSession = true
-    /// Whether the tokens are revoked.
+    /// Whether to revoke the tokens.
     public var revokesTokens = true
-    /// Where the provider sends the browser afterwards.
+    /// The address that the provider redirects the browser to after the sign-out.
     public var postLogoutRedirect = PostLogoutRedirect.automatic
-    /// How long all of it may take. Not every provider sends the browser back.
+    /// The time limit for the whole sign-out. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
     /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
     public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
-    /// The app's name, for the page at the end.
+    /// The app's name, for the final page.
     public var appName: String
-    /// What the browser shows; nil means the library's own pages, with the app's name.
+    /// The pages that the browser shows. If nil, the library's own pages with the app's name.
     public var pages: CompletionPages?
-    /// Told about each step, from whatever thread.
+    /// Called for each step, on any thread.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
-    /// Where the provider sends the browser after a sign-out: only to a URI that is registered for the client (RP-Initiated
-    /// Logout §3). Without one the browser stays at the provider, which then cannot confirm the sign-out.
+    /// The address that the provider redirects the browser to after a sign-out. It must be registered for the client
+    /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which cannot confirm the sign-out.
     public enum PostLogoutRedirect: Sendable, Hashable {
-        /// Where the client's registration says (``ClientMetadata/postLogoutRedirectURIs``), if it was registered by
-        /// ``ClientRegistrationRequest``: nowhere if that has no loopback URI. Otherwise where the sign-in came back to.
+        /// The client's registered URI (``ClientMetadata/postLogoutRedirectURIs``) if a ``ClientRegistrationRequest``
+        /// registered the client, or none if no registered URI is on loopback. Otherwise, the sign-in's redirect URI.
         case automatic
-        /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. Without a
-        /// port any free one is used.
+        /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. If it has
+        /// no port, any free port is used.
         case uri(String)
-        /// Nowhere.
+        /// No redirect.
         case nowhere
     }
 
     /// A step of the sign-out.
     public enum Event: Sendable {
-        /// The tokens were revoked, or not.
+        /// The revocation of the tokens is complete. Each entry reports success or failure.
         case revoked([TokenRevocation])
-        /// The session is no longer in the store.
+        /// The session was removed from the store.
         case forgotten
-        /// The browser is being sent to the provider.
+        /// The browser is about to open the provider's page.
         case openingBrowser
-        /// Something may be in the way of the browser, or protects the sign-out less than it should: tell the person.
+        /// Something may prevent the browser from opening, or weakens the sign-out's protection. Show it to the user.
         case browserObstacle(BrowserObstacle)
-        /// The provider is asked to send the browser back here. If it shows an error, it may not have this URI among those
-        /// that are registered for the client.
+        /// The sign-out is waiting for the provider to send the browser back. If the provider shows an error, this URI
+        /// may not be registered for the client.
         case waiting(postLogoutRedirectURI: String)
-        /// There is no browser: the person may open this URL, which does not hold the ID token.
+        /// No browser was started. The user may open this URL, which does not contain the ID token.
         case endSession(url: String)
     }
 
-    /// What happened.
+    /// The outcome of a sign-out.
     public struct Report: Sendable {
-        /// The tokens that there were, each with the error if it was not revoked.
+        /// The tokens of the session, each with the error if its revocation failed.
         public var revocations: [TokenRevocation] = []
         /// Whether the provider sent the browser back from its end-session endpoint.
         public var sessionEnded = false
-        /// Why the session at the provider may not have ended; nil if it has, or if that was not asked for.
+        /// The reason why the session at the provider may not have ended. Nil if it ended or was not to be ended.
         public var endSessionError: AuthError?
 
-        /// Nothing has happened yet.
+        /// Creates a report of a sign-out that has not started.
         public init() {}
     }
 
-    /// Describes a sign-out.
+    /// Creates a sign-out.
     public init(appName: String) { self.appName = appName }
 
-    /// Signs the person out.
+    /// Signs the user out.
     ///
-    /// The session here is gone once the tokens are revoked, before the browser opens: whatever happens then, this app
-    /// is signed out. What the provider refuses is reported, not thrown.
+    /// The session is removed after the tokens are revoked and before the browser opens, so the app is signed out even
+    /// if the browser fails. If the provider rejects a request, the error is in the report and is not thrown.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after everything else
-    ///   was done; `CancellationError`, after the session was removed.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after all other
+    ///   steps; `CancellationError`, after the session was removed.
     public func run(_ state: AuthState) async throws -> Report {
         var report = Report()
         let deadline = ContinuousClock.now + timeout
@@ -138,11 +139,11 @@ public struct SignOut: Sendable {
 
     /// Sends the browser to the provider.
     ///
-    /// - Returns: Whether there is one.
+    /// - Returns: Whether a browser was started.
     private func open(_ request: EndSessionRequest, by listener: LoopbackRedirectListener) async throws -> Bool {
         if let browser {
             observe(.openingBrowser)
-            // The real URL holds the ID token, and what a program is started with can be read by everybody here.
+            // The real URL contains the ID token, and every user of this machine can read the arguments of a process.
             do {
                 let url = listener.oneTimeURL(redirectingTo: request.url.reveal())
                 for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
@@ -153,14 +154,14 @@ public struct SignOut: Sendable {
         return false
     }
 
-    /// A browser that nobody waits for still has to get the address. One that does not come within half a minute has failed.
+    /// Waits until the browser has opened the one-time URL. A browser that has not done so after 30 seconds has failed.
     private static func sendOn(from listener: LoopbackRedirectListener, within limit: Duration) async throws {
         try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider's page") {
             try await listener.oneTimeURLsUsed()
         }
     }
 
-    /// Where the provider may send the browser; nil for nowhere.
+    /// Returns the address that the provider may redirect to, or nil for none.
     private func target(of record: AuthStateRecord) throws -> Target? {
         switch postLogoutRedirect {
         case .nowhere: return nil
@@ -175,16 +176,16 @@ public struct SignOut: Sendable {
             let signIn = record.redirectURI.flatMap(Target.init)
             guard let registration = record.client.registration else { return signIn ?? Target() }
             let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(Target.init)
-            // The provider has taken the port of the sign-in; of others a fixed one cannot be wrong.
+            // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port.
             if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
             return registered.first { $0.port != 0 } ?? registered.first
         }
     }
 
-    /// An address on loopback that the provider sends the browser to.
+    /// A loopback address that the provider redirects the browser to.
     private struct Target {
         var host = LoopbackRedirectListener.Host.ipv4
-        /// 0 for any.
+        /// 0 is any port.
         var port: UInt16 = 0
         var path = "/callback"
 
@@ -201,14 +202,14 @@ public struct SignOut: Sendable {
             (port, path) = (url.port ?? 0, url.path)
         }
 
-        /// Whether the other is the same, or one of its ports if this one may have any.
+        /// Returns whether the two addresses are equal. If this address has port 0, any port of the other matches.
         func matches(_ other: Target) -> Bool {
             host == other.host && path == other.path && (port == 0 || port == other.port)
         }
     }
 
-    /// Listens where the provider will send the browser, since providers compare the address with the registered one; on a
-    /// free port if that one is taken, since most do not compare the port of a loopback address (RFC 8252 §7.3).
+    /// Opens a listener at the redirect address, since providers compare it with the registered one. If its port is
+    /// taken, a free port is used: most providers do not compare the port of a loopback address (RFC 8252 §7.3).
     private func listener(at target: Target?, _ pages: CompletionPages) throws -> LoopbackRedirectListener {
         guard let target else { return try LoopbackRedirectListener(sameUser: sameUser, pages: pages) }
         return try LoopbackRedirectListener(
@@ -217,7 +218,7 @@ public struct SignOut: Sendable {
 }
 
 extension AuthState {
-    /// Revokes, and gives up on a server that takes longer than there is time. What was revoked until then stays so.
+    /// Revokes the tokens until the deadline. Tokens that were revoked by then stay revoked.
     fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [TokenRevocation] {
         let revoking = Task { await self.revokeTokens() }
         let clock = Task {

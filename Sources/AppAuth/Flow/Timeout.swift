@@ -1,6 +1,6 @@
 package import AppAuthProtocol
 
-/// Runs an operation for at most a while; then it is cancelled, and the error says so.
+/// Runs an operation with a time limit. At the limit, it cancels the operation and throws a timeout error.
 package func withTimeout<Value: Sendable>(
     _ limit: Duration, _ stage: AuthError.Stage, _ what: @autoclosure () -> String,
     _ operation: @escaping @Sendable () async throws -> Value
@@ -12,10 +12,10 @@ package func withTimeout<Value: Sendable>(
             return nil
         }
         defer { group.cancelAll() }
-        // The first to end decides: the operation, by its value or its error, or the clock.
+        // The first task to end decides: the operation with its value or error, or the clock.
         guard let value = try await group.next() ?? nil else {
             group.cancelAll()
-            // It may have succeeded in the same moment, and what is done must not be reported as failed.
+            // The operation may have succeeded at the same moment. A finished operation must not be reported as failed.
             if let late = try? await group.next() ?? nil { return late }
             throw AuthError(
                 .timeout, stage, "\(what()) in time", outcome: .perhapsProcessed,

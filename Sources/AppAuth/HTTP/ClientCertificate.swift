@@ -1,22 +1,22 @@
 public import AppAuthProtocol
 
-/// The certificate by which a client proves who it is on the connection itself (RFC 8705), and its private key.
+/// The certificate and private key that authenticate a client on the TLS connection (RFC 8705).
 ///
 /// ```swift
 /// let certificate = ClientCertificate(file: "/etc/my-app/client.pem", keyFile: "/etc/my-app/client.key")
 /// var environment = Environment.live
 /// environment.transport = CurlTransport(.init(clientCertificate: certificate))
 /// ```
-/// Every server that asks for a certificate is shown it: use a transport of its own for servers that should not see it.
+/// Every server that requests a certificate receives it. Use a separate transport for servers that must not see it.
 public struct ClientCertificate: Sendable, Hashable {
-    /// The path of the certificate in PEM; those that lead to its root may follow it.
+    /// The path of the certificate in PEM. The certificates of its chain may follow it in the file.
     public var file: String
-    /// The path of the private key in PEM; nil if it is in ``file`` too.
+    /// The path of the private key in PEM, or nil if ``file`` contains it too.
     public var keyFile: String?
-    /// What the key is encrypted with; nil for one that is not. Nobody is ever asked on a terminal.
+    /// The passphrase of the private key, or nil if the key is not encrypted. The user is never prompted on a terminal.
     public var passphrase: Secret?
 
-    /// Names the files. They are read with each new connection.
+    /// Creates a certificate from its files. They are read for each new connection.
     public init(file: String, keyFile: String? = nil, passphrase: Secret? = nil) {
         (self.file, self.keyFile, self.passphrase) = (file, keyFile, passphrase)
     }

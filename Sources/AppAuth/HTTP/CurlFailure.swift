@@ -2,25 +2,25 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// Why a transfer gave no response, and what that means for the caller.
+/// The failure of a transfer, and its meaning for the caller.
 struct CurlFailure: Sendable {
     /// libcurl's code.
     var code: shims_curl_code
-    /// libcurl's words for this very failure; may be empty.
+    /// libcurl's message for this failure. It may be empty.
     var detail: String
-    /// libcurl's words for the code.
+    /// libcurl's description of the code.
     var meaning: String
     /// The `errno` of the last failed call, or 0.
     var systemError: CInt = 0
-    /// Whether anything of the request may have left: false until connected, TLS and proxy included.
+    /// Whether some of the request may have been sent. False until the connection, with TLS and proxy, is made.
     var requestBegan: Bool
-    /// Which of our own limits ended the transfer, if one did.
+    /// The limit of this library that ended the transfer, if any.
     var exceeded: Limit?
 
-    /// A limit that is kept here.
+    /// A limit that this library enforces.
     enum Limit { case body, header }
 
-    /// The error for the caller. It names the host, and nothing else of the URL.
+    /// Returns the error for the caller. It contains the host but no other part of the URL.
     func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
         switch (exceeded, code) {
@@ -29,7 +29,7 @@ struct CurlFailure: Sendable {
         case (.header, _):
             return invalid("the header of the response from \(host) is larger than \(limits.headerBytes) bytes")
         case (nil, SHIMS_CURLE_OUT_OF_MEMORY) where requestBegan, (nil, SHIMS_CURLE_TOO_LARGE) where requestBegan:
-            // One line longer than libcurl's own buffer (100 KiB).
+            // A single line is longer than libcurl's buffer (100 KiB).
             return invalid("a header line of the response from \(host) is longer than libcurl takes")
         case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
             (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
@@ -50,7 +50,7 @@ struct CurlFailure: Sendable {
                 .unavailable, .configuration, "the libcurl of this system lacks what is needed: \(words)",
                 outcome: .notSent)
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
-            // Not temporary: it stays until somebody changes the server's certificate or the trusted ones.
+            // Not temporary: the failure persists until the server's certificate or the trusted ones change.
             return transport("certificate of \(host) not trusted: \(words)", isTemporary: false)
         default:
             return transport(connection(target))
@@ -98,9 +98,9 @@ struct CurlFailure: Sendable {
 
     private var outcome: AuthError.Outcome { requestBegan ? .perhapsProcessed : .notSent }
 
-    /// libcurl's words without what our message says already.
+    /// libcurl's message without the part that our message already contains.
     private var words: String {
-        // libcurl quotes the proxy's URL here, which may hold a password.
+        // libcurl quotes the proxy's URL here, which may contain a password.
         guard !detail.hasPrefix("Unsupported proxy") else { return "the proxy's URL is not supported" }
         for prefix in ["SSL certificate problem: ", "SSL: "] where detail.hasPrefix(prefix) {
             return String(detail.dropFirst(prefix.count))
@@ -110,14 +110,15 @@ struct CurlFailure: Sendable {
 }
 
 extension Duration {
-    /// Whole milliseconds, at least one: to libcurl, none means no limit.
+    /// The duration in whole milliseconds, rounded up. It is at least one, since zero means no limit to libcurl, and at
+    /// most 2,000,000,000.
     package var wholeMilliseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds < 2_000_000 else { return 2_000_000_000 }
         return max(1, Int(seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000))
     }
 
-    /// For example `30 s` or `250 ms`.
+    /// The duration in words, for example `30 s` or `250 ms`.
     fileprivate var inWords: String {
         let milliseconds = wholeMilliseconds
         return milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"

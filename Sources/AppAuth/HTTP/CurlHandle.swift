@@ -1,14 +1,14 @@
 internal import CShims
 
-/// An easy handle with what has to live as long as its transfer: the error buffer and the list of header lines.
+/// An easy handle, with the data that must live as long as its transfer: the error buffer and the list of header lines.
 ///
-/// Used by one thread at a time. Handles are used again, since a handle remembers TLS sessions.
+/// Only one thread may use it at a time. Handles are reused, since a handle keeps TLS sessions.
 final class CurlHandle {
     let easy: UnsafeMutableRawPointer
     private let library: CurlLibrary
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headerLines: UnsafeMutableRawPointer?
-    /// The first option that libcurl did not take: the transfer must not begin then.
+    /// The first option that libcurl rejected. If there is one, the transfer must not start.
     private(set) var refused: (option: shims_curl_option, code: shims_curl_code)?
 
     init?(_ library: CurlLibrary) {
@@ -25,7 +25,7 @@ final class CurlHandle {
         errorBuffer.deallocate()
     }
 
-    /// Forgets all options and callbacks; connections, TLS sessions and resolved names stay.
+    /// Resets all options and callbacks. Connections, TLS sessions and resolved names stay.
     func reset() {
         shims_curl_easy_reset(library.curl, easy)
         shims_curl_list_free(library.curl, headerLines)
@@ -57,37 +57,37 @@ final class CurlHandle {
         note(option, shims_curl_set_data_callback(library.curl, easy, option, value))
     }
 
-    /// Is called each time that the handle is connected and about to send its request.
+    /// Sets the callback that runs each time the handle is connected and about to send its request.
     func setBeforeRequest(_ value: @escaping shims_curl_prereq_callback) {
         note(SHIMS_CURLOPT_PREREQFUNCTION, shims_curl_set_prereq_callback(library.curl, easy, value))
     }
 
-    /// Sets an option that newer versions alone have. Whether this one has it.
+    /// Sets an option that only newer versions support. Returns whether this version supports it.
     func setIfKnown(_ option: shims_curl_option, _ value: Int) -> Bool {
         shims_curl_set_long(library.curl, easy, option, value) == SHIMS_CURLE_OK
     }
 
-    /// Sets an option that newer versions alone have. Whether this one has it.
+    /// Sets an option that only newer versions support. Returns whether this version supports it.
     func setIfKnown(_ option: shims_curl_option, _ value: String) -> Bool {
         shims_curl_set_string(library.curl, easy, option, value) == SHIMS_CURLE_OK
     }
 
-    /// Sets the body; libcurl copies it.
+    /// Sets the body, which libcurl copies.
     func setBody(_ bytes: [UInt8]) {
         set(SHIMS_CURLOPT_POSTFIELDSIZE_LARGE, offset: bytes.count)
-        // Nothing at all would mean that there is a callback to read it from.
+        // Without a value, libcurl would read the body from a callback.
         guard !bytes.isEmpty else { return set(SHIMS_CURLOPT_COPYPOSTFIELDS, "") }
         note(
             SHIMS_CURLOPT_COPYPOSTFIELDS,
             shims_curl_set_pointer(library.curl, easy, SHIMS_CURLOPT_COPYPOSTFIELDS, bytes))
     }
 
-    /// Sets certificates in PEM; libcurl copies them.
+    /// Sets certificates in PEM, which libcurl copies.
     func setBlob(_ option: shims_curl_option, _ bytes: [UInt8]) {
         note(option, shims_curl_set_blob(library.curl, easy, option, bytes, bytes.count))
     }
 
-    /// Sets the lines `Name: value` of the request's header.
+    /// Sets the `Name: value` lines of the request header.
     func setHeader(_ lines: [String]) {
         for line in lines { headerLines = shims_curl_list_append(library.curl, headerLines, line) ?? headerLines }
         if let headerLines { set(SHIMS_CURLOPT_HTTPHEADER, headerLines) }
@@ -96,7 +96,7 @@ final class CurlHandle {
     /// The `errno` of the last connection that failed, or 0.
     var systemError: CInt { shims_curl_system_error(library.curl, easy) }
 
-    /// libcurl's words for the failure of the last transfer.
+    /// libcurl's message for the failure of the last transfer.
     var detail: String { String(cString: errorBuffer) }
 
     private func note(_ option: shims_curl_option, _ code: shims_curl_code) {

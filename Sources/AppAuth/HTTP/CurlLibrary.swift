@@ -1,22 +1,23 @@
 package import AppAuthProtocol
 internal import CShims
 
-/// The system's libcurl, opened when it is first needed: it brings more than thirty libraries into the process.
+/// The system's libcurl. It is loaded on first use, since it brings more than thirty libraries into the process.
 package final class CurlLibrary: @unchecked Sendable {
-    /// The names that the loader is asked for, in this order.
+    /// The library names to try, in order.
     package static let systemNames = ["libcurl.so.4"]
 
-    /// The oldest version with all that is used here: a callback before each request (7.80).
+    /// The oldest version with all required features. The newest of these is the callback before each request (7.80).
     static let oldestVersion: UInt32 = 0x07_50_00
 
     let curl: OpaquePointer
-    /// Version, and where the library was built to look for roots.
+    /// The version of the library.
     let version: String
+    /// The file and the folder of trusted certificates that the library was built to use.
     let builtInRoots: (file: String?, directory: String?)
 
-    /// Opens the first of the names that the system has.
+    /// Loads the first library that exists on the system.
     ///
-    /// - Throws: ``AuthError`` with the code `unavailable` that names the package to install.
+    /// - Throws: ``AuthError`` with the code `unavailable`, which names the package to install.
     package static func load(names: [String] = systemNames) throws(AuthError) -> CurlLibrary {
         var problems: [String] = []
         for name in names {
@@ -43,7 +44,7 @@ package final class CurlLibrary: @unchecked Sendable {
 
     deinit { shims_curl_free(curl) }
 
-    /// What a code means, in libcurl's words.
+    /// Returns libcurl's description of a code.
     func meaning(of code: shims_curl_code) -> String { String(cString: shims_curl_meaning(curl, code)) }
 
     private static func unavailable(_ problem: String) -> AuthError {

@@ -1,7 +1,7 @@
 internal import AppAuthProtocol
 internal import CShims
 
-/// The body of the worker's thread: owns a `curl_multi` and everything in it. All but the mailbox is the thread's own.
+/// The body of the worker's thread. It owns a `curl_multi` and all its handles. Other threads use only the mailbox.
 final class CurlLoop: @unchecked Sendable {
     let mailbox: CurlMailbox
     private let library: CurlLibrary
@@ -13,7 +13,7 @@ final class CurlLoop: @unchecked Sendable {
     private static let keptConnections = 64
     private static let keptHandles = 16
 
-    /// Nil if libcurl is out of memory.
+    /// Returns nil if libcurl is out of memory.
     init?(_ library: CurlLibrary, _ options: CurlOptions) {
         guard let multi = shims_curl_multi_new(library.curl, CurlLoop.keptConnections) else { return nil }
         (self.library, self.options, self.multi) = (library, options, multi)
@@ -38,7 +38,7 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_leave()
     }
 
-    /// Does what there is to do. False when that was the last.
+    /// Performs the pending work. Returns false once the loop is closing and no transfer is running.
     private func turn() -> Bool {
         let mail = mailbox.take()
         for transfer in mail.cancelled { cancel(transfer) }
@@ -50,7 +50,7 @@ final class CurlLoop: @unchecked Sendable {
         return !(mail.isClosing && running.isEmpty)
     }
 
-    /// Until the first transfer is late.
+    /// The time until the first transfer is late.
     private var millisecondsToWait: Int32 {
         guard let deadline = running.values.map(\.transfer.deadline).min() else { return .max }
         let rest = deadline - SuspendingClock.now
@@ -82,8 +82,8 @@ final class CurlLoop: @unchecked Sendable {
         transfer.finish(result)
     }
 
-    /// Ends the transfer; its connection is closed, or its HTTP/2 stream reset. One that is not here has ended, or is yet
-    /// to come.
+    /// Ends a transfer by closing its connection or resetting its HTTP/2 stream. A transfer that is not running has
+    /// ended or was not started yet.
     private func cancel(_ transfer: CurlTransfer) {
         transfer.isCancelled = true
         guard let (easy, entry) = running.first(where: { $0.value.transfer === transfer }) else { return }
@@ -94,7 +94,7 @@ final class CurlLoop: @unchecked Sendable {
 
     private func release(_ handle: CurlHandle) {
         shims_curl_multi_remove(library.curl, multi, handle.easy)
-        // What it holds of the request, tokens among it, goes now and not with the next use.
+        // Remove the request's data, including tokens, now and not at the next use of the handle.
         handle.reset()
         if idle.count < CurlLoop.keptHandles { idle.append(handle) }
     }

@@ -1,7 +1,7 @@
 internal import CShims
 internal import JOSE
 
-/// What callers ask of the loop, from any thread.
+/// The requests of callers to the loop. It can be used from any thread.
 final class CurlMailbox: Sendable {
     struct Contents {
         var submitted: [CurlTransfer] = []
@@ -11,7 +11,7 @@ final class CurlMailbox: Sendable {
 
     private struct State: @unchecked Sendable {
         var contents = Contents()
-        /// Nil once the loop has ended, which may be before the last cancellation comes.
+        /// Nil once the loop has ended. A last cancellation may arrive after that.
         var multi: UnsafeMutableRawPointer?
     }
 
@@ -23,17 +23,17 @@ final class CurlMailbox: Sendable {
         state = LockedValue(State(multi: multi))
     }
 
-    /// Leaves something for the loop and wakes it.
+    /// Posts a change to the loop and wakes it.
     func post(_ change: (inout Contents) -> Void) {
         state.withLock { state in
             guard let multi = state.multi else { return }
             change(&state.contents)
-            // Under the lock, so that the multi handle is still there.
+            // Called under the lock, so that the multi handle still exists.
             shims_curl_multi_wake(library.curl, multi)
         }
     }
 
-    /// Hands over what was left.
+    /// Removes and returns the posted contents.
     func take() -> Contents {
         state.withLock { state in
             defer { state.contents = Contents(isClosing: state.contents.isClosing) }
@@ -41,6 +41,6 @@ final class CurlMailbox: Sendable {
         }
     }
 
-    /// Takes nothing more.
+    /// Ignores all later posts.
     func close() { state.withLock { $0.multi = nil } }
 }

@@ -2,23 +2,23 @@ internal import AppAuthProtocol
 internal import CShims
 internal import HTTPTypes
 
-/// What every transfer of a transport has in common, in libcurl's options.
+/// The libcurl options that all transfers of a transport share.
 struct CurlOptions: Sendable {
     var configuration: CurlTransport.Configuration
     var roots: TrustRoots
 
-    /// Sets up a handle that was reset.
+    /// Sets the options of a handle that was reset.
     func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
         let (request, target) = (transfer.request, transfer.target)
         handle.set(SHIMS_CURLOPT_URL, target.url)
         handle.set(SHIMS_CURLOPT_PATH_AS_IS, true)
         handle.set(SHIMS_CURLOPT_NOSIGNAL, true)
         handle.set(SHIMS_CURLOPT_FOLLOWLOCATION, false)
-        // Before 7.85 a mask of bits, deprecated since.
+        // Before libcurl 7.85, only the bit mask exists. It is deprecated since then.
         if !handle.setIfKnown(SHIMS_CURLOPT_PROTOCOLS_STR, "http,https") {
             handle.set(SHIMS_CURLOPT_PROTOCOLS, Int(SHIMS_CURL_PROTOCOLS_HTTP_HTTPS.rawValue))
         }
-        // Since 7.87: an abandoned name resolution is not waited for.
+        // Since libcurl 7.87: do not wait for an abandoned name resolution.
         _ = handle.setIfKnown(SHIMS_CURLOPT_QUICK_EXIT, 1)
         handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(SHIMS_CURL_HTTP_VERSION_2TLS.rawValue))
         handle.set(SHIMS_CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
@@ -30,27 +30,27 @@ struct CurlOptions: Sendable {
     }
 
     private func limit(_ handle: CurlHandle, _ request: TransportRequest) {
-        // The limit of the whole transfer is kept by ``CurlLoop``.
+        // ``CurlLoop`` enforces the limit of the whole transfer.
         let connect = min(request.limits.connect, request.limits.total)
         handle.set(SHIMS_CURLOPT_CONNECTTIMEOUT_MS, connect.wholeMilliseconds)
-        // An early end by Content-Length, which says of a response to HEAD what is not sent.
+        // Ends a transfer early by its Content-Length. A response to HEAD states the length of a body that is not sent.
         if request.head.method != .head {
             handle.set(SHIMS_CURLOPT_MAXFILESIZE_LARGE, offset: request.limits.bodyBytes)
         }
     }
 
     private func secure(_ handle: CurlHandle) {
-        // The same for the server and for a proxy that is spoken to by TLS.
+        // The same options for the server and for a proxy that is reached over TLS.
         for option in [SHIMS_CURLOPT_SSLVERSION, SHIMS_CURLOPT_PROXY_SSLVERSION] {
             handle.set(option, Int(SHIMS_CURL_SSLVERSION_TLSv1_2.rawValue))
         }
-        // RFC 9110 §4.3.4: the certificate is trusted, and names the host (2). A libcurl may have other defaults.
+        // RFC 9110 §4.3.4: the certificate must be trusted and name the host (2). The defaults of a libcurl may differ.
         for option in [SHIMS_CURLOPT_SSL_VERIFYPEER, SHIMS_CURLOPT_PROXY_SSL_VERIFYPEER] { handle.set(option, true) }
         for option in [SHIMS_CURLOPT_SSL_VERIFYHOST, SHIMS_CURLOPT_PROXY_SSL_VERIFYHOST] { handle.set(option, 2) }
         if let certificate = configuration.clientCertificate {
             handle.set(SHIMS_CURLOPT_SSLCERT, certificate.file)
             handle.set(SHIMS_CURLOPT_SSLKEY, certificate.keyFile ?? certificate.file)
-            // Without one libcrypto would ask on the terminal.
+            // Without a passphrase, libcrypto would prompt on the terminal.
             handle.set(SHIMS_CURLOPT_KEYPASSWD, certificate.passphrase?.reveal() ?? "")
         }
         guard case .chosen(let file, let bundle, let directory) = roots else { return }
@@ -71,7 +71,7 @@ struct CurlOptions: Sendable {
 
     private func send(_ handle: CurlHandle, _ request: HTTPRequest, body: [UInt8]?) {
         let method = request.method
-        // These methods say that a body is missing (RFC 9110 §8.6).
+        // With these methods, a request without a body states its length (RFC 9110 §8.6).
         let body = body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
         if method == .head {
             handle.set(SHIMS_CURLOPT_NOBODY, true)
@@ -82,12 +82,12 @@ struct CurlOptions: Sendable {
             handle.set(SHIMS_CURLOPT_HTTPGET, true)
         }
         if method != .head { handle.set(SHIMS_CURLOPT_CUSTOMREQUEST, method.rawValue) }
-        // A connection of its own: on a kept one that the server has just closed, nobody can know whether it acted.
+        // Use a new connection: if the server has just closed a kept one, it may or may not have acted.
         if !method.isIdempotent { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
         handle.setHeader(lines(request.headerFields, hasBody: body != nil))
     }
 
-    /// `Name: value` for each field; `Name;` sends an empty one, and `Name:` keeps libcurl from adding its own.
+    /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.
     private func lines(_ fields: HTTPFields, hasBody: Bool) -> [String] {
         var lines = ["Expect:"]
         if hasBody, !fields.contains(.contentType) { lines.append("Content-Type:") }
@@ -100,6 +100,6 @@ struct CurlOptions: Sendable {
         return lines
     }
 
-    /// Fields that frame the message: libcurl's to write.
+    /// The fields that frame the message, which libcurl writes.
     private static let ownFields: Set = ["host", "content-length", "transfer-encoding", "connection", "expect"]
 }

@@ -2,17 +2,17 @@ internal import AppAuthProtocol
 internal import CShims
 internal import HTTPTypes
 
-/// One exchange on its way: what came in so far, and who waits for it.
+/// A request in progress, with the data received so far and the waiting caller.
 ///
-/// Made by the caller; from its submission on the worker's thread alone touches it.
+/// The caller creates it. Once it is submitted, only the worker's thread uses it.
 final class CurlTransfer: @unchecked Sendable {
     let request: TransportRequest
     let target: HTTPTarget
     var continuation: LockedContinuation<TransportResponse>?
     var isCancelled = false
-    /// When it has to be over. A machine that sleeps gives nobody a response.
+    /// The time limit. Time that the machine is asleep does not count.
     var deadline = SuspendingClock.now
-    /// Whether something came since ``isLate`` was last asked.
+    /// Whether data arrived since ``isLate`` was last read.
     private var hasReceived = false
 
     private var header: HeaderCollector
@@ -27,8 +27,8 @@ final class CurlTransfer: @unchecked Sendable {
         header = HeaderCollector(limit: request.limits.headerBytes)
     }
 
-    /// Whether the time is over, and all that has arrived is read. A process that was stopped finds the response waiting when it
-    /// goes on, and libcurl, which looks at its clock first, would drop it.
+    /// Whether the deadline has passed and all received data is read. When a stopped process resumes, its response may
+    /// be waiting, but libcurl checks its clock first and would drop it.
     var isLate: Bool {
         guard !hasReceived else {
             hasReceived = false
@@ -37,13 +37,13 @@ final class CurlTransfer: @unchecked Sendable {
         return SuspendingClock.now >= deadline
     }
 
-    /// Ends the wait, the first time that it is called.
+    /// Resumes the waiting caller. Only the first call has an effect.
     func finish(_ result: Result<TransportResponse, any Error>) {
         continuation?.resume(with: result)
         continuation = nil
     }
 
-    /// What a transfer that libcurl has ended comes to.
+    /// Returns the result of a transfer that libcurl has ended.
     func result(code: shims_curl_code, handle: CurlHandle, library: CurlLibrary) -> Result<TransportResponse, any Error>
     {
         if code == SHIMS_CURLE_OK, let response = header.response {
@@ -56,7 +56,7 @@ final class CurlTransfer: @unchecked Sendable {
         return .failure(failure.error(target: target, limits: request.limits))
     }
 
-    /// Has libcurl report to this transfer, which must outlive it.
+    /// Registers this transfer for the callbacks of a handle. The transfer must outlive them.
     func receive(from handle: CurlHandle) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         handle.set(SHIMS_CURLOPT_HEADERDATA, context)
@@ -93,8 +93,9 @@ final class CurlTransfer: @unchecked Sendable {
         return true
     }
 
-    /// libcurl sends a request again where a kept connection gave no response, whatever the method. What is not idempotent
-    /// may be sent once (RFC 9110 §9.2.2): the server may have acted before the connection broke.
+    /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request
+    /// again, regardless of its method. A request that is not idempotent may be sent only once (RFC 9110 §9.2.2): the
+    /// server may have acted before the connection broke.
     private func beginRequest() -> Bool {
         guard !requestBegan || request.head.method.isIdempotent else { return false }
         requestBegan = true
@@ -103,12 +104,12 @@ final class CurlTransfer: @unchecked Sendable {
 }
 
 extension HTTPRequest.Method {
-    /// RFC 9110 §9.2.2.
+    /// Whether the method is idempotent (RFC 9110 §9.2.2).
     var isIdempotent: Bool { [.get, .head, .options, .trace, .put, .delete].contains(self) }
 }
 
 extension HTTPResponse {
-    /// Without the fields that describe the encoded body, where a body has been decoded.
+    /// Returns the response without the fields that describe the encoded body, if a body was decoded.
     fileprivate func describing(decoded method: HTTPRequest.Method) -> HTTPResponse {
         guard method != .head, headerFields.contains(.contentEncoding) else { return self }
         var response = self

@@ -2,36 +2,38 @@ public import AppAuthProtocol
 internal import CShims
 internal import JOSE
 
-/// HTTP by the system's libcurl: the transport to use unless an app brings its own.
+/// An HTTP transport that uses the system's libcurl. It is the default unless an app provides its own.
 ///
 /// ```swift
 /// let transport = CurlTransport()
 /// let answer = try await transport.send(TransportRequest(request))
 /// ```
 ///
-/// http and https alone, TLS 1.2 or newer, HTTP/2 where the server offers it. No redirects, no cookies, no `.netrc`. The
-/// time and the sizes of an exchange are kept to whatever the server does, compressed answers included. A request whose
-/// method is not idempotent is sent over a connection of its own, at most once; others share kept connections, and may
-/// be sent again where a kept connection turns out to be closed (RFC 9110 §9.2.2).
+/// The transport supports only http and https, with TLS 1.2 or newer and with HTTP/2 if the server offers it. It does
+/// not follow redirects and does not use cookies or `.netrc`. It enforces the limits for time and size against any
+/// server, also for compressed responses.
 ///
-/// libcurl is opened and one thread started at the first request. All exchanges of a transport run at once on that
-/// thread, which ends when the transport is released. Keep one transport: connections are reused within it. Cancelling
-/// the task of an exchange ends the transfer.
+/// A request whose method is not idempotent is sent over a connection of its own, at most once. Other requests share
+/// kept connections, and may be sent again if a kept connection turns out to be closed (RFC 9110 §9.2.2).
+///
+/// The first request loads libcurl and starts one thread, which runs all requests of the transport concurrently and
+/// ends when the transport is released. Keep one transport, since it reuses connections. If the task of a request is
+/// cancelled, the transfer ends.
 public final class CurlTransport: HTTPTransport {
-    /// How a transport connects.
+    /// The configuration of a transport.
     public struct Configuration: Sendable, Hashable {
-        /// The certificates that servers' chains have to end in; the system's unless set.
+        /// The certificates that a server's chain must end in. The default is the system's.
         public var roots: Roots
-        /// Paths of PEM files whose certificates are trusted beside ``roots``.
+        /// Paths of PEM files with further trusted certificates.
         public var additionalRoots: [String]
-        /// What the client shows to servers that ask for a certificate (RFC 8705); nothing unless set.
+        /// The client certificate for servers that request one (RFC 8705). The default is none.
         public var clientCertificate: ClientCertificate?
-        /// The value of `User-Agent`; no such field unless set. A request's own field goes first.
+        /// The value of `User-Agent`, or nil for no such field. A field of the request takes precedence.
         public var userAgent: String?
-        /// Where connections go through; from the environment unless set.
+        /// The proxy for connections. The default is the one of the environment.
         public var proxy: Proxy
 
-        /// Puts a configuration together.
+        /// Creates a configuration.
         public init(
             roots: Roots = .system, additionalRoots: [String] = [], clientCertificate: ClientCertificate? = nil,
             userAgent: String? = nil, proxy: Proxy = .environment
@@ -41,22 +43,22 @@ public final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// Which certificates are trusted.
+    /// The trusted root certificates.
     public enum Roots: Sendable, Hashable {
-        /// The file that `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names and the folder that `SSL_CERT_DIR` names, if any of
-        /// them is set; otherwise the system's. They are read when the first request is made.
+        /// The file in `CURL_CA_BUNDLE`, or else `SSL_CERT_FILE`, and the folder in `SSL_CERT_DIR`, if any of them is
+        /// set. Otherwise, the system's certificates. They are read with the first request.
         case system
-        /// These PEM files and nothing else.
+        /// Only these PEM files.
         case files([String])
     }
 
-    /// The proxy. None is ever used for loopback hosts: `localhost`, 127.0.0.0/8 and `[::1]`.
+    /// The proxy. Loopback hosts never use one: `localhost`, 127.0.0.0/8 and `[::1]`.
     public enum Proxy: Sendable, Hashable {
-        /// As `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in the ways that libcurl reads them.
+        /// The proxy in `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, as libcurl reads them.
         case environment
-        /// None, whatever the environment says.
+        /// No proxy, regardless of the environment.
         case none
-        /// This one, for example `http://proxy.example:3128`, but for the hosts of `NO_PROXY`.
+        /// This proxy, for example `http://proxy.example:3128`, except for the hosts in `NO_PROXY`.
         case url(String)
     }
 
@@ -65,7 +67,7 @@ public final class CurlTransport: HTTPTransport {
     private let environment: @Sendable (String) -> String?
     private let worker = LockedValue<CurlWorker?>(nil)
 
-    /// Makes a transport. Nothing is opened, read or started before the first request.
+    /// Creates a transport. Nothing is loaded, read or started before the first request.
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(configuration, libraryNames: CurlLibrary.systemNames) { name in
             shims_secure_getenv(name).map { String(cString: $0) }
@@ -79,15 +81,15 @@ public final class CurlTransport: HTTPTransport {
         (self.configuration, self.libraryNames, self.environment) = (configuration, libraryNames, environment)
     }
 
-    /// Sends a request and returns the response, whatever its status.
+    /// Sends a request and returns the response, regardless of its status.
     ///
-    /// The body comes decompressed, without the `Content-Encoding` and `Content-Length` that it was sent with. Interim
-    /// answers are read over and trailers dropped; repeated fields stay apart. Fields that frame the message
-    /// (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Expect`) are libcurl's to write.
+    /// The body is decompressed, and its `Content-Encoding` and `Content-Length` are removed. Interim responses and
+    /// trailers are dropped, and repeated fields stay separate. libcurl writes the fields that frame the message
+    /// (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Expect`).
     ///
     /// - Throws: ``AuthError`` `.transport` or `.timeout`, whose `outcome` is `notSent` only if no byte of the request
-    ///   left; `.invalidResponse` for what is too large or not HTTP; `.invalidConfiguration` for a URL, a file of
-    ///   certificates or a key that cannot be used; `.unavailable` without a libcurl of 7.80 or newer. `CancellationError`.
+    ///   was sent; `.invalidResponse` for a response that is too large or not HTTP; `.invalidConfiguration` for an
+    ///   unusable URL, certificate file or key; `.unavailable` without libcurl 7.80 or newer. `CancellationError`.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         try await startedWorker().perform(request)
     }

@@ -1,13 +1,13 @@
 internal import AppAuthProtocol
 
-/// A thread that runs all transfers of a transport. It sleeps in `poll` while there is nothing to do, and ends when the
-/// worker is released and the last transfer is over.
+/// A thread that runs all transfers of a transport. It sleeps in `poll` while there is no work. It ends when the worker
+/// is released and the last transfer has ended.
 final class CurlWorker: Sendable {
     private let mailbox: CurlMailbox
 
     /// Starts the thread.
     ///
-    /// - Throws: ``AuthError`` with the code `unavailable` if the system gives no thread.
+    /// - Throws: ``AuthError`` with the code `unavailable` if the thread cannot be started.
     init(_ library: CurlLibrary, _ options: CurlOptions) throws {
         guard let loop = CurlLoop(library, options) else {
             throw AuthError(
@@ -19,7 +19,7 @@ final class CurlWorker: Sendable {
 
     deinit { mailbox.post { $0.isClosing = true } }
 
-    /// Runs an exchange to its end, or until the task is cancelled.
+    /// Sends a request and waits for the response, or until the task is cancelled.
     func perform(_ request: TransportRequest) async throws -> TransportResponse {
         let transfer = try CurlTransfer(request)
         return try await withTaskCancellationHandler {
@@ -28,7 +28,7 @@ final class CurlWorker: Sendable {
                 mailbox.post { $0.submitted.append(transfer) }
             }
         } onCancel: {
-            // Comes before the submission if the task is cancelled already: the loop then does not start the transfer.
+            // If the task is cancelled already, this precedes the submission, and the loop does not start the transfer.
             mailbox.post { $0.cancelled.append(transfer) }
         }
     }

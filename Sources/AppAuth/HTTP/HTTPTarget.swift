@@ -1,10 +1,10 @@
 package import AppAuthProtocol
 package import HTTPTypes
 
-/// Where a request goes: its URL, and its host by itself for messages, which name neither path nor query.
+/// The target of a request: its URL, and its host for messages that must not contain path and query.
 package struct HTTPTarget: Sendable, Hashable {
     package let url: String
-    /// Without the brackets of an IPv6 address.
+    /// The host without the brackets of an IPv6 address.
     package let host: String
     package let port: Int
 
@@ -14,7 +14,7 @@ package struct HTTPTarget: Sendable, Hashable {
             throw HTTPTarget.refused("expected an http or https URL, found the scheme '\(request.scheme ?? "")'")
         }
         guard let authority = request.authority, let (host, port) = HTTPTarget.split(authority) else {
-            // Not shown, since it may hold a password.
+            // The authority is not in the message, since it may contain a password.
             throw HTTPTarget.refused("expected a URL with host[:port] and nothing else before its path, found another")
         }
         let path = request.path.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
@@ -26,7 +26,7 @@ package struct HTTPTarget: Sendable, Hashable {
         url = "\(scheme)://\(authority)\(path)"
     }
 
-    /// Host and port as in a URL, for messages.
+    /// The host and port as in a URL, for messages.
     package var hostAndPort: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether the host is `localhost`, in 127.0.0.0/8, or `::1` (RFC 8252 §7.3, RFC 6761 §6.3).
@@ -37,7 +37,7 @@ package struct HTTPTarget: Sendable, Hashable {
         return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 
-    /// RFC 3986 §3.2 without user information, which libcurl would send as credentials.
+    /// Splits an authority of RFC 3986 §3.2. User information is rejected, since libcurl would send it as credentials.
     private static func split(_ authority: String) -> (host: String, port: Int?)? {
         guard authority.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && !"@/\\?#".utf8.contains($0) }) else { return nil }
         var host = authority[...]

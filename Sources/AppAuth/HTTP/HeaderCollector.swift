@@ -1,14 +1,14 @@
 package import HTTPTypes
 
-/// Reads the lines of a response's header section as they come in: status line, fields, empty line.
+/// An incremental parser for the header section of a response: status line, fields, empty line.
 ///
-/// Interim answers (RFC 9110 §15.2) are read over. Trailers count towards the limit and are dropped, since a field means
-/// something else there than in front (RFC 9110 §6.5.1). Repeated fields stay apart and in order. A line that is no field
-/// is left out; bytes that no value may have become spaces.
+/// Interim responses (RFC 9110 §15.2) are skipped. Trailers count towards the limit but are dropped, since a field has
+/// another meaning there (RFC 9110 §6.5.1). Repeated fields stay separate and in order. A line that is not a field is
+/// dropped. Bytes that are not allowed in a value become spaces.
 package struct HeaderCollector: Sendable {
-    /// Status and fields; nil until the final header section is complete.
+    /// The status and fields, or nil until the final header section is complete.
     package private(set) var response: HTTPResponse?
-    /// Whether there was more than the limit.
+    /// Whether the lines exceeded the limit.
     package private(set) var isTooLong = false
 
     private let limit: Int
@@ -17,10 +17,11 @@ package struct HeaderCollector: Sendable {
     private var fields = HTTPFields()
     private var last: (name: HTTPField.Name, value: [UInt8])?
 
-    /// - Parameter limit: The most bytes that all lines together may have.
+    /// - Parameter limit: The largest size of all lines together, in bytes.
     package init(limit: Int) { self.limit = limit }
 
-    /// Takes a line with its end. False if the transfer has to stop: more than the limit, or not HTTP.
+    /// Parses a line including its line ending. Returns false if the transfer must stop: the limit is exceeded, or the
+    /// line is not HTTP.
     package mutating func take(_ line: some Collection<UInt8>) -> Bool {
         byteCount += line.count
         isTooLong = byteCount > limit
@@ -39,7 +40,7 @@ package struct HeaderCollector: Sendable {
         return true
     }
 
-    /// `HTTP/1.1 200 OK` or `HTTP/2 200` (RFC 9112 §4). The reason phrase means nothing.
+    /// Parses `HTTP/1.1 200 OK` or `HTTP/2 200` (RFC 9112 §4). The reason phrase is ignored.
     private mutating func takeStatus(_ line: [UInt8]) -> Bool {
         let parts = line.split(separator: 0x20, maxSplits: 2)
         guard parts.count >= 2, parts[0].starts(with: "HTTP/".utf8), parts[1].count == 3,

@@ -1,28 +1,32 @@
 package import AppAuthProtocol
 internal import FoundationEssentials
 
-/// The certificates that a server's chain has to end in, in the terms of libcurl's options.
+/// The certificates that a server's chain must end in, as options for libcurl.
 package enum TrustRoots: Sendable, Hashable {
-    /// What libcurl was built to use.
+    /// The default that libcurl was built with.
     case builtIn
-    /// These, and no others: a file, or the contents of several, and a folder with hashed names.
+    /// Only these: a file or the contents of several files, and a folder with hashed names.
     case chosen(file: String?, bundle: [UInt8]?, directory: String?)
 
-    /// Where distributions keep roots under the names that OpenSSL looks them up by. With these it reads one file a
-    /// connection; the bundle, which is libcurl's default, costs 19 ms of CPU.
+    /// The folders in which distributions keep roots under the names that OpenSSL looks them up by. With such a folder,
+    /// OpenSSL reads one file per connection. The bundle, libcurl's default, costs 19 ms of CPU time.
     package static let hashedDirectories = [
         "/etc/ssl/certs",  // Debian, Ubuntu, Arch, Alpine
         "/etc/pki/ca-trust/extracted/pem/directory-hash",  // Fedora, RHEL
         "/var/lib/ca-certificates/openssl",  // openSUSE
     ]
 
-    /// Finds the roots of a configuration and reads what has to be read.
+    /// Finds the roots of a configuration and reads their files.
     ///
-    /// libcurl as a library reads none of `CURL_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`: this does.
+    /// The libcurl library does not read `CURL_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`; this function does.
     ///
-    /// - Parameter builtIn: The file and the folder that libcurl was built with.
-    /// - Throws: ``AuthError`` with the code `invalid_configuration` that names a file which is no PEM file of
-    ///   certificates, or a folder which is none.
+    /// - Parameters:
+    ///   - configuration: The configuration of the transport.
+    ///   - environment: Returns the value of an environment variable.
+    ///   - builtIn: The file and the folder that libcurl was built with.
+    ///   - hashedDirectories: The folders to look for hashed names in.
+    /// - Throws: ``AuthError`` with the code `invalid_configuration`, which names a file without PEM certificates or a
+    ///   folder that does not exist.
     package static func find(
         _ configuration: CurlTransport.Configuration, environment: (String) -> String?,
         builtIn: (file: String?, directory: String?), hashedDirectories: [String] = hashedDirectories
@@ -58,13 +62,13 @@ package enum TrustRoots: Sendable, Hashable {
         return .chosen(file: nil, bundle: contents.flatMap { $0 + [0x0a] }, directory: directory)
     }
 
-    /// Whether a folder is one of hashed names. A handful may be what an administrator has added beside a bundle.
+    /// Returns whether a folder contains hashed names. A few may be an administrator's additions to a bundle.
     static func holdsHashedCertificates(_ directory: String) -> Bool {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else { return false }
         return names.lazy.filter(isHashedName).prefix(16).count == 16
     }
 
-    /// Eight hexadecimal digits, a point and a number, for example `5ad8a5d6.0`.
+    /// Returns whether a name has eight hexadecimal digits, a period and a number, for example `5ad8a5d6.0`.
     private static func isHashedName(_ name: String) -> Bool {
         let bytes = name.utf8
         guard bytes.count > 9 else { return false }
@@ -86,7 +90,7 @@ package enum TrustRoots: Sendable, Hashable {
         return bytes
     }
 
-    /// OpenSSL takes several folders with colons between them; one that exists is enough.
+    /// Checks a list of folders separated by colons, as OpenSSL accepts it. One existing folder is enough.
     private static func checked(_ directories: String) throws(AuthError) -> String {
         for directory in directories.split(separator: ":") {
             var isDirectory = false
@@ -103,8 +107,8 @@ package enum TrustRoots: Sendable, Hashable {
 }
 
 extension [UInt8] {
-    /// Whether they hold a text. The generic search of the standard library takes milliseconds for a bundle of certificates,
-    /// and the first request of a process waits for it.
+    /// Returns whether the bytes contain a text. The generic search of the standard library takes milliseconds for a
+    /// bundle of certificates, which would delay the first request of a process.
     fileprivate func contains(_ text: String.UTF8View) -> Bool {
         var rest = self[...]
         while let start = rest.firstIndex(where: { $0 == text.first }) {

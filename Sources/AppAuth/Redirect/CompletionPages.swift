@@ -1,5 +1,4 @@
-/// Everything that the listener may show to a person, and its colours: for an app that wants other words, its own look, or
-/// its own pages.
+/// The pages that the listener shows to the user, and their colours. An app can change all of them.
 ///
 /// ```swift
 /// var pages = CompletionPages(appName: "Harbour")
@@ -9,26 +8,26 @@
 /// signIn.pages = pages
 /// ```
 public struct CompletionPages: Sendable, Hashable {
-    /// The person is signed in.
+    /// Shown when the user is signed in.
     public var signedIn: CompletionPage
-    /// The person is not signed in; its reason is put in when there is one.
+    /// Shown when the sign-in failed, with the reason if there is one.
     public var failed: CompletionPage
-    /// The person is signed out.
+    /// Shown when the user is signed out.
     public var signedOut: CompletionPage
-    /// A redirect that is not the awaited one, while that is still awaited: another tab, or an earlier attempt.
+    /// Shown for a redirect from another tab or an earlier attempt, before the awaited one arrives.
     public var foreignRedirect: CompletionPage
-    /// A redirect after the awaited one, that one once more included.
+    /// Shown for any redirect after the awaited one, including a repetition of it.
     public var usedRedirect: CompletionPage
-    /// A one-time URL that was opened before.
+    /// Shown for a one-time URL that was opened before.
     public var usedLink: CompletionPage
-    /// The colours where the desktop is light.
+    /// The colours for a light desktop.
     public var light = Palette.light
-    /// The colours where it is dark.
+    /// The colours for a dark desktop.
     public var dark = Palette.dark
 
-    /// The library's own pages, in English and German.
+    /// Creates the library's own pages, in English and German.
     ///
-    /// - Parameter appName: Where the person goes back to; without a name they speak of the app.
+    /// - Parameter appName: The app that the user returns to. If nil, the pages say "the app".
     public init(appName: String? = nil) {
         signedIn = .signedIn(appName: appName)
         failed = .failed(appName: appName)
@@ -38,7 +37,7 @@ public struct CompletionPages: Sendable, Hashable {
         usedLink = .usedLink(appName: appName)
     }
 
-    /// The page of a sign-in that failed.
+    /// Returns the page for a failed sign-in.
     func failed(reason: String?) -> CompletionPage {
         var page = failed
         page.reason = reason ?? page.reason
@@ -47,28 +46,29 @@ public struct CompletionPages: Sendable, Hashable {
 }
 
 extension CompletionPages {
-    /// The colours of the pages. Take one of the two and change it; the text has to stand out from card and background.
+    /// The colours of the pages. To customise them, copy ``light`` or ``dark`` and change it. Text must contrast with
+    /// the card and the background.
     public struct Palette: Sendable, Hashable {
-        /// Behind the card.
+        /// The background behind the card.
         public var background: Color
-        /// The card that the text stands on.
+        /// The card that contains the text.
         public var card: Color
-        /// The line around the card.
+        /// The border of the card.
         public var border: Color
         /// The heading.
         public var text: Color
         /// The message.
         public var secondaryText: Color
-        /// The sign of success.
+        /// The success icon.
         public var success: Color
-        /// The sign of failure.
+        /// The failure icon.
         public var failure: Color
 
-        /// What is there for light desktops.
+        /// The default colours for a light desktop.
         public static let light = Palette(
             background: 0xF4F5F7, card: 0xFFFFFF, border: 0xE3E5E9, text: 0x1B1F24, secondaryText: 0x57606A,
             success: 0x1A7F45, failure: 0xB54708)
-        /// What is there for dark desktops.
+        /// The default colours for a dark desktop.
         public static let dark = Palette(
             background: 0x14161A, card: 0x1E2126, border: 0x31353C, text: 0xF0F2F5, secondaryText: 0xA4ADB8,
             success: 0x4CC27E, failure: 0xF0A35E)
@@ -79,12 +79,12 @@ extension CompletionPages {
         /// Red, green and blue, eight bits each.
         public let rgb: UInt32
 
-        /// Takes the lower 24 bits.
+        /// Creates a colour from the lower 24 bits of a value.
         public init(rgb: UInt32) { self.rgb = rgb & 0xFF_FFFF }
-        /// Takes the lower 24 bits.
+        /// Creates a colour from the lower 24 bits of a literal.
         public init(integerLiteral value: UInt32) { self.init(rgb: value) }
 
-        /// As a style sheet has it.
+        /// The colour in CSS notation.
         var css: String {
             let digits = String(rgb, radix: 16)
             return "#" + String(repeating: "0", count: 6 - digits.count) + digits

@@ -1,8 +1,8 @@
-/// What the library has to say to a person, in English and German.
+/// The library's pages for the user, in English and German.
 extension CompletionPage {
-    /// The person is signed in.
+    /// Returns the page for a successful sign-in.
     ///
-    /// - Parameter appName: Where the person goes back to; without a name the page speaks of the app.
+    /// - Parameter appName: The app that the user returns to. If nil, the page says "the app".
     public static func signedIn(appName: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(
@@ -16,11 +16,11 @@ extension CompletionPage {
             ], isSuccess: true)
     }
 
-    /// The person is not signed in.
+    /// Returns the page for a failed sign-in.
     ///
     /// - Parameters:
-    ///   - appName: The app's name; nil for none.
-    ///   - reason: One line for a person, for example the message of an ``AuthError``.
+    ///   - appName: The app's name, or nil.
+    ///   - reason: One line for the user, for example the message of an ``AuthError``.
     public static func failed(appName: String? = nil, reason: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(
@@ -36,7 +36,7 @@ extension CompletionPage {
             ], reason: reason, isSuccess: false)
     }
 
-    /// The person is signed out.
+    /// Returns the page for a sign-out.
     public static func signedOut(appName: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(
@@ -50,7 +50,7 @@ extension CompletionPage {
             ], isSuccess: true)
     }
 
-    /// For a redirect that is not the awaited one, while that is still awaited.
+    /// The page for a redirect that is not the awaited one, before the awaited one arrives.
     static let foreignRedirect = CompletionPage(
         texts: [
             Text(
@@ -62,7 +62,7 @@ extension CompletionPage {
                     + "die zuletzt geöffnet wurde."),
         ], isSuccess: false)
 
-    /// For a redirect after the awaited one, that one once more included.
+    /// Returns the page for any redirect after the awaited one, including a repetition of it.
     static func usedRedirect(appName: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(
@@ -77,7 +77,7 @@ extension CompletionPage {
             ], isSuccess: false)
     }
 
-    /// For a one-time URL that was opened before.
+    /// Returns the page for a one-time URL that was opened before.
     static func usedLink(appName: String? = nil) -> CompletionPage {
         let app = AppWords(appName)
         return CompletionPage(
@@ -92,7 +92,7 @@ extension CompletionPage {
     }
 }
 
-/// The app as the sentences name it.
+/// The app's name as the sentences use it.
 private struct AppWords {
     let suffix: String
     let english: String

@@ -1,23 +1,24 @@
-/// Reads the form that a browser posts for `response_mode=form_post`, as it comes.
+/// An incremental reader for the form that a browser posts with `response_mode=form_post`.
 package struct FormReader: Sendable {
     private var form = ""
     private var missing: Int
 
-    /// Where the reading stands.
+    /// The progress of the reader.
     package enum Progress: Sendable, Hashable {
         case needsMore
         case form(String)
         case bad(RequestHead.Refusal)
     }
 
-    /// - Parameter length: The number of bytes that are to come.
+    /// - Parameter length: The number of bytes to read.
     package init(length: Int) { missing = length }
 
-    /// Reads on; what comes behind the form is dropped, since a connection serves one request. Not to be called again
-    /// after anything but ``Progress/needsMore``.
+    /// Reads bytes. Input after the form is discarded, since a connection serves one request. Do not call it again
+    /// unless it has returned ``Progress/needsMore``.
     package mutating func read(_ bytes: ArraySlice<UInt8>) -> Progress {
         for byte in bytes.prefix(missing) {
-            // As in a query: everything else is encoded (WHATWG URL, application/x-www-form-urlencoded serializing).
+            // As in a query, all other bytes are percent-encoded (WHATWG URL, application/x-www-form-urlencoded
+            // serializing).
             guard (0x21...0x7E).contains(byte) else { return .bad(.badRequest) }
             form.unicodeScalars.append(Unicode.Scalar(byte))
             missing -= 1
@@ -27,19 +28,19 @@ package struct FormReader: Sendable {
 }
 
 extension RequestHead {
-    /// How many bytes of a form follow.
+    /// Returns the length of the form in bytes.
     ///
-    /// - Throws: ``Refusal`` for what is no form, has no length of its own, or is too large.
+    /// - Throws: ``Refusal`` if the body is not a form, states no length, or is too large.
     package func formLength(limit: Int) throws(Refusal) -> Int {
-        // OAuth 2.0 Form Post Response Mode §2: the one type that there is. A parameter (charset) may follow.
+        // OAuth 2.0 Form Post Response Mode §2 allows only this type. A parameter (charset) may follow.
         let type = (self["content-type"] ?? "").prefix { $0 != ";" }.lowercased()
         guard type.filter({ $0 != " " && $0 != "\t" }) == "application/x-www-form-urlencoded" else {
             throw .unsupportedMediaType
         }
-        // RFC 9112 §6.3: browsers say how long a form is. What comes in chunks besides is how requests are smuggled.
+        // RFC 9112 §6.3: browsers state the length of a form. Additional chunking is a request smuggling technique.
         let lengths = fields.filter { $0.name == "content-length" }.map(\.value)
         guard self["transfer-encoding"] == nil, let text = lengths.first else { throw .lengthRequired }
-        // RFC 9110 §8.6: digits; a second one that says otherwise is an attack, and one that says the same is no browser.
+        // RFC 9110 §8.6: only digits. No browser sends a second length, and a different one is an attack.
         guard lengths.count == 1, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             !text.isEmpty
         else { throw .badRequest }

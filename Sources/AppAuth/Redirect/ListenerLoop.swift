@@ -1,7 +1,7 @@
 internal import CShims
 internal import Glibc
 
-/// The listener's thread: one poll for all its sockets.
+/// The listener's thread, which polls all sockets at once.
 struct ListenerLoop {
     private typealias Instant = ContinuousClock.Instant
 
@@ -19,7 +19,7 @@ struct ListenerLoop {
         (self.sockets, self.state, self.limits, self.peers) = (sockets, state, limits, peers)
     }
 
-    /// Serves until the listener is closed or its last page was read.
+    /// Serves requests until the listener is closed or a browser has read its last page.
     mutating func run() {
         while true {
             let now = ContinuousClock.now
@@ -35,7 +35,7 @@ struct ListenerLoop {
         state.end()
     }
 
-    /// Whether the outcome was shown, or nobody came for it in time.
+    /// Returns whether the outcome was shown, or no browser asked for it in time.
     private mutating func isDone(_ orders: ListenerState.Orders, now: Instant) -> Bool {
         guard orders.isFinished else { return false }
         var deadline = pageDeadline ?? now + limits.pageTime
@@ -44,7 +44,7 @@ struct ListenerLoop {
         return now >= deadline || pageWasRead && !connections.contains(where: \.carriesPage)
     }
 
-    /// Looks again at the requests that could not be answered when they came.
+    /// Retries the requests that could not be responded to when they arrived.
     private mutating func respondWaiting(_ orders: ListenerState.Orders, now: Instant) {
         for index in connections.indices {
             switch connections[index].stage {
@@ -84,7 +84,7 @@ struct ListenerLoop {
 
     // MARK: poll
 
-    /// Waits until something can be done. The order of the answer: the wake-up, the listening sockets, the connections.
+    /// Waits until there is work. The result holds the wake-up, then the listening sockets, then the connections.
     private func wait(now: Instant) -> [pollfd] {
         let listening = acceptsAgain == nil ? Int16(POLLIN) : 0
         var polled = [pollfd(fd: state.wakeUp, events: Int16(POLLIN), revents: 0)]
@@ -107,7 +107,7 @@ struct ListenerLoop {
         }
         if let again = acceptsAgain, again <= now { acceptsAgain = nil }
 
-        // Those that are here before those that come: a request that has arrived is not pushed out unread.
+        // Existing connections come before new ones, so that a new one does not evict an unread request.
         let first = 1 + sockets.descriptors.count
         for index in connections.indices where ready[first + index].revents != 0 { proceed(index, now: now) }
         for index in connections.indices { connections[index].expire(now: now) }
@@ -131,18 +131,18 @@ struct ListenerLoop {
 
     // MARK: accept
 
-    /// Takes what waits, at most as many at once as may be open.
+    /// Accepts waiting connections, at most as many at once as may be open.
     private mutating func accept(_ listener: Int32, now: Instant) {
         for _ in 0..<limits.connections {
             let descriptor = shims_accept(listener)
             if descriptor == -ECONNABORTED || descriptor == -EINTR { continue }
             if descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS || descriptor == -ENOMEM {
-                // The process has no descriptor left: make one free, and do not turn in circles until there is one.
+                // The process is out of descriptors. Close a connection, and pause so that the loop does not spin.
                 evict()
                 acceptsAgain = now + .milliseconds(20)
             }
             guard descriptor >= 0 else { return }
-            // Before anything of it is read: nothing that another user sends is looked at, or uses anything up.
+            // Check before reading: a request of another user must have no effect.
             let isForeign = peers.isForeign(descriptor)
             if isForeign, peers.turnsAway {
                 state.turnAway()
@@ -152,12 +152,12 @@ struct ListenerLoop {
             if connections.count >= limits.connections { evict() }
             connections.append(
                 RedirectConnection(descriptor: descriptor, isForeign: isForeign, limits: limits, now: now))
-            // The request has mostly come with the connection.
+            // The request has usually arrived with the connection.
             proceed(connections.count - 1, now: now)
         }
     }
 
-    /// Closes the connection that is worth least, and of several the oldest.
+    /// Closes the least valuable connection, and the oldest of several equal ones.
     private mutating func evict() {
         guard let index = connections.indices.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
         shims_end(connections.remove(at: index).descriptor)

@@ -3,11 +3,11 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// What the callers and the listener's thread share: the rules, who waits, and how to wake the thread.
+/// The state that the callers and the listener's thread share: the rules, the waiting caller, and the wake-up.
 final class ListenerState: Sendable {
-    /// Somebody who waits for the redirect.
+    /// A caller that waits for the redirect.
     struct Waiter: Sendable {
-        /// Returns nil for parameters that are not the awaited ones, else what hands the result over.
+        /// Returns nil for parameters that do not match; otherwise a closure that resumes the caller with the result.
         let match: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
         let fail: @Sendable (any Error) -> Void
 
@@ -32,7 +32,7 @@ final class ListenerState: Sendable {
     }
 
     private let contents: LockedValue<Contents>
-    /// Readable when the thread has to look at this state again. Closed when it has ended.
+    /// Readable if the thread must read this state again. It is closed once the thread has ended.
     let wakeUp: Int32
 
     init(_ routes: RedirectRoutes) throws {
@@ -43,8 +43,8 @@ final class ListenerState: Sendable {
         contents = LockedValue(Contents(routes: routes))
     }
 
-    /// Changes the contents and wakes the thread. The descriptor is written to under the lock, since its number may
-    /// belong to something else once the thread has ended.
+    /// Changes the contents and wakes the thread. It writes to the descriptor under the lock, since its number may be
+    /// reused once the thread has ended.
     private func update<Result>(_ body: (inout Contents) -> Result) -> Result {
         contents.withLock { contents in
             defer {
@@ -58,7 +58,7 @@ final class ListenerState: Sendable {
     }
 }
 
-/// For the callers.
+/// Used by the callers.
 extension ListenerState {
     var redirectURIs: [String] { contents.withLock { $0.routes.redirectURIs } }
     var ignoredRequests: Int { contents.withLock { $0.routes.ignoredRequests } }
@@ -83,7 +83,7 @@ extension ListenerState {
     func finish(with page: CompletionPage, _ finisher: CheckedContinuation<Void, Never>) {
         let hasEnded = update { contents in
             contents.routes.finish(with: page)
-            // Without a redirect there is no browser that could come for the page.
+            // Without a redirect, no browser can ask for the page.
             if contents.routes.phase == .open { contents.isClosing = true }
             if !contents.hasEnded { contents.finishers.append(finisher) }
             return contents.hasEnded
@@ -91,18 +91,18 @@ extension ListenerState {
         if hasEnded { finisher.resume() }
     }
 
-    /// Cuts the time for the last page short.
+    /// Shortens the time for the last page.
     func hurry() { update { $0.isHurried = true } }
 
     func close() { update { $0.isClosing = true } }
 }
 
-/// For the thread.
+/// Used by the thread.
 extension ListenerState {
-    /// What the thread does next.
+    /// The state that decides the thread's next step.
     struct Orders {
         let isClosing: Bool
-        /// A redirect that nobody had asked for can be looked at now.
+        /// Whether a parked redirect can be matched now.
         let canMatch: Bool
         let isFinished: Bool
         let isHurried: Bool
@@ -125,8 +125,8 @@ extension ListenerState {
 
     func ignore(_ head: RequestHead) -> RedirectResponse { contents.withLock { $0.routes.ignore(head) } }
 
-    /// Has the waiter judge a redirect's parameters, outside of the lock since it is the app's code, and hands the first
-    /// that it recognises over. Nil if nobody waits yet.
+    /// Matches a redirect's parameters and resumes the caller if they match. Returns nil if no caller waits yet. The
+    /// closure is the app's code, so it runs outside the lock.
     func match(_ parameters: String, of head: RequestHead) -> RedirectResponse? {
         let (waiter, response) = contents.withLock { ($0.waiter, $0.routes.responseIfUsed(head)) }
         if let response { return response }
@@ -140,7 +140,7 @@ extension ListenerState {
         return sentOn
     }
 
-    /// The sockets are closed: whoever still waits learns it.
+    /// Fails a waiting caller and resumes the calls of `finish`, after the sockets are closed.
     func end() {
         let (waiter, finishers) = contents.withLock { contents in
             defer { (contents.waiter, contents.finishers) = (nil, []) }

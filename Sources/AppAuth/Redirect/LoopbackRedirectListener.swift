@@ -1,7 +1,7 @@
 public import AppAuthProtocol
 internal import JOSE
 
-/// Waits on loopback for the browser to come back (RFC 8252 §7.3).
+/// A listener on loopback that waits for the browser's redirect (RFC 8252 §7.3).
 ///
 /// ```swift
 /// let listener = try LoopbackRedirectListener()
@@ -10,28 +10,29 @@ internal import JOSE
 /// let response = try await listener.redirect { query in request.responseIfOurs(query) }
 /// await listener.finish(with: .signedIn(appName: "Harbour"))
 /// ```
-/// The browser is answered when the outcome is known: an accepted redirect is sent on at once to an address without the
-/// code, and held there until ``finish(with:)``. Everything else that connects gets a short response or is closed in time,
-/// and changes nothing but ``ignoredRequests``: other paths, hosts and methods, what is not HTTP, and slow or silent
-/// connections. A request may take 5 s, and its head 16 KiB; 64 connections are open at a time, of which the oldest makes
-/// way for the next.
+/// An accepted redirect is at once redirected to an address without the code. The browser is held there until
+/// ``finish(with:)`` shows the outcome.
 ///
-/// One thread serves all of it, from the initializer to ``close()``, which the last reference also calls.
+/// Everything else gets a short response or is closed in time, and changes only ``ignoredRequests``: other paths, hosts
+/// and methods, input that is not HTTP, and slow or silent connections. A request may take 5 s and its head 16 KiB. At
+/// most 64 connections are open. A further one evicts the connection with the least progress, the oldest first.
+///
+/// One thread serves all connections, from the initializer to ``close()``. The deinitializer also calls ``close()``.
 public final class LoopbackRedirectListener: Sendable {
-    /// Which loopback address to listen on.
+    /// The loopback address to listen on.
     public enum Host: Sendable, Hashable {
         /// 127.0.0.1.
         case ipv4
         /// [::1].
         case ipv6
-        /// 127.0.0.1 and [::1] on one port, of which a machine may lack one (RFC 8252 §7.3). There is a redirect URI for
-        /// each that is there.
+        /// 127.0.0.1 and [::1] on one port; a machine may lack one of them (RFC 8252 §7.3). Each available address has
+        /// its own redirect URI.
         case both
-        /// 127.0.0.1 and [::1] on one port, while the URI says `localhost`: for providers that accept nothing else. RFC
+        /// 127.0.0.1 and [::1] on one port, with `localhost` in the URI, for providers that accept nothing else. RFC
         /// 8252 §8.3 advises against it, since a resolver or a firewall may send that name elsewhere.
         case localhost
 
-        /// For a person; a single host as it stands in a URI.
+        /// The name for messages. For a single host, it is also the name in a URI.
         var name: String {
             switch self {
             case .ipv4: "127.0.0.1"
@@ -47,24 +48,23 @@ public final class LoopbackRedirectListener: Sendable {
     private let key: [UInt8]
     private let count = LockedValue(0)
 
-    /// Binds and listens at once; the port is held from here to ``close()``.
+    /// Binds the port and starts to listen. The port is held until ``close()``.
     ///
     /// - Parameters:
     ///   - host: The address, or both.
-    ///   - ports: Tried in order; 0 takes a free one. Providers accept any port for a loopback redirect (RFC 8252 §7.3)
-    ///     or those that were registered.
-    ///   - path: The path of the redirect URI, from its slash on, as RFC 3986 writes it. Compared byte for byte.
-    ///   - addsRandomComponent: Whether a component of 128 random bits ends the path, so that no other program can tell
-    ///     the address before the browser is sent there. Few providers let a redirect URI differ in its path.
-    ///   - responseMode: What the authorization request asks for. With one that is posted, a POST to the path is taken too: a
-    ///     form (`application/x-www-form-urlencoded`) of a stated length of 16 KiB at most. A GET still is, since
-    ///     providers that do not know the mode response by it.
+    ///   - ports: Ports to try, in order; 0 is any free port. Providers accept any port for a loopback redirect (RFC
+    ///     8252 §7.3) or only the registered ones.
+    ///   - path: The path of the redirect URI, with its leading slash, as RFC 3986 writes it; compared byte for byte.
+    ///   - addsRandomComponent: Whether a random component of 128 bits ends the path, so that other programs cannot
+    ///     know the address before the browser is sent there. Few providers allow the path of a redirect URI to vary.
+    ///   - responseMode: The response mode of the authorization request. With a posted mode, the listener also accepts
+    ///     a POST to the path: a form (`application/x-www-form-urlencoded`) with a stated length of at most 16 KiB. It
+    ///     still accepts a GET, since providers that do not know the mode respond with one.
     ///   - sameUser: Whether programs of other users on this machine may connect.
-    ///   - pages: What a browser is shown that brings something else than the awaited redirect, and the colours of every
-    ///     page.
-    /// - Throws: ``AuthError`` `.listener` that names every port that was tried and what was wrong with it;
-    ///   `.invalidConfiguration` for a path that a browser would not send as it is; `.unavailable` if the same-user check
-    ///   is required and cannot be made.
+    ///   - pages: The pages for requests other than the awaited redirect, and the colours of every page.
+    /// - Throws: ``AuthError`` `.listener`, which names each port that was tried and the reason why it failed;
+    ///   `.invalidConfiguration` for a path that a browser would not send unchanged; `.unavailable` if the same-user
+    ///   check is required but not possible.
     public convenience init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
@@ -75,7 +75,7 @@ public final class LoopbackRedirectListener: Sendable {
             sameUser: sameUser, pages: pages, limits: ListenerLimits())
     }
 
-    /// - Parameter path: nil takes no redirect, and serves only one-time URLs.
+    /// - Parameter path: The redirect path, or nil to accept no redirect and serve only one-time URLs.
     package init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
@@ -125,25 +125,25 @@ public final class LoopbackRedirectListener: Sendable {
 
     deinit { close() }
 
-    /// Why other users' programs are not turned away, though the check is ``SameUserCheck/automatic``; nil where they are,
-    /// or where the app has made the choice.
+    /// The reason why programs of other users may connect although the check is ``SameUserCheck/automatic``. It is nil
+    /// if they are rejected or the app has made the choice.
     public let sameUserObstacle: BrowserObstacle?
 
     /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
     public var redirectURI: String { redirectURIs.first ?? "" }
 
-    /// The redirect URI for each host that is listened on, of which any may be used; 127.0.0.1 before [::1].
+    /// The redirect URI of each address that the listener uses, 127.0.0.1 before [::1]. Any of them works.
     public var redirectURIs: [String] { state.redirectURIs }
 
-    /// How many requests came that were answered and changed nothing: other paths, hosts and methods, what is not HTTP,
-    /// and redirects with another state or after the awaited one; and connections of other users that were closed unread.
-    /// Many of them mean that somebody is trying things out.
+    /// The number of requests and connections that had no effect. They are requests with other paths, hosts and
+    /// methods, input that is not HTTP, redirects with another state or after the awaited one, and connections of other
+    /// users that were closed unread. A large number suggests that another program is probing the port.
     public var ignoredRequests: Int { state.ignoredRequests }
 
-    /// Returns a URL of our own that redirects the first GET, and no other, to another address.
+    /// Returns a one-time URL of this process that redirects the first GET, and no other, to another address.
     ///
-    /// Open it in place of that address: its `state` or `id_token_hint` is then in no argument list, which every user of
-    /// the machine can read, and no text of the provider's reaches an opener or a shell behind it.
+    /// Open it in place of that address. Its `state` or `id_token_hint` then stays out of argument lists, which every
+    /// user of the machine can read. The provider's text also does not reach an opener or a shell.
     public func oneTimeURL(redirectingTo target: String) -> String {
         let number = count.withLock { count in
             count += 1
@@ -152,21 +152,22 @@ public final class LoopbackRedirectListener: Sendable {
         return state.oneTimeURL(to: target, secret: Self.secret(key, number))
     }
 
-    /// Waits until a browser has come for each of these URLs and was sent on.
+    /// Waits until a browser has opened each one-time URL.
     package func oneTimeURLsUsed() async throws {
         while state.hasUnusedOneTimeURL { try await Task.sleep(for: .milliseconds(50)) }
     }
 
-    /// Waits for a redirect that `match` recognises. Can succeed once; a redirect that came before the call is judged
-    /// as soon as it is made.
+    /// Waits for a redirect that `match` recognises.
     ///
-    /// - Parameter match: Gets the query, undecoded and without its `?`, of each GET to the exact path of the redirect
-    ///   URI, empty if there is none; and the form of each POST, undecoded, where there is a form post. Returns nil for
-    ///   one that is not ours, above all one with another state: the browser is told so, and the wait goes on. Runs on
-    ///   the listener's thread: it must not block.
-    /// - Returns: What `match` returned first that was not nil. The browser waits for ``finish(with:)`` from then on.
-    /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
-    ///   closed, somebody else waits, or its one redirect has come.
+    /// Only one call can succeed. A redirect that arrived before the call is matched as soon as the call is made.
+    ///
+    /// - Parameter match: Receives the query, undecoded and without its `?`, of each GET to the exact path of the
+    ///   redirect URI; it is empty if there is no query. With a posted response mode, it also receives the form of each
+    ///   POST, undecoded. It returns nil for parameters that do not belong to the request, above all those with another
+    ///   state: the browser is shown so, and the wait goes on. It runs on the listener's thread and must not block.
+    /// - Returns: The first result of `match` that is not nil. From then on, the browser waits for ``finish(with:)``.
+    /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is closed,
+    ///   another call waits, or its one redirect has arrived.
     public func redirect<Value: Sendable>(
         match: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value {
@@ -179,7 +180,7 @@ public final class LoopbackRedirectListener: Sendable {
                 state.close()
             }
         } catch {
-            // Here, not in the handler: that one runs under a lock of the task, and must not wait for the thread.
+            // Close here, not in the handler, which runs under a lock of the task and must not wait for the thread.
             if Task.isCancelled {
                 close()
                 throw CancellationError()
@@ -188,10 +189,10 @@ public final class LoopbackRedirectListener: Sendable {
         }
     }
 
-    /// Shows the browser the true outcome, waits until it has read the page, a second at most, and closes everything.
+    /// Shows the outcome to the browser, waits up to a second until it has read the page, and closes everything.
     ///
-    /// Closes at once if no redirect was accepted. If the task is cancelled, a browser that waits still gets its page,
-    /// but nobody is waited for. Further calls wait for the same end.
+    /// If no redirect was accepted, it closes at once. If the task is cancelled, a browser that is already waiting
+    /// still gets its page, but the call does not wait for others. Further calls wait for the same end.
     public func finish(with page: CompletionPage) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { state.finish(with: page, $0) }
@@ -201,7 +202,7 @@ public final class LoopbackRedirectListener: Sendable {
         close()
     }
 
-    /// Closes the port and every connection, and ends the thread. Whoever waits in ``redirect(match:)`` gets an error.
+    /// Closes the port and every connection, and ends the thread. A waiting call of ``redirect(match:)`` throws.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in
@@ -211,7 +212,7 @@ public final class LoopbackRedirectListener: Sendable {
         thread?.join()
     }
 
-    /// A text of 128 bits that nobody can guess, a different one for each number.
+    /// Returns a random text of 128 bits, a different one for each number.
     private static func secret(_ key: [UInt8], _ number: Int) -> String {
         Base64URL.encode(Array(Digest.sha256.hmac(key: key, Array("\(number)".utf8)).prefix(16)))
     }

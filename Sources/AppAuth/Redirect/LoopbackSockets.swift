@@ -2,16 +2,16 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// The listening sockets of one port, from the bind to the end: the port is never let go of in between.
+/// The listening sockets of one port. The port stays bound from the initializer to `close()`.
 struct LoopbackSockets: Sendable {
     let port: UInt16
-    /// What is listened on, as redirect URIs name it; the preferred one first.
+    /// The bound addresses as redirect URIs name them, the preferred one first.
     private(set) var hosts: [String]
     let descriptors: [Int32]
 
-    /// Takes the first port that is to be had.
+    /// Binds the first port that is available.
     ///
-    /// - Parameter ports: Tried in order; 0 stands for a free one.
+    /// - Parameter ports: Ports to try, in order; 0 is any free port.
     init(host: LoopbackRedirectListener.Host, ports: [UInt16], backlog: Int32) throws {
         var failures: [String] = []
         for port in ports {
@@ -38,7 +38,7 @@ struct LoopbackSockets: Sendable {
         let number: Int32
         let host: String
         var text: String { "\(SystemError.text(number)) on \(host)" }
-        /// The machine does not have this address family.
+        /// Whether the machine does not have this address family.
         var isMissingFamily: Bool { number == EAFNOSUPPORT || number == EADDRNOTAVAIL }
     }
 
@@ -49,7 +49,7 @@ struct LoopbackSockets: Sendable {
         case .ipv4: return single(AF_INET, port, backlog)
         case .ipv6: return single(AF_INET6, port, backlog)
         case .both, .localhost:
-            // A free port of one family may be taken in the other: then another one is tried.
+            // A port that is free for one family may be taken for the other. If so, try another port.
             var result = both(port, backlog)
             for _ in 0..<32 where port == 0 {
                 guard case .failure(let failure) = result, failure.number == EADDRINUSE else { break }
@@ -67,7 +67,7 @@ struct LoopbackSockets: Sendable {
         return .success(LoopbackSockets(port: bound, hosts: [host], descriptors: [descriptor]))
     }
 
-    /// Both families on one port; a machine without one of them has the other.
+    /// Binds both families on one port, or only one if the machine lacks the other.
     private static func both(_ port: UInt16, _ backlog: Int32) -> Result<LoopbackSockets, Failure> {
         let first = single(AF_INET, port, backlog)
         guard case .success(let v4) = first else {

@@ -2,12 +2,12 @@ internal import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// The one page that the listener has: no script, nothing fetched, one style that its hash in the
-/// Content-Security-Policy allows.
+/// The HTML template of the listener's pages. It has no script and loads nothing; the Content-Security-Policy allows
+/// its only style by hash.
 package struct PageTemplate: Sendable {
     private let style: String
     private let colors: CompletionPages.Palette
-    /// What the page needs of a Content-Security-Policy.
+    /// The Content-Security-Policy directives that the page needs.
     private let policy: String
 
     package init(light: CompletionPages.Palette = .light, dark: CompletionPages.Palette = .dark) {
@@ -16,7 +16,7 @@ package struct PageTemplate: Sendable {
         policy = "style-src 'sha256-\(Data(Digest.sha256.hash(style)).base64EncodedString())'; img-src data:"
     }
 
-    /// The page for whoever sent a request, in the language that its browser prefers.
+    /// Returns the page in the language that the browser prefers.
     package func response(_ status: Int, _ page: CompletionPage, for head: RequestHead) -> RedirectResponse {
         switch page.replacement {
         case .html(let html):
@@ -62,8 +62,8 @@ package struct PageTemplate: Sendable {
             """
     }
 
-    /// The mark for the tab. Without an icon of its own the page would have the browser ask for /favicon.ico, which the
-    /// policy forbids, and complain in its console.
+    /// Returns the icon for the tab. Without it, the browser would request /favicon.ico, which the policy forbids, and
+    /// log an error in its console.
     private func icon(_ mark: String, _ color: CompletionPages.Color) -> String {
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
             + "%3Ccircle cx='12' cy='12' r='12' fill='%23\(color.css.dropFirst())'/%3E"
@@ -99,7 +99,7 @@ package struct PageTemplate: Sendable {
         return colors.map { "--\($0):\($1.css)" }.joined(separator: ";")
     }
 
-    /// The text as it may stand between tags and in quoted attributes.
+    /// Escapes text for use between tags and in quoted attributes.
     private static func escaped(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { html, scalar in
             switch scalar {

@@ -1,41 +1,41 @@
 internal import CShims
 internal import Glibc
 
-/// One connection: a request comes in, its response goes out whole, and the connection ends.
+/// A connection that reads one request, sends its response and ends.
 struct RedirectConnection {
     typealias Instant = ContinuousClock.Instant
 
     enum Stage {
         case reading(RequestHeadReader)
         case readingForm(FormReader, RequestHead)
-        /// A redirect that nobody has asked for yet.
+        /// A redirect that arrived before any caller waits for it.
         case parked(RequestHead, parameters: String)
-        /// The browser that waits for the outcome.
+        /// A browser that waits for the outcome.
         case held(RequestHead)
         case sending([UInt8], from: Int)
-        /// All is sent and our side is closed; what still comes is dropped until the other side closes too. To close
-        /// with input unread would reset the connection, and a browser then loses the page that it has not read yet.
+        /// The response is sent and the sending side is closed. Further input is discarded until the peer closes. To
+        /// close with unread input would reset the connection, and the browser could lose an unread page.
         case seeingOff
         case over
     }
 
-    /// What has come in, and wants a response.
+    /// Input that requires a response.
     enum Arrival {
         case head(RequestHead)
-        /// The form that was read for a head.
+        /// The form that follows the head.
         case form(String, RequestHead)
         case refused(RequestHead.Refusal)
     }
 
     let descriptor: Int32
-    /// Whether another user's program has the other end, as far as the kernel tells.
+    /// Whether a program of another user opened the connection, as far as the kernel reports it.
     private let isForeign: Bool
     private let limits: ListenerLimits
-    /// What came together with the head: the begin of a form, if there is one.
+    /// The bytes that arrived after the head: the start of a form, if there is one.
     private var behindHead: ArraySlice<UInt8> = []
     private(set) var stage: Stage
     private(set) var deadline: Instant?
-    /// Whether the response is the last page, for somebody who is there to read it.
+    /// Whether the response is the last page and the browser was still connected when it was sent.
     private(set) var carriesPage = false
     /// Whether the whole response was sent.
     private(set) var isSent = false
@@ -46,7 +46,7 @@ struct RedirectConnection {
         deadline = now + limits.requestTime
     }
 
-    /// What to poll for.
+    /// The events to poll for.
     var events: Int16 {
         switch stage {
         case .reading, .readingForm, .seeingOff: Int16(POLLIN)
@@ -55,8 +55,8 @@ struct RedirectConnection {
         }
     }
 
-    /// How much would be lost by closing now: where a place is needed, the lowest goes first. Another user's is worth
-    /// less than any of this user's.
+    /// How much is lost if the connection is closed now. If a slot is needed, the connection with the lowest value is
+    /// closed. A connection of another user is worth less than any of this user.
     var worth: Int { isForeign ? progress - 10 : progress }
 
     private var progress: Int {
@@ -72,20 +72,20 @@ struct RedirectConnection {
 
     var isOver: Bool { if case .over = stage { true } else { false } }
 
-    /// Whether the other side has closed: a browser does so when the person reloads, stops, or closes the tab. It may also
-    /// have closed its sending side alone, so that it is answered all the same.
+    /// Whether the peer has closed the connection. A browser does so if the user reloads, stops, or closes the tab. The
+    /// peer may have closed only its sending side, so it still gets a response.
     private var isAbandoned: Bool {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
     }
 
-    /// Goes on after poll has reported something.
+    /// Continues after poll has reported an event.
     mutating func proceed(_ scratch: inout [UInt8], now: Instant) -> Arrival? {
         switch stage {
         case .reading, .readingForm: return read(&scratch)
         case .sending: send(now: now)
         case .seeingOff: drop(&scratch)
-        // Nothing was asked for, so it is an error or the end of the connection.
+        // No event was requested, so poll reported an error or the end of the connection.
         case .parked, .held: stage = .over
         case .over: break
         }
@@ -100,7 +100,7 @@ struct RedirectConnection {
         }
         var bytes = scratch[..<count]
         let stage = stage
-        self.stage = .over  // lets go of the reader's storage, so that it is not copied
+        self.stage = .over  // releases the reader's storage, so that it is not copied
         switch stage {
         case .reading(let reader): return read(head: reader, &bytes)
         case .readingForm(let reader, let head): return read(form: reader, of: head, bytes)
@@ -132,7 +132,7 @@ struct RedirectConnection {
         }
     }
 
-    /// Reads the form that follows the head, of which a part may be here.
+    /// Reads the form that follows the head. A part of it may already have arrived.
     mutating func readForm(_ length: Int, of head: RequestHead) -> Arrival? {
         read(form: FormReader(length: length), of: head, behindHead)
     }
@@ -142,7 +142,7 @@ struct RedirectConnection {
         if count == 0 { stage = .over }
     }
 
-    /// The number of bytes received, 0 at the end; nil if there is nothing now, or nothing any more.
+    /// Receives bytes. Returns their number, or 0 at the end. Returns nil if there is no data or the connection failed.
     private mutating func receive(_ scratch: inout [UInt8]) -> Int? {
         let count = recv(descriptor, &scratch, scratch.count, 0)
         if count < 0 {
@@ -158,7 +158,7 @@ struct RedirectConnection {
 
     mutating func hold(_ head: RequestHead) { (stage, deadline) = (.held(head), nil) }
 
-    /// Sends a response, as far as the other side takes it at once; the rest follows.
+    /// Sends as much of a response as the peer accepts now. The rest follows after poll.
     mutating func respond(_ response: RedirectResponse, isPage: Bool = false, now: Instant) {
         (carriesPage, behindHead) = (isPage && !isAbandoned, [])
         stage = .sending(response.bytes, from: 0)
@@ -185,10 +185,10 @@ struct RedirectConnection {
         (stage, deadline) = (.seeingOff, now + limits.farewellTime)
     }
 
-    /// Ends what has taken too long.
+    /// Ends a stage that has exceeded its deadline.
     mutating func expire(now: Instant) {
         guard let deadline, deadline <= now else { return }
-        // RFC 9110 §15.5.9. A connection on which nothing came was opened ahead of need: it is closed without a word.
+        // RFC 9110 §15.5.9. An empty connection was opened in advance by the browser and is closed without a response.
         switch stage {
         case .reading(let reader) where reader.isEmpty: stage = .over
         case .reading, .readingForm: respond(.plain(408), now: now)

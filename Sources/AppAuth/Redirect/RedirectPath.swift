@@ -1,13 +1,13 @@
-/// Which paths a redirect URI of the listener may have: those that every browser sends byte for byte.
+/// The rules for the listener's redirect paths. A path is valid if every browser sends it byte for byte.
 package enum RedirectPath {
     package static func isValid(_ path: String) -> Bool {
         guard path.hasPrefix("/"), hasValidCharacters(path) else { return false }
-        // The WHATWG URL standard resolves these before it sends them, written either way.
+        // The WHATWG URL standard resolves dot segments, plain or percent-encoded, before the request is sent.
         let segments = path.lowercased().split(separator: "/").map { $0.replacing("%2e", with: ".") }
         return !segments.contains(".") && !segments.contains("..")
     }
 
-    /// `path-abempty` of RFC 3986 §3.3.
+    /// Returns whether a path matches `path-abempty` of RFC 3986 §3.3.
     private static func hasValidCharacters(_ path: String) -> Bool {
         var rest = Array(path.utf8)[...]
         while let byte = rest.popFirst() {

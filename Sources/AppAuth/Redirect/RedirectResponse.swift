@@ -1,16 +1,16 @@
-/// One response of the listener, as it goes over the wire. Every one ends its connection and stays out of every cache.
+/// A response of the listener, as sent on the wire. Every response ends its connection and must not be cached.
 package struct RedirectResponse: Sendable, Hashable {
     package var status: Int
     package var fields: [RequestHead.Field]
     package var body: String
-    /// What an HTML body needs of the Content-Security-Policy; nil for plain text, which needs nothing.
+    /// The Content-Security-Policy directives that an HTML body needs, or nil for plain text.
     package var policy: String?
 
     package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", policy: String? = nil) {
         (self.status, self.fields, self.body, self.policy) = (status, fields, body, policy)
     }
 
-    /// Status line, header fields and body.
+    /// The status line, header fields and body.
     package var bytes: [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Error")\r\n"
         for field in fields { head += "\(field.name): \(field.value)\r\n" }
@@ -20,25 +20,25 @@ package struct RedirectResponse: Sendable, Hashable {
         return Array(head.utf8) + Array(body.utf8)
     }
 
-    /// A line for what is no person's request.
+    /// Returns a one-line plain-text response, for requests that do not come from a user.
     static func plain(_ status: Int) -> RedirectResponse {
         RedirectResponse(status: status, body: (reasons[status] ?? "Error") + "\n")
     }
 
-    /// RFC 9110 §15.4.4. The address is absolute: not every browser resolves a relative one against the port.
+    /// RFC 9110 §15.4.4. The location is absolute, since not every browser resolves a relative one against the port.
     static func seeOther(_ location: String) -> RedirectResponse {
         let hex = Array("0123456789ABCDEF".unicodeScalars)
         let value = location.utf8.reduce(into: "") { value, byte in
-            // A line break would end the field; RFC 3986 §2 has neither it nor anything beyond ASCII in a URI.
+            // A line break would end the field. RFC 3986 §2 allows neither line breaks nor non-ASCII in a URI.
             if (0x21...0x7E).contains(byte) { return value.unicodeScalars.append(Unicode.Scalar(byte)) }
             value.unicodeScalars += ["%", hex[Int(byte >> 4)], hex[Int(byte & 15)]]
         }
         return RedirectResponse(status: 303, fields: [.init(name: "Location", value: value)])
     }
 
-    /// RFC 9110 §15.5.6, with no body: the method may have been HEAD.
+    /// RFC 9110 §15.5.6. The response has no body, since the method may be HEAD.
     static func methodNotAllowed(_ method: String, allowed: String) -> RedirectResponse {
-        // A preflight (a web page that wants to reach into the local network) learns nothing that it could go on with.
+        // A preflight comes from a web page that tries to reach the local network. Tell it nothing useful.
         let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: allowed)]
         return RedirectResponse(status: 405, fields: fields)
     }

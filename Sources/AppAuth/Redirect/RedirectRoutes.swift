@@ -1,36 +1,36 @@
-/// What becomes of each request: the listener's rules, without its sockets.
+/// The routing rules of the listener, independent of its sockets.
 package struct RedirectRoutes: Sendable {
-    /// How far the one redirect has come. It only moves forward.
+    /// The progress of the redirect. It only moves forward.
     package enum Phase: Sendable, Hashable {
-        /// None has been accepted.
+        /// No redirect has been accepted.
         case open
-        /// One was accepted; the browser is held until its outcome is known.
+        /// A redirect was accepted. The browser is held until the outcome is known.
         case accepted
         /// The outcome is known.
         case finished(CompletionPage)
     }
 
-    /// What to do with a request.
+    /// The action for a request.
     package enum Step: Sendable, Hashable {
         case respond(RedirectResponse)
-        /// A GET for the redirect's path: ask whether this query is the awaited one, or keep it until somebody asks.
+        /// A GET to the redirect path: match its query, or keep it until a caller waits.
         case match(query: String)
-        /// A POST to the redirect's path: read so many bytes, then ask the same about them.
+        /// A POST to the redirect path: read `length` bytes, then match them.
         case readForm(length: Int)
-        /// The browser came for the outcome before there is one.
+        /// The browser requested the outcome before it is known.
         case hold
-        /// The outcome.
+        /// The page with the outcome.
         case page(RedirectResponse)
     }
 
     package private(set) var phase = Phase.open
     var isFinished: Bool { if case .finished = phase { true } else { false } }
-    /// How many requests and connections changed nothing.
+    /// The number of requests and connections that had no effect.
     package private(set) var ignoredRequests = 0
-    /// One for each host, the preferred one first.
+    /// The redirect URI of each host, the preferred one first.
     package let redirectURIs: [String]
     private let authorities: [String]
-    /// The redirect's; nil where only one-time URLs are served.
+    /// The redirect path, or nil if only one-time URLs are served.
     private let path: String?
     private let donePath: String
     private let formLimit: Int?
@@ -39,17 +39,19 @@ package struct RedirectRoutes: Sendable {
     private var oneTimeTargets: [String: String] = [:]
     private var spentPaths: Set<String> = []
 
+    /// Creates the rules.
+    ///
     /// - Parameters:
-    ///   - path: The redirect's; nil serves only one-time URLs.
-    ///   - hosts: As they stand in redirect URIs, an IPv6 address in its brackets; the preferred one first.
-    ///   - secret: A text that nobody can guess, for the path that the browser is sent on to.
-    ///   - formLimit: The largest form of a POST in bytes; nil where there is no POST.
+    ///   - path: The redirect path, or nil to serve only one-time URLs.
+    ///   - hosts: The hosts as redirect URIs name them, with an IPv6 address in brackets; the preferred one first.
+    ///   - secret: A random text for the path that the browser is redirected to.
+    ///   - formLimit: The largest form of a POST in bytes, or nil if POST is not allowed.
     package init(
         hosts: [String], port: UInt16, path: String?, secret: String, formLimit: Int? = nil,
         pages: CompletionPages = CompletionPages()
     ) {
         redirectURIs = path.map { path in hosts.map { "http://\($0):\(port)" + path } } ?? []
-        // A browser leaves the default port out of its Host field.
+        // A browser omits the default port in its Host field.
         authorities = hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : [])
         (self.path, self.formLimit, self.pages) = (path, formLimit, pages)
         let folder = path ?? "/"
@@ -57,19 +59,19 @@ package struct RedirectRoutes: Sendable {
         template = PageTemplate(light: pages.light, dark: pages.dark)
     }
 
-    /// A URL at `/open/` and the secret that is good for one GET.
+    /// Returns a URL with the path `/open/` and the secret, valid for one GET.
     package mutating func oneTimeURL(to target: String, secret: String) -> String {
         let path = "/open/" + secret
         oneTimeTargets[path] = target
         return "http://" + (authorities.first ?? "") + path
     }
 
-    /// Whether there is a URL of that kind that no browser has come for.
+    /// Whether a one-time URL has not been opened yet.
     package var hasUnusedOneTimeURL: Bool { !oneTimeTargets.isEmpty }
 
-    /// Decides about a request.
+    /// Returns the action for a request.
     package mutating func route(_ head: RequestHead) -> Step {
-        // A page that made its own name point at the loopback address (DNS rebinding) is turned away here.
+        // Rejects a web page whose own name resolves to the loopback address (DNS rebinding).
         guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
         if head.method == "POST", let formLimit, head.path == path {
             do { return .readForm(length: try head.formLength(limit: formLimit)) } catch {
@@ -80,7 +82,7 @@ package struct RedirectRoutes: Sendable {
             let allowed = formLimit != nil && head.path == path ? "GET, POST" : "GET"
             return ignore(.methodNotAllowed(head.method, allowed: allowed))
         }
-        // What a browser fetches on suspicion must use nothing up; it asks again when the person really goes there.
+        // A prefetch must not use up anything. The browser repeats the request when the user opens the page.
         guard !head.isPrefetch else { return ignore(.plain(503)) }
 
         if head.path == path { return .match(query: head.query) }
@@ -101,27 +103,27 @@ package struct RedirectRoutes: Sendable {
         }
     }
 
-    /// Takes a redirect as the awaited one, and sends its browser on to an address without the code. There is one at
-    /// most: from here on every other is an old one.
+    /// Accepts a redirect as the awaited one and redirects its browser to an address without the code. Only one
+    /// redirect is accepted; every later one counts as used.
     package mutating func accept(_ head: RequestHead) -> RedirectResponse {
         phase = .accepted
         return .seeOther("http://" + head.authority + donePath)
     }
 
-    /// Answers a redirect that comes after the accepted one; nil while there is none.
+    /// Returns the response to a redirect that follows the accepted one, or nil if none has been accepted.
     package mutating func responseIfUsed(_ head: RequestHead) -> RedirectResponse? {
         guard phase != .open else { return nil }
         ignoredRequests += 1
         return template.response(400, pages.usedRedirect, for: head)
     }
 
-    /// Answers a redirect that was not the awaited one; the wait goes on.
+    /// Returns the response to a redirect that is not the awaited one. The wait goes on.
     package mutating func ignore(_ head: RequestHead) -> RedirectResponse {
         ignoredRequests += 1
         return template.response(400, pages.foreignRedirect, for: head)
     }
 
-    /// Answers what could not be read as a request.
+    /// Returns the response to input that is not a valid request.
     package mutating func refuse(_ refusal: RequestHead.Refusal) -> RedirectResponse {
         ignoredRequests += 1
         return .plain(refusal.rawValue)
@@ -135,7 +137,7 @@ package struct RedirectRoutes: Sendable {
         return .respond(response)
     }
 
-    /// Sets the outcome, once, if a redirect was accepted.
+    /// Sets the outcome if a redirect was accepted and no outcome is set.
     package mutating func finish(with page: CompletionPage) {
         if phase == .accepted { phase = .finished(page) }
     }

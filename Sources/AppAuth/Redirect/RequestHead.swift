@@ -1,14 +1,14 @@
-/// The head of one HTTP/1 request: all that the listener reads of it.
+/// The head of an HTTP/1 request, as far as the listener reads it.
 package struct RequestHead: Sendable, Hashable {
-    /// The method as it was sent.
+    /// The method as sent.
     package var method: String
-    /// Host and port that the request is meant for: of the target in absolute form, else of the `Host` field.
+    /// The host and port that the request is meant for, from a target in absolute form or else from the `Host` field.
     package var authority: String
     /// The path of the target, undecoded.
     package var path: String
-    /// What follows the first `?` of the target, undecoded; empty without one.
+    /// The part of the target after the first `?`, undecoded; empty if there is none.
     package var query: String
-    /// The header fields in their order, names in lower case.
+    /// The header fields in their order, with names in lower case.
     package var fields: [Field]
 
     /// A header field.
@@ -27,22 +27,22 @@ package struct RequestHead: Sendable, Hashable {
     /// The first value of a field.
     package subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
 
-    /// Whether a browser asks ahead of the person, perhaps for nothing.
+    /// Whether a browser requests the page in advance, before the user opens it.
     var isPrefetch: Bool {
         (self["sec-purpose"] ?? self["purpose"])?.lowercased().contains("prefetch") ?? false
     }
 }
 
 extension RequestHead {
-    /// Puts a head together from its parsed lines.
+    /// Creates a head from its parsed lines.
     ///
-    /// - Throws: ``Refusal`` with the status that says what is wrong.
+    /// - Throws: ``Refusal`` with the status that describes the fault.
     init(_ start: RequestLine, fields: [Field]) throws(Refusal) {
-        // RFC 9112 §3.2: a request without exactly one Host field is answered with 400.
+        // RFC 9112 §3.2: a request without exactly one Host field gets a 400 response.
         let hosts = fields.filter { $0.name == "host" }
         guard hosts.count == 1 else { throw .badRequest }
 
-        // RFC 9112 §3.2.2: the authority of a target in absolute form stands above the Host field.
+        // RFC 9112 §3.2.2: the authority of a target in absolute form takes precedence over the Host field.
         let (authority, local) = Self.splitAbsolute(start.target) ?? (hosts[0].value, start.target)
         let parts = local.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         (method, self.authority, self.fields) = (start.method, authority, fields)
@@ -55,7 +55,7 @@ extension RequestHead {
         var target: String
     }
 
-    /// RFC 9112 §3: `method SP request-target SP HTTP-version`, and nothing that a lenient reader would mend.
+    /// RFC 9112 §3: `method SP request-target SP HTTP-version`, parsed strictly.
     static func requestLine(_ line: [UInt8]) throws(Refusal) -> RequestLine {
         let parts = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(\.isTokenCharacter), !parts[1].isEmpty,
@@ -68,7 +68,7 @@ extension RequestHead {
         return RequestLine(method: text(parts[0]), target: text(parts[1]))
     }
 
-    /// RFC 9112 §5: no space before the colon (a refused smuggling trick), and no folded lines.
+    /// RFC 9112 §5: no space before the colon, which enables request smuggling, and no folded lines.
     static func field(_ line: [UInt8]) throws(Refusal) -> Field {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy(\.isTokenCharacter)
@@ -78,7 +78,7 @@ extension RequestHead {
         return Field(name: text(line[..<colon]).lowercased(), value: text(value[..<end]))
     }
 
-    /// Splits `http://authority/path?query`; nil for a target in another form.
+    /// Splits `http://authority/path?query`. Returns nil for a target in another form.
     private static func splitAbsolute(_ target: String) -> (authority: String, local: String)? {
         let scheme = "http://"
         guard target.prefix(scheme.count).lowercased() == scheme else { return nil }
@@ -90,7 +90,7 @@ extension RequestHead {
 
     private static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
-    /// Why a request is not read further: the status that the sender gets.
+    /// The reason to reject a request, as the status of the response.
     package enum Refusal: Int, Error, Sendable, Hashable {
         case badRequest = 400
         case lengthRequired = 411

@@ -1,5 +1,5 @@
-/// Reads a request head from bytes as they come: each byte is looked at once, and a head that cannot become a good one
-/// is refused at its first wrong byte, so that TLS or binary on the port is answered at once.
+/// An incremental parser for a request head. It reads each byte once and rejects an invalid head at its first wrong
+/// byte, so that TLS or binary data on the port gets a response at once.
 package struct RequestHeadReader: Sendable {
     private let limit: Int
     private var count = 0
@@ -9,27 +9,27 @@ package struct RequestHeadReader: Sendable {
     private var sawCarriageReturn = false
     private var hasMethod = false
 
-    /// Where the reading stands.
+    /// The progress of the parser.
     package enum Progress: Sendable, Hashable {
         case needsMore
         case request(RequestHead)
         case bad(RequestHead.Refusal)
     }
 
-    /// - Parameter limit: The largest head in bytes, its empty line included.
+    /// - Parameter limit: The largest head in bytes, including its empty line.
     package init(limit: Int) { self.limit = limit }
 
-    /// Whether nothing has come yet.
+    /// Whether no byte has been read.
     var isEmpty: Bool { count == 0 }
 
-    /// Reads on, and takes what it has read off the front: what is left behind a head is the body. Not to be called
-    /// again after anything but ``Progress/needsMore``.
+    /// Parses bytes and removes them from the front of the slice. The bytes after a head belong to the body. Do not
+    /// call it again unless it has returned ``Progress/needsMore``.
     package mutating func read(_ bytes: inout ArraySlice<UInt8>) -> Progress {
         while let byte = bytes.popFirst() {
             count += 1
             guard count <= limit else { return .bad(start == nil ? .targetTooLong : .headTooLarge) }
             if sawCarriageReturn {
-                // RFC 9112 §2.2: a carriage return that no line feed follows is never part of a head.
+                // RFC 9112 §2.2: in a head, a line feed must follow every carriage return.
                 guard byte == UInt8(ascii: "\n") else { return .bad(.badRequest) }
                 sawCarriageReturn = false
                 do throws(RequestHead.Refusal) {
@@ -49,21 +49,20 @@ package struct RequestHeadReader: Sendable {
         defer { line = [] }
         if let start {
             if line.isEmpty { return try RequestHead(start, fields: fields) }
-            // A browser sends twenty; thousands of tiny ones would take far more memory than their bytes.
+            // A browser sends about twenty. Thousands of tiny fields would take far more memory than their bytes.
             guard fields.count < Self.mostFields else { throw .headTooLarge }
             fields.append(try RequestHead.field(line))
         } else if !line.isEmpty {
             start = try RequestHead.requestLine(line)
         } else if count > 2 {
-            // RFC 9112 §2.2: an empty line before the request line is skipped; one, not any number of them.
+            // RFC 9112 §2.2: an empty line before the request line is skipped, but only one.
             throw .badRequest
         }
         return nil
     }
 
-    /// Whether a byte may stand where it stands: no control character but a tab, and nothing that is not ASCII before
-    /// the first line has ended. A bare line feed is refused with them, though RFC 9112 §2.2 would let us take it: no
-    /// browser sends one.
+    /// Returns whether a byte is allowed at this position. Control characters except tab are rejected, as is non-ASCII
+    /// in the first line. A bare line feed, which RFC 9112 §2.2 permits, is rejected too: no browser sends one.
     private mutating func allows(_ byte: UInt8) -> Bool {
         guard start == nil else { return byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") }
         guard (0x20...0x7E).contains(byte) else { return false }

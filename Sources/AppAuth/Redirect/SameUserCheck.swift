@@ -4,35 +4,36 @@ internal import CShims
 extension LoopbackRedirectListener {
     /// Whether programs of other users on this machine may connect to a listener.
     ///
-    /// Another user could otherwise open a one-time URL first, or bring a redirect of their own. The kernel tells which
-    /// user's program connects (sock_diag(7)). Where the check is on, the connections of others are closed unread, and
-    /// use nothing up. The program's own user may connect, and so may root and the user whose login it runs in, also
-    /// under `sudo` and `su`. Through `ssh -L` a browser connects as the user who is signed in by SSH.
+    /// Without the check, another user could open a one-time URL first, or send a redirect of their own. The kernel
+    /// reports which user's program connects (sock_diag(7)). If the check is on, connections of other users are closed
+    /// unread and have no effect. Allowed are the program's own user, root, and the user of the login session that the
+    /// program runs in, also under `sudo` and `su`. Through `ssh -L`, a browser connects as the SSH user.
     public enum SameUserCheck: Sendable, Hashable {
-        /// On where it can be, and nobody who may sign in is kept out.
+        /// On wherever the check is possible and excludes no user who may sign in.
         ///
-        /// Off where the kernel does not tell; under WSL, where the browser runs in Windows; and where nothing tells
-        /// whose login the program runs in, as in a system service or a container of root's.
-        /// ``LoopbackRedirectListener/sameUserObstacle`` then says which of them it is.
+        /// It is off if the kernel does not report the user; under WSL, where the browser runs in Windows; and if the
+        /// user of the login session is unknown, as in a system service or a container that runs as root.
+        /// ``LoopbackRedirectListener/sameUserObstacle`` then gives the reason.
         case automatic
-        /// On. Where the kernel does not tell, there is no listener.
+        /// On. If the kernel does not report the user, the listener cannot be created.
         case required
-        /// Off, for a browser that runs as another user. Where connections are many, others make way first.
+        /// Off, for a browser that runs as another user. If there are too many connections, those of other users are
+        /// closed first.
         case off
     }
 }
 
-/// Who may connect to a listener: asks the kernel about each connection.
+/// The same-user check of a listener. It asks the kernel about each connection.
 package struct PeerCheck: Sendable {
-    /// Whether others are turned away. If not, they are the first to make way.
+    /// Whether connections of other users are rejected. If not, they are the first to be evicted.
     package let turnsAway: Bool
-    /// Why not, where the choice was left to the library.
+    /// The reason why they are not rejected, if the choice was left to the library.
     package let obstacle: BrowserObstacle?
     private let users: Set<UInt32>
-    /// What the kernel is asked through; open from the start, so that it is there when descriptors run out.
+    /// The socket for queries to the kernel. It is opened in advance, for the case that descriptors run out.
     private let diagnosis: Int32
 
-    /// - Parameter listeners: The sockets that are connected to.
+    /// - Parameter listeners: The listening sockets.
     init(
         _ choice: LoopbackRedirectListener.SameUserCheck, _ listeners: [Int32], in desktop: DesktopSession
     ) throws {
@@ -44,7 +45,7 @@ package struct PeerCheck: Sendable {
         }
     }
 
-    /// - Parameter isTold: Whether the kernel tells who connects.
+    /// - Parameter isTold: Whether the kernel reports which user connects.
     package init(
         _ choice: LoopbackRedirectListener.SameUserCheck, isTold: Bool, in desktop: DesktopSession,
         diagnosis: Int32 = -1
@@ -69,13 +70,13 @@ package struct PeerCheck: Sendable {
         }
     }
 
-    /// Whether a user's programs may connect.
+    /// Returns whether programs of a user may connect.
     package func accepts(_ user: UInt32) -> Bool { users.contains(user) }
 
-    /// Whether the other end of a connection is another user's.
+    /// Returns whether a program of another user opened the connection.
     func isForeign(_ connection: Int32) -> Bool {
         var user: UInt32 = 0
-        // No response about a connection that was reset: whoever sent what it brought could be anybody.
+        // The kernel does not report the user of a connection that was reset, so its sender is unknown.
         guard shims_peer_user(diagnosis, connection, &user) == 0 else { return turnsAway }
         return !accepts(user)
     }

@@ -1,13 +1,13 @@
 internal import CShims
 internal import Glibc
 
-/// One connection of a started helper: the URL comes in, up to the end of what it sends, and a word goes out.
+/// A connection of a helper. It reads the URL up to the end of the input, and sends a one-word response.
 struct DeliveryConnection {
     typealias Instant = ContinuousClock.Instant
 
     enum Stage {
         case reading([UInt8])
-        /// A redirect that nobody has asked for yet.
+        /// A redirect that arrived before any caller waits for it.
         case parked(String)
         case over
     }
@@ -18,15 +18,15 @@ struct DeliveryConnection {
 
     init(descriptor: Int32, deadline: Instant) { (self.descriptor, self.deadline) = (descriptor, deadline) }
 
-    /// What to poll for: a helper that waits for its response sends no more.
+    /// The events to poll for. A helper that waits for its response sends nothing more.
     var events: Int16 { if case .reading = stage { Int16(POLLIN) } else { 0 } }
     var isOver: Bool { if case .over = stage { true } else { false } }
     var isParked: Bool { if case .parked = stage { true } else { false } }
 
-    /// When it has to be done; nil where it waits for us.
+    /// The time limit for the URL, or nil if it has arrived.
     var end: Instant? { if case .reading = stage { deadline } else { nil } }
 
-    /// Whether the process at the other end is another user's.
+    /// Whether a process of another user is the peer.
     var isForeign: Bool {
         var user: UInt32 = 0
         return shims_peer_credentials(descriptor, &user) != 0 || user != geteuid()
@@ -34,17 +34,17 @@ struct DeliveryConnection {
 
     enum Arrival {
         case url(String)
-        /// Too long, no text, or cut off.
+        /// The URL is too long, not text, or cut off.
         case refused
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     mutating func read(_ scratch: inout [UInt8]) -> Arrival? {
         guard case .reading(var bytes) = stage else {
-            // Nothing was asked for, so it is an error or the end; a redirect is still good.
+            // No event was requested, so poll reported an error or the end. The redirect is still valid.
             return nil
         }
-        stage = .reading([])  // lets go of the storage, so that it is not copied
+        stage = .reading([])  // releases the storage, so that it is not copied
         while true {
             let count = recv(descriptor, &scratch, scratch.count, 0)
             if count < 0, errno == EINTR { continue }
@@ -53,7 +53,7 @@ struct DeliveryConnection {
                 return nil
             }
             if count == 0, let url = String(validating: bytes, as: UTF8.self), !url.isEmpty { return .url(url) }
-            // Who connects and says nothing looks whether anybody is there.
+            // A process that connects and sends nothing only checks whether this listener is alive.
             if count == 0, bytes.isEmpty {
                 stage = .over
                 return nil
@@ -65,7 +65,7 @@ struct DeliveryConnection {
 
     mutating func park(_ url: String) { stage = .parked(url) }
 
-    /// Answers, and is over. A fresh socket takes these few bytes at once.
+    /// Sends the response and ends the connection. A new socket accepts these few bytes at once.
     mutating func respond(isTaken: Bool) {
         let word = Array((isTaken ? RedirectDelivery.taken : "ignored\n").utf8)
         _ = send(descriptor, word, word.count, Int32(MSG_NOSIGNAL))

@@ -3,12 +3,12 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// The folder under `$XDG_RUNTIME_DIR` in which the processes that wait for redirects have their sockets.
+/// The folder under `$XDG_RUNTIME_DIR` that contains the sockets of the processes that wait for redirects.
 ///
-/// Each has one of its own, with a name that begins with its scheme's: the started helper goes from one to the next.
+/// Each process has its own socket, whose name begins with a hash of its scheme. The helper tries all of them.
 package struct DeliveryFolder: Sendable {
     private let runtime: String
-    /// Stands for the scheme in names of files, whose length a socket's path leaves little of (unix(7): 107 bytes).
+    /// A hash of the scheme for file names, which must be short since a socket's path is limited (unix(7): 107 bytes).
     private let stem: String
 
     package init(_ folders: DesktopFolders, scheme: String) {
@@ -18,7 +18,7 @@ package struct DeliveryFolder: Sendable {
 
     package var path: String { runtime + "/appauth" }
 
-    /// Makes the folder, for this user alone, or checks that it is so.
+    /// Creates the folder, or checks that this user owns it and that only this user can write to it.
     func make() throws {
         try check(runtime)
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
@@ -27,8 +27,8 @@ package struct DeliveryFolder: Sendable {
         try check(path)
     }
 
-    /// XDG Base Directory Specification: the folder is the user's, with mode 0700. Somebody else's would let them put
-    /// a socket of theirs in the place of ours.
+    /// XDG Base Directory Specification: the folder belongs to the user and has mode 0700. Another user who can write
+    /// to it could replace our socket.
     private func check(_ folder: String) throws {
         var status = stat()
         guard lstat(folder, &status) == 0 else {
@@ -41,22 +41,22 @@ package struct DeliveryFolder: Sendable {
 
     // MARK: locks
 
-    /// What a byte of the lock file is the lock of.
+    /// The lock that a byte of the lock file represents.
     enum Purpose: off_t {
-        /// The sockets and the desktop entry, for milliseconds.
+        /// Guards the sockets and the desktop entry. It is held for milliseconds.
         case entry = 0
-        /// A run of xdg-mime, which two at a time would disturb.
+        /// Guards a run of xdg-mime, since two concurrent runs would interfere.
         case xdgMIME = 1
     }
 
-    /// A lock that is held until it is released, once. The kernel takes it back when the process ends.
+    /// A held lock. Release it exactly once; if the process ends, the kernel releases it.
     struct Held: Sendable {
         fileprivate let descriptor: Int32
 
         func release() { close(descriptor) }
     }
 
-    /// Waits for a lock, on the caller's thread.
+    /// Waits for a lock and blocks the calling thread.
     func hold(_ purpose: Purpose) throws -> Held {
         try make()
         let descriptor = open("\(path)/\(stem).lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -77,7 +77,7 @@ package struct DeliveryFolder: Sendable {
 
     // MARK: sockets
 
-    /// Makes a listening socket. Under the lock, else somebody could take it for a dead one before it listens.
+    /// Creates a listening socket. Call it under the lock, or ``sweep()`` could remove the socket before it listens.
     func bind(backlog: Int32) throws -> (path: String, descriptor: Int32) {
         let name: String
         do { name = Base64URL.encode(try randomBytes(6)) } catch { throw Self.refusal("\(error)") }
@@ -94,7 +94,7 @@ package struct DeliveryFolder: Sendable {
         return (socket, descriptor)
     }
 
-    /// The sockets of all processes that wait for the scheme, or have died doing so.
+    /// The sockets of all processes that wait for the scheme, including those that have died.
     func sockets() throws -> [String] {
         guard let folder = opendir(path) else {
             if errno == ENOENT { return [] }
@@ -111,15 +111,15 @@ package struct DeliveryFolder: Sendable {
         return names.map { "\(path)/\($0)" }
     }
 
-    /// Removes the sockets of processes that have died. Under the lock.
+    /// Removes the sockets of processes that have died. Call it under the lock.
     ///
-    /// - Returns: Whether anybody else still waits.
+    /// - Returns: Whether another process still waits.
     func sweep() throws -> Bool {
         var isAwaited = false
         for socket in try sockets() {
             let descriptor = shims_connect_to(socket, 1)
             if descriptor >= 0 { close(descriptor) }
-            // A backlog that is full is one of somebody who lives.
+            // If the backlog is full, the process is alive.
             if descriptor == -ECONNREFUSED { unlink(socket) } else if descriptor != -ENOENT { isAwaited = true }
         }
         return isAwaited

@@ -1,7 +1,7 @@
 internal import CShims
 internal import Glibc
 
-/// The thread of a ``PrivateUseRedirectListener``: one poll for its socket and all who connect.
+/// The thread of a ``PrivateUseRedirectListener``, which polls its socket and all connections at once.
 struct DeliveryLoop {
     private typealias Instant = ContinuousClock.Instant
 
@@ -12,15 +12,15 @@ struct DeliveryLoop {
     private var scratch = [UInt8](repeating: 0, count: 4 << 10)
     private var acceptsAgain: Instant?
 
-    /// Connections at a time; a new one pushes out the oldest.
+    /// The number of open connections. A further one evicts the oldest.
     private static let most = 64
 
-    /// - Parameter patience: How long a URL may take to come.
+    /// - Parameter patience: The time for a URL to arrive.
     init(_ socket: Int32, _ state: DeliveryState, patience: Duration) {
         (self.socket, self.state, self.patience) = (socket, state, patience)
     }
 
-    /// Serves until the listener is closed.
+    /// Serves connections until the listener is closed.
     mutating func run() {
         while !state.isClosing {
             if state.canMatch { matchParked() }
@@ -47,11 +47,11 @@ struct DeliveryLoop {
         }
     }
 
-    /// Waits until something can be done. The order of the answer: the wake-up, the socket, the connections.
+    /// Waits until there is work. The result holds the wake-up, then the socket, then the connections.
     private func wait() -> [pollfd] {
         var polled = [pollfd(fd: state.wakeUp, events: Int16(POLLIN), revents: 0)]
         polled.append(pollfd(fd: socket, events: acceptsAgain == nil ? Int16(POLLIN) : 0, revents: 0))
-        // A parked one is left alone, also when its helper has gone: the redirect is still good.
+        // Parked connections are not polled, even if their helper has gone: the redirect is still valid.
         polled += connections.map { pollfd(fd: $0.isParked ? -1 : $0.descriptor, events: $0.events, revents: 0) }
         let end = (connections.compactMap(\.end) + [acceptsAgain].compactMap { $0 }).min()
         let milliseconds = end.map { max(.zero, $0 - .now) / .milliseconds(1) }
@@ -89,7 +89,7 @@ struct DeliveryLoop {
             let descriptor = shims_accept(socket)
             if descriptor == -ECONNABORTED || descriptor == -EINTR { continue }
             if descriptor < 0, descriptor != -EAGAIN {
-                // The process has no descriptor left: make one free, and do not turn in circles until there is one.
+                // The process is out of descriptors. Close a connection, and pause so that the loop does not spin.
                 evict()
                 acceptsAgain = now + .milliseconds(20)
             }
@@ -102,12 +102,12 @@ struct DeliveryLoop {
                 continue
             }
             connections.append(connection)
-            // The URL has mostly come with the connection.
+            // The URL has usually arrived with the connection.
             proceed(connections.count - 1)
         }
     }
 
-    /// Closes the oldest connection, of those that have brought no redirect yet if there is one.
+    /// Closes the oldest connection that has not brought a redirect, or else the oldest.
     private mutating func evict() {
         guard !connections.isEmpty else { return }
         let index = connections.firstIndex { !$0.isParked } ?? 0

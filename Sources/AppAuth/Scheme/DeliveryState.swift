@@ -3,7 +3,7 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// What the callers and the thread of a ``PrivateUseRedirectListener`` share: who waits, and how to wake the thread.
+/// The state shared by the callers and the thread of a ``PrivateUseRedirectListener``.
 final class DeliveryState: Sendable {
     private struct Contents {
         var waiter: ListenerState.Waiter?
@@ -15,7 +15,7 @@ final class DeliveryState: Sendable {
 
     private let uri: PrivateUseURI
     private let contents = LockedValue(Contents())
-    /// Readable when the thread has to look at this state again. Closed when it has ended.
+    /// Readable if the thread must read this state again. It is closed once the thread has ended.
     let wakeUp: Int32
 
     init(_ uri: PrivateUseURI) throws {
@@ -26,8 +26,8 @@ final class DeliveryState: Sendable {
         }
     }
 
-    /// Changes the contents and wakes the thread. The descriptor is written to under the lock, since its number may
-    /// belong to something else once the thread has ended.
+    /// Changes the contents and wakes the thread. It writes to the descriptor under the lock, since its number may be
+    /// reused once the thread has ended.
     private func update<Result>(_ body: (inout Contents) -> Result) -> Result {
         contents.withLock { contents in
             defer {
@@ -41,7 +41,7 @@ final class DeliveryState: Sendable {
     }
 }
 
-/// For the callers.
+/// Used by the callers.
 extension DeliveryState {
     var ignoredRedirects: Int { contents.withLock { $0.ignored } }
 
@@ -59,19 +59,19 @@ extension DeliveryState {
     func close() { update { $0.isClosing = true } }
 }
 
-/// For the thread.
+/// Used by the thread.
 extension DeliveryState {
     var isClosing: Bool { contents.withLock { $0.isClosing } }
-    /// Whether a redirect can be looked at now.
+    /// Whether a redirect can be matched now.
     var canMatch: Bool { contents.withLock { $0.waiter != nil || $0.isSpent } }
 
-    /// Counts what came and is not the awaited redirect.
+    /// Counts a delivery that is not the awaited redirect.
     func ignore() { contents.withLock { $0.ignored += 1 } }
 
-    /// Has the waiter judge a URL, outside of the lock since it is the app's code, and hands the first that it recognises
-    /// over: there is one at most.
+    /// Matches a URL and resumes the caller if it matches. Only one URL is taken. The closure is the app's code, so it
+    /// runs outside the lock.
     ///
-    /// - Returns: Whether it was taken; nil if nobody waits yet.
+    /// - Returns: Whether the URL was taken, or nil if no caller waits yet.
     func match(_ url: String) -> Bool? {
         let (waiter, isSpent) = contents.withLock { ($0.waiter, $0.isSpent) }
         guard let query = uri.query(of: url), !isSpent else {
@@ -88,7 +88,7 @@ extension DeliveryState {
         return true
     }
 
-    /// The socket is closed: whoever still waits learns it.
+    /// Fails a waiting caller, after the socket is closed.
     func end() {
         let waiter = contents.withLock { contents in
             defer { contents.waiter = nil }

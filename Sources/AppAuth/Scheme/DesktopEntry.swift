@@ -3,12 +3,12 @@ internal import AppAuthProtocol
 /// The desktop entry that starts the app with a URL of its scheme (Desktop Entry Specification 1.5).
 package struct DesktopEntry: Sendable, Hashable {
     package var appName: String
-    /// The program and its arguments, to which the URL is added.
+    /// The program and its arguments. The desktop appends the URL.
     package var handler: [String]
     package var scheme: String
-    /// Whether it goes when the wait is over, and so also when a later process finds that its maker has died.
+    /// Whether the entry is removed at the end of the wait, or by a later process if its creator has died.
     package var isTemporary: Bool
-    /// What `mimeapps.list` said for the scheme before; put back when the entry goes.
+    /// The previous handlers of the scheme in `mimeapps.list`, restored when the entry is removed.
     package var replaced: String?
 
     package init(appName: String, handler: [String], scheme: String, isTemporary: Bool, replaced: String?) {
@@ -30,7 +30,7 @@ package struct DesktopEntry: Sendable, Hashable {
         """
     }
 
-    /// What an entry of the library's says of itself; nil for any other entry.
+    /// Returns the library's notes in an entry, or nil if the entry is not the library's.
     package static func notes(in text: String) -> (isTemporary: Bool, replaced: String?)? {
         func value(_ key: String) -> String? {
             text.lines.first { $0.hasPrefix(key + "=") }.map { String($0.dropFirst(key.count + 1)) }
@@ -52,6 +52,6 @@ package struct DesktopEntry: Sendable, Hashable {
         return "\"\(escaped)\""
     }
 
-    /// "Possible value types": the escapes of a string, which come on top of those of the command.
+    /// "Possible value types": string escapes, applied after those of the command.
     private static func escaped(_ value: String) -> String { value.replacing("\\", with: "\\\\") }
 }

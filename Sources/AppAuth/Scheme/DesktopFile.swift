@@ -1,13 +1,13 @@
 internal import AppAuthProtocol
 internal import Glibc
 
-/// A small text file of the desktop's, read and replaced whole.
+/// A small text file of the desktop, read and replaced as a whole.
 struct DesktopFile: Sendable {
     let path: String
 
     private static let largest = 1 << 20
 
-    /// The text; nil if there is no file.
+    /// Returns the text, or nil if there is no file.
     func read() throws -> String? {
         let bytes: [UInt8]
         do { bytes = try InputFile.read(path, atMost: Self.largest) } catch .system(ENOENT) {
@@ -21,9 +21,9 @@ struct DesktopFile: Sendable {
         return text
     }
 
-    /// Writes beside the file, in folders that are made where they are missing, and puts that in its place.
+    /// Writes a new file next to the old one and renames it. Missing folders are created.
     func write(_ text: String) throws {
-        // What a person has linked from elsewhere stays linked.
+        // If the user has made the file a symbolic link, the link stays.
         let target = realpath(path, nil).map { resolved in
             defer { free(resolved) }
             return String(cString: resolved)
@@ -54,7 +54,7 @@ struct DesktopFile: Sendable {
         let folder = String(path[..<slash])
         guard access(folder, F_OK) != 0 else { return }
         try makeFolder(of: folder)
-        // The Base Directory Specification: 0700.
+        // The Base Directory Specification requires 0700.
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure("has no folder, and none can be made") }
     }
 

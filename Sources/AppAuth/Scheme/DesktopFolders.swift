@@ -2,20 +2,20 @@ internal import AppAuthProtocol
 internal import FoundationEssentials
 internal import Glibc
 
-/// Where a desktop keeps what it is told (XDG Base Directory Specification).
+/// The folders of a desktop's settings (XDG Base Directory Specification).
 package struct DesktopFolders: Sendable, Hashable {
-    /// For sockets: this user's alone, for as long as the person is signed in to the machine.
+    /// The folder for sockets. Only this user can access it, and it exists while the user is logged in.
     package let runtime: String
-    /// Has `applications`, with desktop entries.
+    /// The parent of `applications`, which contains desktop entries.
     package let data: String
-    /// Has `mimeapps.list`, which says who handles what.
+    /// The folder of `mimeapps.list`, which names the handlers of types and schemes.
     package let configuration: String
 
-    /// The folders of this process's environment.
+    /// Returns the folders of this process's environment.
     static func current() throws -> DesktopFolders { try DesktopFolders(ProcessInfo.processInfo.environment) }
 
     package init(_ environment: [String: String]) throws {
-        // The specification: what is not absolute is as good as unset.
+        // The specification treats a path that is not absolute as unset.
         func folder(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
         func folder(_ name: String, else fallback: String) throws -> String {
             if let found = folder(name) { return found }

@@ -1,6 +1,6 @@
-/// The text of a `mimeapps.list`, of which one line says who handles a type (MIME Applications Associations 1.0).
+/// The text of a `mimeapps.list`, in which one line names the handlers of a type (MIME Applications Associations 1.0).
 ///
-/// xdg-mime can set that line and not take it away; the rest of the text stays as it is, byte for byte.
+/// xdg-mime can set that line but not remove it. The rest of the text stays unchanged, byte for byte.
 package struct HandlerList: Sendable, Hashable {
     private var lines: [Substring]
 
@@ -8,13 +8,14 @@ package struct HandlerList: Sendable, Hashable {
 
     package var text: String { lines.joined(separator: "\n") }
 
-    /// Whether there is nothing in it.
+    /// Whether the text is blank.
     package var isEmpty: Bool { lines.allSatisfy(\.isBlank) }
 
-    /// The entries that handle a type, separated by semicolons, the preferred one first; nil if none is named.
+    /// Returns the entries that handle a type, separated by semicolons, the preferred one first. Returns nil if the
+    /// list has no line for the type.
     package func handlers(of type: String) -> String? { line(of: type).map { String(lines[$0].value) } }
 
-    /// Replaces what ``handlers(of:)`` returns; nil takes the line away, and the heading that nothing is left under.
+    /// Replaces the value of ``handlers(of:)``. Nil removes the line, and its heading if that is then empty.
     package mutating func set(_ handlers: String?, for type: String) {
         guard let line = line(of: type) else { return }
         if let handlers {
@@ -28,7 +29,7 @@ package struct HandlerList: Sendable, Hashable {
         let isLast = end == lines.endIndex
         lines.removeSubrange(heading..<end)
         guard isLast else { return }
-        // xdg-mime puts an empty line before a heading that it adds.
+        // xdg-mime inserts an empty line before a heading that it adds.
         if lines.last?.isBlank == true { lines.removeLast() }
         if !lines.isEmpty { lines.append("") }
     }
@@ -44,7 +45,8 @@ package struct HandlerList: Sendable, Hashable {
 }
 
 extension String {
-    /// Its lines, empty ones as well. A line feed after a carriage return ends a line too, though the two are one `Character`.
+    /// The lines, including empty ones. A line feed after a carriage return also ends a line, although Swift makes the
+    /// two one `Character`.
     var lines: [Substring] {
         unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Substring.init)
     }
@@ -54,6 +56,6 @@ extension Substring {
     fileprivate var isHeading: Bool { hasPrefix("[") }
     fileprivate var isBlank: Bool { allSatisfy(\.isWhitespace) }
     fileprivate var value: Substring { drop { $0 != "=" }.dropFirst().dropLast(carriageReturn.count) }
-    /// What is before the line feed, where lines end in both.
+    /// The carriage return before the line feed, if lines end in both.
     fileprivate var carriageReturn: String { hasSuffix("\r") ? "\r" : "" }
 }

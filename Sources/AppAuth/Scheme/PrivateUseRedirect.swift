@@ -1,7 +1,7 @@
 internal import AppAuthProtocol
 internal import Glibc
 
-/// A redirect to a scheme of the app's own, for clients that are registered with one (RFC 8252 §7.1).
+/// A redirect to a private-use scheme, for clients that are registered with one (RFC 8252 §7.1).
 ///
 /// ```swift
 /// // First thing in the app's main: what the desktop has started for a redirect hands it over, and ends.
@@ -12,51 +12,51 @@ internal import Glibc
 /// signIn.redirect.privateUse = try PrivateUseRedirect(
 ///     "com.example.app:/callback", appName: "My App", arguments: ["--redirect"])
 /// ```
-/// The browser asks the desktop who handles the scheme; a desktop entry says that it is this app. The desktop starts the
-/// app a second time, with the URL as its last argument, and that process hands it to the one that waits.
+/// The browser asks the desktop which app handles the scheme, and a desktop entry names this app. The desktop starts
+/// the app a second time, with the URL as its last argument. That process delivers the URL to the waiting one.
 ///
-/// Prefer ``LoopbackRedirectListener`` where the provider lets you: it is what RFC 8252 recommends on Linux (§7.3,
-/// appendix B.5).
-/// - Any program can register the same scheme, and nobody is asked: the redirect may end there. PKCE makes the code worth
-///   nothing to it, but the sign-in fails (§8.1). A scheme that is the app's domain in reverse, which §8.4 has providers
-///   insist on, keeps accidents away and nobody else.
-/// - The URL, with code and state, stands in an argument list, which for that moment every user of the machine can read.
-/// - The browser may ask the person before it hands the URL on. Its page stays as it was: the app has none to show there.
-/// - It takes a desktop that knows who handles what, where loopback takes a browser alone. In Flatpak and Snap the desktop
-///   can start no program of the app's by its path, and the two processes share no folder.
+/// Prefer ``LoopbackRedirectListener`` if the provider permits it, as RFC 8252 recommends (§7.3, appendix B.5):
+/// - Any program can register the same scheme without consent, and may then get the redirect. PKCE makes the code
+///   useless to it, but the sign-in fails (§8.1). A scheme that is the app's domain in reverse, which §8.4 has
+///   providers insist on, prevents accidents but not attacks.
+/// - The URL, with code and state, is briefly in an argument list, which every user of the machine can read.
+/// - The browser may ask the user before it passes the URL on. Its page does not change, since the app cannot show one.
+/// - It requires a desktop that knows the handlers of schemes, while loopback requires only a browser. In Flatpak and
+///   Snap, the desktop cannot start the app's program by its path, and the two processes share no folder.
 public struct PrivateUseRedirect: Sendable, Hashable {
-    /// Who makes the app the handler of its scheme, and for how long.
+    /// The way in which the app becomes the handler of its scheme, and for how long.
     public enum Installation: Sendable, Hashable {
-        /// The library, from the start of the wait to its end: then everything is as it was.
+        /// The library installs the entry while it waits, and then restores the previous state.
         case whileWaiting
-        /// The library, for good: ``PrivateUseRedirect/uninstall()`` takes it back.
+        /// The library installs the entry permanently. ``PrivateUseRedirect/uninstall()`` removes it.
         case permanent
-        /// Somebody else, for example the app's package with a desktop entry that has `x-scheme-handler/…` among its
-        /// `MimeType`: the library only waits.
+        /// The library only waits. The app's package, for example, installs a desktop entry with `x-scheme-handler/…`
+        /// in its `MimeType`.
         case byPackage
     }
 
-    /// The redirect URI, as it is registered with the provider.
+    /// The redirect URI as registered with the provider.
     public var redirectURI: String { uri.string }
-    /// The app's name, for desktops that show who handles a scheme.
+    /// The app's name, for desktops that show the handler of a scheme.
     public let appName: String
-    /// The program that the desktop starts, and its arguments; the URL follows as the last one.
+    /// The program that the desktop starts, and its arguments. The URL follows as the last argument.
     public let handler: [String]
-    /// Who makes the app the handler.
+    /// The way in which the app becomes the handler.
     public let installation: Installation
     let uri: PrivateUseURI
 
-    /// Describes a redirect; nothing is installed yet.
+    /// Creates a redirect. It does not install anything.
     ///
     /// - Parameters:
-    ///   - redirectURI: For example `com.example.app:/callback`: the app's domain in reverse, one slash, a path. Without
-    ///     query, fragment and dots; the scheme in lower case. Compared byte for byte. A scheme without a dot is taken,
-    ///     for clients that were registered with one; schemes that belong to others (`https`, `mailto`, …) are not.
-    ///   - appName: What the desktop calls the app.
-    ///   - arguments: What tells the started program that it has to call ``deliver(_:)``. The URL follows them.
-    ///   - program: The absolute path of the program; nil means this one. Where no desktop environment runs, xdg-open
-    ///     splits the command at its spaces and knows no quotes: none of these texts should need any.
-    ///   - installation: Who makes the app the handler.
+    ///   - redirectURI: The redirect URI, for example `com.example.app:/callback`: the app's domain in reverse in lower
+    ///     case, one slash and a path, without query, fragment and dot segments. It is compared byte for byte. A scheme
+    ///     without a dot is accepted, for clients that were registered with one. Schemes that belong to others
+    ///     (`https`, `mailto`, …) are rejected.
+    ///   - appName: The app's name in the desktop entry.
+    ///   - arguments: Arguments that tell the started program to call ``deliver(_:)``. The URL follows them.
+    ///   - program: The absolute path of the program, or nil for this one. Without a desktop environment, xdg-open
+    ///     splits the command at its spaces and does not support quotes, so avoid texts that need quoting.
+    ///   - installation: The way in which the app becomes the handler.
     /// - Throws: ``AuthError`` `.invalidConfiguration`.
     public init(
         _ redirectURI: String, appName: String, arguments: [String], program: String? = nil,
@@ -73,10 +73,10 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         }
     }
 
-    /// Makes the app the handler of its scheme for good, whatever ``installation`` says.
+    /// Makes the app the permanent handler of its scheme, regardless of ``installation``.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` without xdg-mime or a folder to write to; `.listener` for an entry of this
-    ///   name that is not the library's.
+    /// - Throws: ``AuthError`` `.unavailable` if xdg-mime or a writable folder is missing; `.listener` if an entry of
+    ///   this name does not belong to the library.
     public func install() async throws { try await install(in: DesktopFolders.current()) }
 
     package func install(in folders: DesktopFolders) async throws {
@@ -88,9 +88,9 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         await registration.updateCache()
     }
 
-    /// Takes ``install()`` back: removes the desktop entry, and makes the handler of before the default again.
+    /// Reverts ``install()``: removes the desktop entry and restores the previous default handler.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` for files that cannot be changed.
+    /// - Throws: ``AuthError`` `.unavailable` if a file cannot be changed.
     public func uninstall() async throws { try await uninstall(from: DesktopFolders.current()) }
 
     package func uninstall(from folders: DesktopFolders) async throws {
@@ -101,16 +101,17 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         await registration.updateCache()
     }
 
-    /// Hands a redirect to the process of this user that waits for it: for the program that the desktop has started.
+    /// Delivers a redirect to the waiting process of this user. Call it in the program that the desktop has started.
     ///
-    /// Blocks until it is taken, some milliseconds as a rule, and five seconds at most for each process that waits. Where
-    /// several wait, the one takes it whose request has the state.
+    /// Blocks until a process takes the redirect, usually a few milliseconds. Each step of each waiting process takes
+    /// at most five seconds. If several processes wait, the one whose request has the state takes the redirect.
     ///
-    /// - Parameter url: What the desktop gave: the whole redirect, at most 16 KiB. Nothing of it gets into an error.
-    /// - Throws: ``AuthError`` `.listener` if nobody takes it.
+    /// - Parameter url: The whole redirect as the desktop passed it, at most 16 KiB. No part of it appears in an error.
+    /// - Throws: ``AuthError`` `.listener` if no process takes the redirect; `.unavailable` if `$XDG_RUNTIME_DIR` is
+    ///   missing or not safe to use.
     public static func deliver(_ url: String) throws { try RedirectDelivery.send(url, try DesktopFolders.current()) }
 
-    /// The program of this process.
+    /// Returns the path of the program of this process.
     private static func thisProgram() throws -> String {
         guard let path = realpath("/proc/self/exe", nil) else {
             throw AuthError(

@@ -3,8 +3,7 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// Waits for a redirect to a scheme of the app's own: a ``PrivateUseRedirect``, whose documentation says why loopback is
-/// preferred.
+/// A listener that waits for a redirect to a private-use scheme. Prefer loopback, as ``PrivateUseRedirect`` explains.
 ///
 /// ```swift
 /// let listener = try await PrivateUseRedirectListener(redirect)
@@ -13,10 +12,12 @@ internal import JOSE
 /// let response = try await listener.redirect { query in request.responseIfOurs(query) }
 /// listener.close()
 /// ```
-/// A Unix socket of mode 0600 in `$XDG_RUNTIME_DIR/appauth` waits for the helper that the desktop starts. It takes one
-/// URL of 16 KiB at most a connection, within 5 s, of processes of this user alone; 64 connections are open at a time, of
-/// which the oldest makes way for the next. Several processes may wait for one scheme: each is offered the redirect, and
-/// the state decides. One thread serves all of it, from the initializer to ``close()``, which the last reference also
+/// A Unix socket with mode 0600 in `$XDG_RUNTIME_DIR/appauth` waits for the helper that the desktop starts. Each
+/// connection carries one URL of at most 16 KiB within 5 s, and must come from a process of this user. At most 64
+/// connections are open; if there are more, the oldest that has not brought a redirect is closed.
+///
+/// Several processes may wait for one scheme: each is offered the redirect, and the one whose request has the state
+/// takes it. One thread serves all connections, from the initializer to ``close()``, which the deinitializer also
 /// calls.
 public final class PrivateUseRedirectListener: Sendable {
     /// The redirect URI for the authorization request.
@@ -26,14 +27,14 @@ public final class PrivateUseRedirectListener: Sendable {
     private let socket: String
     private let thread: LockedValue<SystemThread?>
 
-    /// Listens, then installs the desktop entry as the redirect says, and makes it the default by xdg-mime, which is
-    /// waited for: some 100 ms.
+    /// Starts to listen, installs the desktop entry as the redirect specifies, and makes it the default with xdg-mime.
+    /// xdg-mime takes about 100 ms.
     ///
-    /// What a process that has died left behind is cleared away or taken over.
+    /// The remains of a process that has died are removed or reused.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` without `$XDG_RUNTIME_DIR` or xdg-mime, or where a file cannot be written;
-    ///   `.listener` where the socket cannot be made, or an entry of that name is not the library's;
-    ///   `CancellationError`. Nothing is left then.
+    /// - Throws: ``AuthError`` `.unavailable` if `$XDG_RUNTIME_DIR` or xdg-mime is missing or a file cannot be written;
+    ///   `.listener` if the socket cannot be made, or an entry of that name does not belong to the library;
+    ///   `CancellationError`. Nothing is left behind then.
     public convenience init(_ redirect: PrivateUseRedirect) async throws {
         try await self.init(redirect, try DesktopFolders.current())
     }
@@ -75,7 +76,7 @@ public final class PrivateUseRedirectListener: Sendable {
         }
     }
 
-    /// The socket first: where the entry is, somebody waits.
+    /// Creates the socket before the entry, so that an entry always has a waiting process.
     private static func listen(
         _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration
     ) throws -> (path: String, descriptor: Int32) {
@@ -96,19 +97,20 @@ public final class PrivateUseRedirectListener: Sendable {
 
     deinit { close() }
 
-    /// How many redirects came that changed nothing: with another state or path, after the awaited one, too long, or of
-    /// another user's process.
+    /// The number of redirects that had no effect: with another state or path, after the awaited one, too long, or from
+    /// a process of another user.
     public var ignoredRedirects: Int { state.ignoredRedirects }
 
-    /// Waits for a redirect that `match` recognises. Can succeed once; a redirect that came before the call is judged as
-    /// soon as it is made.
+    /// Waits for a redirect that `match` recognises.
     ///
-    /// - Parameter match: Gets the query, undecoded and without its `?`, of each URL that is the redirect URI up to its
-    ///   query, empty if there is none. Returns nil for one that is not ours, above all one with another state: the wait
-    ///   goes on. Runs on the listener's thread: it must not block.
-    /// - Returns: What `match` returned first that was not nil.
-    /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is or gets
-    ///   closed, somebody else waits, or its one redirect has come.
+    /// Only one call can succeed. A redirect that arrived before the call is matched as soon as the call is made.
+    ///
+    /// - Parameter match: Receives the query, undecoded and without its `?`, of each URL that equals the redirect URI
+    ///   up to its query; empty if there is none. It returns nil for parameters that do not belong to the request,
+    ///   above all those with another state: the wait goes on. Runs on the listener's thread and must not block.
+    /// - Returns: The first result of `match` that is not nil.
+    /// - Throws: `CancellationError`, after everything is closed; ``AuthError`` `.listener` if the listener is closed,
+    ///   another call waits, or its one redirect has arrived.
     public func redirect<Value: Sendable>(
         match: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value {
@@ -121,7 +123,7 @@ public final class PrivateUseRedirectListener: Sendable {
                 state.close()
             }
         } catch {
-            // Here, not in the handler: that one runs under a lock of the task, and must not wait for the thread.
+            // Close here, not in the handler, which runs under a lock of the task and must not wait for the thread.
             if Task.isCancelled {
                 close()
                 throw CancellationError()
@@ -130,8 +132,8 @@ public final class PrivateUseRedirectListener: Sendable {
         }
     }
 
-    /// Closes the socket and every connection, ends the thread, and removes the desktop entry if it is to go and nobody
-    /// else waits for the scheme. Whoever waits in ``redirect(match:)`` gets an error.
+    /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
+    /// process waits for the scheme, it is removed. A waiting call of ``redirect(match:)`` throws.
     public func close() {
         state.close()
         let thread = thread.withLock { thread in
@@ -143,8 +145,8 @@ public final class PrivateUseRedirectListener: Sendable {
         Self.clearAway(socket, registration)
     }
 
-    /// Nobody can be told of a failure here. What stays is cleared away by the next to wait, or by the helper that a
-    /// browser starts in vain.
+    /// Ignores errors, since they cannot be reported here. The next listener, or a helper that finds no listener,
+    /// removes what is left.
     private static func clearAway(_ socket: String, _ registration: SchemeRegistration) {
         unlink(socket)
         try? registration.folder.locked(.entry) {

@@ -1,14 +1,15 @@
 internal import AppAuthProtocol
 
-/// A redirect URI with a scheme that is the app's own (RFC 8252 §7.1).
+/// A redirect URI with a private-use scheme (RFC 8252 §7.1).
 package struct PrivateUseURI: Sendable, Hashable {
     package let string: String
     package let scheme: String
 
-    /// Reads a redirect URI as it is registered: compared byte for byte, so only a form that no browser rewrites is one.
+    /// Creates a redirect URI from its registered text. It is compared byte for byte, so it must be in a form that no
+    /// browser rewrites.
     ///
-    /// RFC 8252 §7.1 asks for a scheme with a dot, the app's domain in reverse. A client that was registered with another
-    /// one long ago cannot change that alone: what is refused is what belongs to somebody else.
+    /// RFC 8252 §7.1 requires a scheme with a dot, the app's domain in reverse. A client that was registered with
+    /// another scheme cannot change it on its own, so only schemes that belong to others are rejected.
     package init(_ text: String) throws {
         guard let scheme = Self.scheme(of: text) else {
             throw Self.refusal("in lower case, followed by a path without query, fragment and dots", text)
@@ -16,7 +17,7 @@ package struct PrivateUseURI: Sendable, Hashable {
         guard !Self.taken.contains(scheme) else {
             throw Self.refusal("that is the app's own", scheme + ":")
         }
-        // RFC 6749 §3.1.2: no fragment. RFC 8252 §7.1: `scheme:/path`; older registrations have a host instead.
+        // RFC 6749 §3.1.2: no fragment. RFC 8252 §7.1: `scheme:/path`. Older registrations also have a host.
         let rest = String(text.dropFirst(scheme.count + 1))
         guard RedirectPath.isValid(rest) else {
             throw Self.refusal("followed by a path without query, fragment and dots", text)
@@ -24,9 +25,10 @@ package struct PrivateUseURI: Sendable, Hashable {
         (string, self.scheme) = (text, scheme)
     }
 
-    /// The query of a URL that is this redirect URI up to its query, undecoded and without its `?`; nil for another URL.
+    /// Returns the query of a URL that equals this redirect URI up to its query, undecoded and without its `?`. Returns
+    /// nil for another URL.
     ///
-    /// A fragment is dropped, as a browser does before it asks a loopback address.
+    /// A fragment is dropped, as a browser drops it before it requests a loopback address.
     func query(of url: String) -> String? {
         let bytes = url.utf8.prefix { $0 != UInt8(ascii: "#") }
         guard bytes.starts(with: string.utf8) else { return nil }
@@ -35,7 +37,7 @@ package struct PrivateUseURI: Sendable, Hashable {
         return rest.first == UInt8(ascii: "?") ? String(rest.dropFirst()) : nil
     }
 
-    /// RFC 3986 §3.1, in lower case, since that is how browsers hand it on; nil where a text begins with no scheme.
+    /// RFC 3986 §3.1, in lower case as browsers pass it on. Returns nil if the text does not begin with a scheme.
     static func scheme(of text: String) -> String? {
         let scheme = text.utf8.prefix { $0 != UInt8(ascii: ":") }
         guard let first = scheme.first, first.isLowercaseLetter, scheme.count < text.utf8.count, scheme.count <= 128,
@@ -44,7 +46,7 @@ package struct PrivateUseURI: Sendable, Hashable {
         return String(scheme)
     }
 
-    /// Schemes that browsers and desktops have a meaning for: to handle one of them would take it from its owner.
+    /// Schemes with a meaning in browsers and desktops. To handle one would take it from its owner.
     private static let taken: Set<String> = [
         "about", "apt", "blob", "bitcoin", "cid", "chrome", "chrome-extension", "data", "dav", "davs", "dns",
         "facetime",

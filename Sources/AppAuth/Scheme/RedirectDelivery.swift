@@ -2,13 +2,13 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// The started helper's side: the URL goes to each process that waits, until one takes it.
+/// The helper's side of a delivery. It offers the URL to each waiting process until one takes it.
 package enum RedirectDelivery {
     /// The largest URL in bytes.
     package static let largest = 16 << 10
-    /// What a process answers that takes the redirect; anything else is a no.
+    /// The response of a process that takes the redirect. Any other response means no.
     static let taken = "taken\n"
-    /// How long a process may take for each step.
+    /// The time limit for each step of a process, in milliseconds.
     private static let patience: Int32 = 5000
 
     package static func send(_ url: String, _ folders: DesktopFolders) throws {
@@ -20,7 +20,7 @@ package enum RedirectDelivery {
         try folder.make()
         let sockets = try folder.sockets()
         for socket in sockets where offer(url, at: socket) { return }
-        // Whoever has made the entry that started this process may have died: then it goes.
+        // If the process that made the desktop entry has died, remove the entry.
         let isAwaited = try folder.locked(.entry) {
             let isAwaited = try folder.sweep()
             if !isAwaited { try registration.remove(ifTemporary: true) }
@@ -35,10 +35,10 @@ package enum RedirectDelivery {
         let connection = shims_connect_to(socket, patience)
         guard connection >= 0 else { return false }
         defer { close(connection) }
-        // The redirect is nobody else's, whoever has managed to put a socket here.
+        // Do not deliver the redirect to another user whose socket is in the folder.
         var user: UInt32 = 0
         guard shims_peer_credentials(connection, &user) == 0, user == geteuid() else { return false }
-        // One that answers before it has read everything has said no.
+        // A process that responds before it has read everything does not take the redirect.
         _ = send(Array(url.utf8), on: connection)
         shims_end_sending(connection)
         return response(on: connection) == taken

@@ -1,10 +1,10 @@
 internal import AppAuthProtocol
 internal import Glibc
 
-/// The desktop entry of a scheme, and the line that makes it the default.
+/// The desktop entry of a scheme, and its line in `mimeapps.list` that makes it the default.
 ///
-/// The entry itself says what it has replaced, and whether it stays: so whoever comes after a process that has died can
-/// put everything back.
+/// The entry records the handler that it replaced and whether it is permanent. If a process dies, a later one can
+/// restore the previous state.
 package struct SchemeRegistration: Sendable {
     let scheme: String
     let folders: DesktopFolders
@@ -14,7 +14,7 @@ package struct SchemeRegistration: Sendable {
         (self.scheme, self.folders, folder) = (scheme, folders, DeliveryFolder(folders, scheme: scheme))
     }
 
-    /// The file name of the entry, which is also what `mimeapps.list` calls it.
+    /// The file name of the entry, which is also its name in `mimeapps.list`.
     package var name: String { "appauth-redirect-\(scheme).desktop" }
     private var type: String { "x-scheme-handler/" + scheme }
     private var entry: DesktopFile { DesktopFile(path: "\(folders.data)/applications/\(name)") }
@@ -22,7 +22,7 @@ package struct SchemeRegistration: Sendable {
 
     private var handlers: String? { get throws { try list.read().flatMap { HandlerList($0).handlers(of: type) } } }
 
-    /// Writes the desktop entry. Under the lock. One that stays is not turned into one that goes.
+    /// Writes the desktop entry. Call it under the lock. A permanent entry does not become temporary.
     func write(_ redirect: PrivateUseRedirect, isTemporary: Bool) throws {
         let program = redirect.handler[0]
         guard access(program, X_OK) == 0 else {
@@ -42,13 +42,13 @@ package struct SchemeRegistration: Sendable {
         if new.text != old { try entry.write(new.text) }
     }
 
-    /// Makes the entry the default by xdg-mime, unless it is that.
+    /// Makes the entry the default with xdg-mime, unless it already is.
     func makeDefault() async throws {
         if isOurs(try handlers) { return }
         let held = try await onThread(named: "appauth-scheme", for: .redirect) { try folder.hold(.xdgMIME) }
         defer { held.release() }
         if isOurs(try handlers) { return }
-        // By env, so that it writes where we read, whatever is set to a relative path.
+        // Run it through env, so that it writes where we read even if a variable holds a relative path.
         let command = [
             "env", "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_HOME=" + folders.data, "xdg-mime", "default",
             name, type,
@@ -61,17 +61,17 @@ package struct SchemeRegistration: Sendable {
         }
     }
 
-    /// Tells those that look types up in a cache. The default that xdg-mime sets needs none, so an entry that goes again
-    /// does without; and where there is no such program, nobody has a cache.
+    /// Updates the cache in which some programs look up types. A default set by xdg-mime does not need it, so a
+    /// temporary entry does without. If update-desktop-database is missing, there is no cache.
     func updateCache() async {
         _ = await DetachedProcess.start(
             ["update-desktop-database", folders.data + "/applications"], patience: .seconds(10))
     }
 
-    /// Removes the entry, if there is one of the library's, and puts back what it has replaced, unless somebody has
-    /// chosen another handler since. Under the lock.
+    /// Removes the library's entry, if it exists, and restores the handler that it replaced, unless another handler was
+    /// chosen since. Call it under the lock.
     ///
-    /// - Parameter ifTemporary: Whether one that stays does.
+    /// - Parameter ifTemporary: Whether a permanent entry stays.
     func remove(ifTemporary: Bool) throws {
         guard let notes = try entry.read().flatMap(DesktopEntry.notes), notes.isTemporary || !ifTemporary else {
             return

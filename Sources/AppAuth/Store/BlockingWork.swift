@@ -1,7 +1,8 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// Runs what blocks, a disk or a lock, on a thread of its own, so that no thread is held up that other tasks need.
+/// Runs blocking work, such as disk access or a lock, on a thread of its own, so that it does not block a thread that
+/// other tasks need.
 func onThread<Value: Sendable>(
     named name: String, for stage: AuthError.Stage, of location: String? = nil,
     _ work: @escaping @Sendable () throws -> Value
@@ -18,7 +19,8 @@ func onThread<Value: Sendable>(
     }
 }
 
-/// The same for a caller that leaves when its task is cancelled. The work goes on; nobody gets its result.
+/// Runs blocking work like ``onThread(named:for:of:_:)``, but returns when the caller's task is cancelled. The work
+/// then goes on and its result is dropped.
 func onThreadUnlessCancelled<Value: Sendable>(
     named name: String, of location: String, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
@@ -37,7 +39,7 @@ func onThreadUnlessCancelled<Value: Sendable>(
     }
 }
 
-/// A continuation that is resumed by whoever comes first.
+/// A continuation that is resumed by the first reply.
 final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case new
@@ -47,7 +49,7 @@ final class Reply<Value: Sendable>: Sendable {
 
     private let state = LockedValue(State.new)
 
-    /// - Returns: Whether a reply is still to come; not if the caller has been cancelled already.
+    /// - Returns: Whether a reply is still to come. It is not if a reply, such as a cancellation, was already given.
     func expect(_ continuation: LockedContinuation<Value>) -> Bool {
         let given = state.withLock { state -> Result<Value, any Error>? in
             if case .given(let result) = state { return result }

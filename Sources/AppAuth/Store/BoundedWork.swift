@@ -1,13 +1,15 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// Runs what a service may hold up on a thread of its own, and leaves it there when the time is over or the caller's task
-/// is cancelled. From its ``Commitment`` on, the work can no longer be left: it is about to change something, and whoever
-/// is told that it failed may rely on that.
+/// Runs work that a service may block on a thread of its own. If the time limit passes or the caller's task is
+/// cancelled, the caller returns and the work goes on. Once the work has made its ``Commitment``, it may change
+/// something, so the caller waits for the outcome.
 ///
 /// - Parameters:
-///   - place: The store, for messages.
-///   - expiry: What the caller gets when the time is over.
+///   - location: The store, for messages.
+///   - limit: How long the caller waits for work that has not made its commitment.
+///   - expiry: The error if the time limit passes.
+///   - commitment: The commitment that `work` makes before it changes anything.
 func onThread<Value: Sendable>(
     named name: String, of location: String, within limit: Duration, expiry: AuthError,
     _ commitment: Commitment, _ work: @escaping @Sendable (Commitment) throws -> Value
@@ -22,11 +24,13 @@ func onThread<Value: Sendable>(
     }
 }
 
-/// Waits for a reply, but no longer than the limit, and only until the caller's task is cancelled.
+/// Waits for a reply until the time limit passes or the caller's task is cancelled.
 ///
 /// - Parameters:
-///   - mayLeave: Whether the caller may still go without it.
-///   - request: Sees to it that the reply is given.
+///   - limit: The time limit.
+///   - expiry: The error if the time limit passes.
+///   - mayLeave: Returns whether the caller may still return without a reply.
+///   - request: Starts the operation that gives the reply.
 func reply<Value: Sendable>(
     within limit: Duration, expiry: AuthError, mayLeave: @escaping @Sendable () -> Bool = { true },
     _ request: (Reply<Value>) -> Void
@@ -47,15 +51,15 @@ func reply<Value: Sendable>(
     }
 }
 
-/// Whether somebody still waits for the work.
+/// A flag that decides between work and its caller: the caller leaves, or the work commits to its change.
 final class Commitment: Sendable {
     private enum State { case open, made, abandoned }
 
     private let state = LockedValue(State.open)
 
-    /// From now on the caller waits for the end, however long it takes.
+    /// Commits to the change. From now on, the caller waits for the end of the work.
     ///
-    /// - Throws: `CancellationError` if nobody waits any more: then nothing may be changed.
+    /// - Throws: `CancellationError` if the caller has left. The work must then change nothing.
     func make() throws {
         try state.withLock { state in
             if state == .abandoned { throw CancellationError() }
@@ -63,13 +67,13 @@ final class Commitment: Sendable {
         }
     }
 
-    /// - Throws: `CancellationError` if nobody waits any more.
+    /// - Throws: `CancellationError` if the caller has left.
     func check() throws { if state.withLock({ $0 == .abandoned }) { throw CancellationError() } }
 
-    /// Whether something may have been changed.
+    /// Whether the work may have changed something.
     var isMade: Bool { state.withLock { $0 == .made } }
 
-    /// - Returns: Whether the work is left alone.
+    /// - Returns: Whether the caller may leave the work.
     fileprivate func abandon() -> Bool {
         state.withLock { state in
             if state == .open { state = .abandoned }

@@ -3,10 +3,10 @@ internal import CShims
 internal import Glibc
 
 extension AuthError {
-    /// What the errors of stores say that have ``FileTokenStore/discard()`` or ``KeyringTokenStore/discard()``.
+    /// The hint in errors of stores that have ``FileTokenStore/discard()`` or ``KeyringTokenStore/discard()``.
     package static let discardHint = ": discard() sets it aside"
 
-    /// The same error, with the way out.
+    /// The error with the hint added, if the store is damaged.
     var withDiscardHint: AuthError {
         guard storeProblem == .damaged, !message.hasSuffix(Self.discardHint) else { return self }
         var error = self
@@ -15,16 +15,16 @@ extension AuthError {
     }
 }
 
-/// Calls something that reads a store.
+/// Calls a function that reads a store, and adds the hint to its errors.
 func hintingAtDiscard<Value>(_ read: () throws -> Value) throws -> Value {
     do { return try read() } catch let error as AuthError { throw error.withDiscardHint }
 }
 
-/// A file that makes room for another one.
+/// Moves a file out of the way of a new one.
 enum AsideFile {
-    /// Renames a file, a folder or a link, and never what a link points to, to a name that is free.
+    /// Renames a file, a folder or a link, but never the target of a link, to an unused name.
     ///
-    /// - Returns: The new path; nil if nothing is there.
+    /// - Returns: The new path, or nil if nothing exists at the path.
     static func move(_ path: String, location: String) throws -> String? {
         let stem = "\(path).damaged-\(Self.date)"
         for count in 1...100 {
@@ -36,7 +36,7 @@ enum AsideFile {
         throw AuthError.store(location, "cannot be set aside", errno: errno)
     }
 
-    /// The time as names of files and entries have it: `20261123T084300Z`.
+    /// The current time for names of files and entries: `20261123T084300Z`.
     static var date: String {
         var (now, parts) = (time(nil), tm())
         gmtime_r(&now, &parts)

@@ -3,47 +3,51 @@ public import AppAuthSession
 internal import Glibc
 internal import JOSE
 
-/// Keeps a session in a file that only its owner can read, for all processes that know its path.
+/// A store that keeps a session in a file that only its owner can read, for all processes that know its path.
 ///
-/// A write goes to a file beside it (`NAME.new`), which is synchronised and then renamed, and the folder after it: after a
-/// crash, a full disk or a power cut the file holds the old session or the new one, whole. The file has mode 0600;
-/// folders that are missing are made with 0700, others stay as they are. Before a refresh token is presented, the room for
-/// what comes is taken there: a disk that is filled meanwhile costs nothing. A symbolic link, a file of another user and
-/// whatever is no session are refused with an error that names the file (``StoreProblem/damaged``), and are neither
-/// overwritten nor removed. ``discard()`` sets them aside.
+/// A write goes to a file next to it (`NAME.new`), which is synchronised and renamed; then the folder is synchronised.
+/// After a crash, a full disk or a power cut, the file holds either the complete old session or the complete new one.
+/// Before a refresh token is presented, the store reserves room in `NAME.new` for the new tokens, so a disk that fills
+/// up meanwhile does not cost the session.
 ///
-/// Where the folder cannot be synchronised once the file is renamed or removed, the change is there to see and the call
-/// fails; the store, and whatever copy of it, then makes up for it before it confirms anything else.
+/// The file has mode 0600. Missing folders are created with mode 0700; existing folders keep theirs. The store rejects
+/// a symbolic link, a file of another user, and any content that is not a session. The error names the file
+/// (``StoreProblem/damaged``). Such a file is neither overwritten nor removed; ``discard()`` sets it aside.
 ///
-/// Beside it lies its lock, `NAME.lock`. It holds the process that has the lock, and stays when the session is removed: a lock
-/// without a session says "signed out". If both are missing where a session was stored, the place is away, for example on
-/// a disk that is not mounted: calls then throw ``StoreProblem/unavailable``, and the session is not over.
+/// If the folder cannot be synchronised after a rename or removal, the change is visible but the call fails. The store
+/// and its copies then synchronise the folder before they confirm any other change.
+///
+/// The lock file `NAME.lock` lies next to the session. It names the process that holds the lock, and stays when the
+/// session is removed: a lock without a session means "signed out". If a session was stored and both files are missing,
+/// the location is unavailable, for example on a disk that is not mounted. Calls then throw
+/// ``StoreProblem/unavailable``, and the session does not end.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
 /// ```
 public struct FileTokenStore: TokenStore {
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
-    /// process is stopped.
+    /// How long a change waits for another process that holds the lock of the session. A process holds it for
+    /// milliseconds unless it is stopped.
     public var lockTimeout = Duration.seconds(10)
-    /// In bytes. Far above what may come: the provider's metadata, its keys, and the responses of the token endpoint that
-    /// are kept together, each of a megabyte at most.
+    /// The limit in bytes. It is far above the largest expected record: the provider's metadata, its keys, and the
+    /// stored responses of the token endpoint, each of at most one megabyte.
     package var largestRecord = 64 << 20
-    /// How a folder is synchronised: fsync(2).
+    /// The function that synchronises a folder: fsync(2).
     package var synchroniseFolder: @Sendable (Int32) -> Int32 = { fsync($0) }
     private let isUnsafe = LockedValue(false)
 
-    /// Names a file; nothing is read or made yet.
+    /// Creates a store for a file. It does not read or create anything.
     public init(path: String) { self.path = path }
 
     /// `file:` and the path.
     public var location: String { "file:\(path)" }
 
-    /// Reads the session; nil if there is no file.
+    /// Reads the session, or returns nil if there is no file.
     ///
-    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if its lock is missing too, though a session was stored here.
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored here and the lock is missing
+    ///   too.
     public func load() async throws -> AuthStateRecord? {
         guard let record = try read() else {
             if TokenStoreCall.expectsSession { try lock.requireFile() }
@@ -52,11 +56,11 @@ public struct FileTokenStore: TokenStore {
         return record
     }
 
-    /// As ``load()``, for a caller that cannot wait for a thread.
+    /// Reads the session without checking its lock, for a caller that cannot wait for a thread.
     package func read() throws -> AuthStateRecord? { try hintingAtDiscard { try file.read() } }
 
-    /// Reads the session, and makes sure that its folder, or the folder that this would be made in, can be written to and has
-    /// room.
+    /// Reads the session and checks that its folder is writable and has room. If the folder does not exist, the closest
+    /// existing parent is checked.
     public func prepare() async throws {
         try await onThread(named: "appauth-store", for: .store, of: location) { [file, folder] in
             _ = try hintingAtDiscard { try file.read() }
@@ -64,12 +68,13 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    /// More than most sessions need, in bytes.
+    /// The room to check for, in bytes. It is more than most sessions need.
     private static let probedRoom = 64 << 10
 
-    /// Changes the session, under the lock. A caller whose task is cancelled leaves, unless the change is being written.
+    /// Changes the session under the lock. A cancelled caller returns, unless the change is being written.
     ///
-    /// - Throws: ``AuthError`` with ``StoreProblem/busy`` if another process has the lock for longer than ``lockTimeout``.
+    /// - Throws: ``AuthError`` with ``StoreProblem/busy`` if another process holds the lock for longer than
+    ///   ``lockTimeout``.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
@@ -81,11 +86,12 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    /// Sets aside what is in the place of the session and cannot be used as one (``StoreProblem/damaged``), so that a new
-    /// session can be stored. It is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted; of a
-    /// symbolic link the link is renamed. A session that can be read stays, and is no error.
+    /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
     ///
-    /// - Returns: The new path; nil if there was nothing to set aside.
+    /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
+    /// link, the link is renamed. A readable session stays, and is not an error.
+    ///
+    /// - Returns: The new path, or nil if there was nothing to set aside.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     @discardableResult
     public func discard() async throws -> String? {
@@ -100,23 +106,23 @@ public struct FileTokenStore: TokenStore {
     private func underLock<Result: Sendable>(
         _ work: @escaping @Sendable (Commitment) throws -> Result
     ) async throws -> Result {
-        // The thread keeps to the limit by itself, unless the file system holds it up.
+        // The thread observes the limit by itself, unless the file system blocks it.
         let limit = lockTimeout + .seconds(2)
         return try await onThread(named: "appauth-store", of: location, within: limit, expiry: silence, Commitment()) {
             commitment in try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
         }
     }
 
-    /// Waits for whoever refreshes, in this process or another.
+    /// Waits for the refresh lock, which another task or process may hold.
     public func refreshLock() async throws -> RefreshLock { try await lockToTake.refreshLock() }
 
-    /// The process that refreshes the session, by its id and name.
+    /// Returns the process that refreshes the session, by its ID and name, or nil if there is none.
     public func refreshLockHolder() async -> String? { lock.holder(.refresh) }
 
-    /// Whether somebody refreshes the session at this moment, for a caller that has neither threads nor tasks.
+    /// Whether another process or task refreshes the session now, for a caller that has neither threads nor tasks.
     package var isBeingRefreshed: Bool { lock.isHeld(.refresh) }
 
-    /// How many tasks of this process wait for the refresh lock, and have not asked the kernel for it yet.
+    /// The number of tasks of this process that wait for the refresh lock and have not asked the kernel for it.
     package var lockWaitingCount: Int { lock.waitingCount }
 
     private var silence: AuthError { .store(location, "cannot be read or written", errno: ETIMEDOUT) }
@@ -125,7 +131,7 @@ public struct FileTokenStore: TokenStore {
     }
     private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
     private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }
-    /// The lock, with its file and folder made where they are missing, unless they must be somewhere else.
+    /// The lock. Its file and folder are created if they are missing, unless a session is expected but missing.
     private var lockToTake: LockFile {
         var lock = lock
         lock.isMade = !TokenStoreCall.expectsSession || access(path, F_OK) == 0

@@ -2,12 +2,12 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// The folder that something of a store lies in.
+/// The folder that contains a file of a store.
 struct Folder: Sendable {
     let path: String
     /// The store, for messages.
     let location: String
-    /// fsync(2), for its descriptor.
+    /// fsync(2), or a replacement for it.
     private let fsync: @Sendable (Int32) -> Int32
 
     init(
@@ -21,7 +21,7 @@ struct Folder: Sendable {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Makes those that are missing, for this user alone.
+    /// Creates the missing folders, accessible only to this user.
     func make() throws {
         var missing: [String] = []
         var candidate = path[...]
@@ -37,18 +37,18 @@ struct Folder: Sendable {
         }
     }
 
-    /// Tries whether a file could be made here, or in the folder that this one would be made in, and leaves nothing.
+    /// Checks whether a file can be created in this folder, or in its closest existing parent. It leaves no file.
     ///
-    /// - Parameter bytes: How large it would be.
+    /// - Parameter bytes: The size of the file.
     func probe(bytes: Int) throws {
         var candidate = path
         while access(candidate, F_OK) != 0, errno == ENOENT, candidate != Self.parent(of: candidate) {
             candidate = Self.parent(of: candidate)
         }
-        // A file without a name, which goes with its descriptor.
+        // An unnamed file, which disappears when its descriptor is closed.
         let descriptor = shims_open_unnamed(candidate)
         if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
-            // A file system that has none such says less.
+            // The file system does not support unnamed files, so only the access rights are checked.
             guard access(candidate, W_OK | X_OK) == 0 else {
                 throw AuthError.store(location, "cannot be written", errno: errno)
             }
@@ -62,7 +62,7 @@ struct Folder: Sendable {
         }
     }
 
-    /// Whether what has a path belongs to this user; nil if that cannot be seen. Leaves `errno` as it is.
+    /// Returns whether this user owns the file at a path, or nil if that is unknown. It preserves `errno`.
     static func isOurs(_ path: String) -> Bool? {
         let error = errno
         defer { errno = error }
@@ -70,7 +70,7 @@ struct Folder: Sendable {
         return lstat(path, &status) == 0 ? status.st_uid == geteuid() : nil
     }
 
-    /// A rename is safe only when the folder that holds the name is.
+    /// Synchronises the folder. A rename is durable only after that.
     func synchronise() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw AuthError.store(location, "cannot be synchronised", errno: errno) }
@@ -82,13 +82,13 @@ struct Folder: Sendable {
 }
 
 extension AuthError {
-    /// An error of a store, with what the system says.
+    /// Returns an error of a store with the system's message.
     static func store(_ location: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
             .store, .store, "\(location) \(what): \(SystemError.text(code))", outcome: .notSent,
             isTemporary: [
                 ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
-                // A network file system whose server does not answer.
+                // Errors of a network file system whose server does not respond.
                 ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN,
             ].contains(code))
     }

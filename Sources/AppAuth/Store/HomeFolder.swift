@@ -1,12 +1,12 @@
 internal import AppAuthProtocol
 internal import Glibc
 
-/// The person's home folder.
+/// The user's home folder.
 enum HomeFolder {
-    /// `$HOME`, else what the system's list of users says. In this order: a sandbox or a container names a home in `$HOME`
-    /// that can be written to, and the one on the list is often not there.
+    /// Returns `$HOME`, or else the home folder in the system's user database. A sandbox or a container sets `$HOME` to
+    /// a writable folder, and the one in the database often does not exist.
     ///
-    /// - Parameter place: The store, for the error.
+    /// - Parameter location: The store, for the error.
     static func path(for location: String) throws -> String {
         if let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") { return home }
         var entry = passwd()

@@ -2,49 +2,49 @@ public import AppAuthProtocol
 public import AppAuthSession
 internal import JOSE
 
-/// Keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for all processes of the same person.
+/// A store that keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for the user's processes.
 ///
-/// The keyring is reached over the session bus, by libsecret, which is opened when it is first used. Where a keyring is
-/// locked the person is asked to unlock it, unless ``mayPrompt`` is false. Calls then wait for the response, no longer than
-/// ``promptTimeout``, and without holding up a thread that other tasks need; the question stays for the person to answer.
-/// A process asks one at a time: whoever else would ask waits for the response too.
+/// The keyring is accessed over the session bus with libsecret, which is loaded on first use. If a keyring is locked,
+/// the user is prompted to unlock it, unless ``mayPrompt`` is false. Calls wait for the result for at most
+/// ``promptTimeout``, without blocking a thread that other tasks need. The prompt stays open until the user responds. A
+/// process shows one prompt at a time; other calls that need a prompt wait for its result too.
 ///
-/// The lock that keeps two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`, whatever
-/// `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` say. Programs of one session bus that have different homes, for example one from
-/// a snap and one that is not, have different locks: each of them needs an account of its own.
+/// The lock that prevents two processes from refreshing at once is a file under `$HOME/.local/state/swift-appauth`,
+/// regardless of `XDG_STATE_HOME` and `XDG_RUNTIME_DIR`. Programs of one session bus with different home folders, for
+/// example a snap and a program outside of it, have different locks: each of them needs an account of its own.
 ///
-/// Errors are ``AuthError`` with ``AuthError/Code/store``; their ``AuthError/storeProblem`` tells apart what an app can do
-/// something about: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
+/// Errors are ``AuthError`` with ``AuthError/Code/store``. Their ``AuthError/storeProblem`` identifies the problems
+/// that an app can act on: ``StoreProblem/noLibrary``, ``StoreProblem/noBus``, ``StoreProblem/noService``,
 /// ``StoreProblem/locked``, ``StoreProblem/dismissed``, ``StoreProblem/unanswered``, ``StoreProblem/denied``, and
-/// ``StoreProblem/unavailable`` where a session was stored and the service has no keyring, as KeePassXC has none while no
-/// database is open. None of them ends a session.
+/// ``StoreProblem/unavailable``. The last one means that a session was stored but the service has no keyring; KeePassXC
+/// has none while no database is open. None of these errors ends a session.
 ///
 /// ```swift
 /// let store = KeyringTokenStore(application: "My App", issuer: try Issuer("https://op.example"), clientID: "my-app")
 /// ```
 public struct KeyringTokenStore: TokenStore {
-    /// The app. Not secret: any program of the person can list it.
+    /// The app. It is not secret: any program of the user can list it.
     public let application: String
-    /// The session among the app's. Not secret either.
+    /// The session among those of the app. It is not secret either.
     public let account: String
-    /// What the person sees in the list of passwords, for example in Seahorse.
+    /// The name that the user sees in the list of passwords, for example in Seahorse.
     public let label: String
-    /// Whether the person may be asked to unlock the keyring. False for what runs while nobody looks. Nobody is asked
-    /// either by ``TokenStoreCall/isUnattended`` calls.
+    /// Whether the user may be prompted to unlock the keyring. Set it to false for programs that run unattended.
+    /// ``TokenStoreCall/isUnattended`` calls never prompt.
     public var mayPrompt = true
-    /// How long a call waits for the person, and for others who wait for the person.
+    /// How long a call waits for the user, including other calls that wait for the user.
     public var promptTimeout = Duration.seconds(30)
-    /// How long a change waits for another process that has the lock of the session, which takes milliseconds unless that
-    /// process is stopped.
+    /// How long a change waits for another process that holds the lock of the session. A process holds it for
+    /// milliseconds unless it is stopped.
     public var lockTimeout = Duration.seconds(10)
     package var library = "libsecret-1.so.0"
 
-    /// Names an entry; nothing is read or made yet.
+    /// Creates a store for an entry. It does not read or create anything.
     public init(application: String, account: String, label: String) {
         (self.application, self.account, self.label) = (application, account, label)
     }
 
-    /// Names the entry of an app's client at a provider.
+    /// Creates a store for the entry of an app's client at a provider.
     public init(application: String, issuer: Issuer, clientID: String) {
         self.init(
             application: application, account: "\(issuer.string) \(clientID)",
@@ -54,7 +54,7 @@ public struct KeyringTokenStore: TokenStore {
     /// `keyring:`, the application and the account.
     public var location: String { "keyring:\(application)/\(account)" }
 
-    /// The entries that an application has, locked or not. Asks the person nothing.
+    /// Returns the entries of an application, locked or not. It does not prompt the user.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public static func stored(application: String) async throws -> [KeyringTokenStore] {
@@ -64,9 +64,9 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Reads the session; nil if the keyring is open and has none, or if there is no keyring yet.
+    /// Reads the session, or returns nil if the keyring is open and has none, or if there is no keyring yet.
     ///
-    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is no keyring, though a session was stored in it.
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored and there is no keyring.
     public func load() async throws -> AuthStateRecord? {
         let expectsSession = TokenStoreCall.expectsSession
         return try await open(entry(account: account)) { service, _ in
@@ -74,7 +74,7 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Changes the session, under the lock.
+    /// Changes the session under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
@@ -100,16 +100,17 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Waits for whoever refreshes, in this process or another.
+    /// Waits for the refresh lock, which another task or process may hold.
     public func refreshLock() async throws -> RefreshLock {
         try await lock.refreshLock()
     }
 
-    /// Sets aside what is in the place of the session and cannot be used as one (``StoreProblem/damaged``), so that a new
-    /// session can be stored. The entry stays in the keyring with its secret, under another label and other attributes, which
-    /// have the date. A session that can be read stays, and is no error.
+    /// Sets aside an entry that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
     ///
-    /// - Returns: The new label; nil if there was nothing to set aside.
+    /// The entry and its secret stay in the keyring under another label and other attributes, which contain the date. A
+    /// readable session stays, and is not an error.
+    ///
+    /// - Returns: The new label, or nil if there was nothing to set aside.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     @discardableResult
     public func discard() async throws -> String? {
@@ -129,10 +130,10 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// The process that refreshes the session, by its id and name.
+    /// Returns the process that refreshes the session, by its ID and name, or nil if there is none.
     public func refreshLockHolder() async -> String? { try? lock.holder(.refresh) }
 
-    /// Sees whether a session could be kept here, by writing an entry and removing it.
+    /// Checks whether a session could be stored here, by writing a trial entry and removing it.
     ///
     /// - Returns: Whether there is a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
@@ -159,8 +160,8 @@ public struct KeyringTokenStore: TokenStore {
             application: application, account: account, label: label, location: location)
     }
 
-    /// Uses the keyring; if it is locked, again when the person has unlocked it, who is asked while nobody is kept from the
-    /// session by its lock. Not where something may have been changed already: that must not be done twice.
+    /// Uses the keyring. If it is locked, the user is prompted and the work is repeated after the unlock. No lock is
+    /// held while the prompt is open. The work is not repeated once it may have changed something.
     private func open<Value: Sendable>(
         _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
@@ -181,7 +182,7 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
-    /// Uses the keyring as it is.
+    /// Uses the keyring without prompting.
     private func reach<Value: Sendable>(
         _ entry: SecretService.Entry, within limit: Duration, _ commitment: Commitment,
         _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
@@ -199,8 +200,8 @@ public struct KeyringTokenStore: TokenStore {
             isTemporary: true)
     }
 
-    /// One file for the session in the home folder, and not where `XDG_STATE_HOME` or `XDG_RUNTIME_DIR` point, since
-    /// those differ between a desktop and a cron job, and two locks are none.
+    /// The lock file of the session, in the home folder. `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` are not used, since
+    /// they differ between a desktop and a cron job, and two different lock files do not exclude each other.
     private var lock: LockFile {
         get throws {
             let key = "\(application.utf8.count) \(application)\(account)"

@@ -4,17 +4,17 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// A file whose bytes are locks, shared by all processes that have the same session.
+/// A file whose bytes are locks, shared by all processes that use the same session.
 ///
-/// The kernel lends them, to an open file description (`F_OFD_SETLKW`), and takes them back when its holder ends in
-/// whatever way: no lock is ever stale. One file has room for both locks, and they work over NFS too. It is never
-/// removed: a file of the same name that is made anew would have a second holder.
+/// The locks belong to an open file description (`F_OFD_SETLKW`). However a holder ends, the kernel releases its lock,
+/// so no lock is ever stale. One file has room for both locks, and they work over NFS too. The file is never removed: a
+/// new file of the same name could have a second holder.
 struct LockFile: Sendable {
-    /// What a byte of the file is the lock of.
+    /// The lock that a byte of the file represents.
     enum Purpose: Int {
-        /// The stored session, for milliseconds, while it is read and written.
+        /// Guards the stored session while it is read and written. It is held for milliseconds.
         case session = 0
-        /// The refresh token, for as long as a refresh takes.
+        /// Guards the refresh token. It is held for the duration of a refresh.
         case refresh = 1
     }
 
@@ -22,10 +22,10 @@ struct LockFile: Sendable {
     /// The store, for messages.
     let location: String
     let folder: Folder
-    /// Whether the file and its folder are made if they are missing.
+    /// Whether the file and its folder are created if they are missing.
     var isMade = true
 
-    /// Waits for the refresh lock; a thread of its own is the one that waits, if another process has it.
+    /// Waits for the refresh lock. If another process holds it, the wait uses a thread of its own.
     func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: path).wait()
         let file = try OpenLock(.refresh, of: self)
@@ -35,7 +35,7 @@ struct LockFile: Sendable {
             SpareDescriptors.drop()
             turn.release()
         }
-        // Nobody has it, as a rule: then no thread is needed.
+        // The lock is usually free, and then no thread is needed.
         if try file.tryLock() { return lock }
         return try await onThreadUnlessCancelled(named: "appauth-lock", of: location) {
             try file.lock()
@@ -43,16 +43,16 @@ struct LockFile: Sendable {
         }
     }
 
-    /// How many tasks wait for their turn to ask the kernel for the refresh lock.
+    /// The number of tasks that wait in the queue before they ask the kernel for the refresh lock.
     var waitingCount: Int { RefreshQueues.queue(for: path).waitingCount }
 
-    /// Waits for the session's lock on the caller's thread, and not for ever: its holder may be stopped.
+    /// Waits for the session lock and blocks the calling thread. The wait has a limit, since the holder may be stopped.
     ///
-    /// - Parameter commitment: Ends the wait when the caller has left.
+    /// - Parameter commitment: Ends the wait if the caller has left.
     /// - Throws: ``AuthError`` with ``StoreProblem/busy``, which names the holder; `CancellationError`.
     func sessionLock(within limit: Duration, _ commitment: Commitment) throws -> RefreshLock {
         let file = try OpenLock(.session, of: self)
-        // A machine that sleeps lets nobody go on.
+        // The time that the machine is asleep does not count, since the holder cannot proceed either.
         let end = SuspendingClock.now + limit
         var pause: useconds_t = 500
         while try !file.tryLock() {
@@ -64,14 +64,14 @@ struct LockFile: Sendable {
         return RefreshLock { file.release() }
     }
 
-    /// Whether another process or another part of this one has a lock. A file that is not there, or not ours, is not locked.
+    /// Returns whether another process or part of this one holds a lock. A missing or foreign file is not locked.
     func isHeld(_ purpose: Purpose) -> Bool { (try? OpenLock(purpose, of: self, isRead: true))?.isHeld ?? false }
 
-    /// Describes who has a lock; nil if nobody has it, or the file is not there or not ours.
+    /// Describes the holder of a lock. Returns nil if the lock is free, or if the file is missing or not ours.
     func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, isRead: true))?.holder }
 
-    /// Takes a lock, after what is in the place of its file was set aside, if that is not a file of this user. No process of this
-    /// user has a lock of such a file, so there are never two holders.
+    /// Takes a lock. If its file does not belong to this user or is not a regular file, the file is set aside first. No
+    /// process of this user holds a lock of such a file, so there are never two holders.
     func withoutForeignFile(_ take: () throws -> RefreshLock) throws -> RefreshLock {
         do { return try take() } catch let error as AuthError where error.storeProblem == .damaged {
             _ = try AsideFile.move(path, location: location)
@@ -79,7 +79,7 @@ struct LockFile: Sendable {
         }
     }
 
-    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if the file is not there.
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if the file does not exist.
     func requireFile() throws { if access(path, F_OK) != 0 { throw away } }
 
     fileprivate var away: AuthError {
@@ -100,14 +100,14 @@ struct LockFile: Sendable {
     }
 }
 
-/// A lock whose file is open, until it is released.
+/// An open lock file and its lock, until it is released.
 private final class OpenLock: Sendable {
     private let file: LockFile
     private let purpose: LockFile.Purpose
     private let descriptor: Int32
     private let state = LockedValue((isOpen: true, isLocked: false))
 
-    /// - Throws: ``AuthError`` if the file is not ours: a lock of another user's could be held against us for ever.
+    /// - Throws: ``AuthError`` if the file is not ours. Another user could hold the lock of their file for ever.
     init(_ purpose: LockFile.Purpose, of file: LockFile, isRead: Bool = false) throws {
         (self.file, self.purpose) = (file, purpose)
         descriptor = try Self.open(file, isRead: isRead)
@@ -128,7 +128,7 @@ private final class OpenLock: Sendable {
             descriptor = Glibc.open(file.path, flags | O_CREAT, 0o600)
         }
         if descriptor < 0 {
-            // Another user's, a symbolic link, or a folder.
+            // The file belongs to another user, or is a symbolic link or a folder.
             let isForeign = errno == EACCES && Folder.isOurs(file.path) == false
             throw isForeign || errno == ELOOP || errno == EISDIR ? foreign(file) : failure(file, errno)
         }
@@ -142,7 +142,7 @@ private final class OpenLock: Sendable {
         return true
     }
 
-    /// Waits for as long as another has it.
+    /// Waits without a limit until the lock is free.
     func lock() throws { try take(shims_lock_byte(descriptor, off_t(purpose.rawValue))) }
 
     private func take(_ error: Int32) throws {
@@ -164,7 +164,7 @@ private final class OpenLock: Sendable {
 
     var isHeld: Bool { shims_lock_holder(descriptor, off_t(purpose.rawValue)) != 0 }
 
-    /// Who has it, if it is another.
+    /// The description of the holder, if it is not this descriptor.
     var holder: String? { LockHolder.description(at: purpose.rawValue, in: descriptor) }
 
     private static func foreign(_ file: LockFile) -> AuthError {

@@ -2,15 +2,15 @@ internal import CShims
 internal import Glibc
 internal import JOSE
 
-/// Who holds a lock, for messages.
+/// The process that holds a lock, for messages.
 ///
-/// The kernel tells the process of a lock of a process's (`l_pid`), and not of one of an open file description. So each
-/// process that takes a lock writes its id into the lock's file, and takes it back when it releases the lock.
+/// The kernel reports the process (`l_pid`) only for locks of a process, not for locks of an open file description. So
+/// each process writes its ID into the lock file when it takes a lock, and clears it on release.
 enum LockHolder {
-    /// Each lock has a line of this length, and the file nothing else.
+    /// The length of a line. Each lock has one line, and the file contains nothing else.
     private static let length = 32
 
-    /// Writes this process's name, or takes it back. It is for messages only, so what goes wrong goes unnoticed.
+    /// Writes or clears this process's name. It is only for messages, so errors are ignored.
     static func note(_ isHeld: Bool, at index: Int, in descriptor: Int32) {
         guard isOurs(descriptor) else { return }
         let name = isHeld ? ownName() : ""
@@ -19,7 +19,8 @@ enum LockHolder {
         _ = shims_write_at(descriptor, bytes, bytes.count, off_t(index * length))
     }
 
-    /// Describes who holds a lock: `process 4711 (my-app)`, or `another process` where that cannot be found out.
+    /// Returns the holder of a lock: `process 4711 (my-app)`, or `another process` if it is unknown. Returns nil if no
+    /// other process or descriptor holds the lock.
     static func description(at index: Int, in descriptor: Int32) -> String? {
         let holder = shims_lock_holder(descriptor, off_t(index))
         guard holder != 0 else { return nil }
@@ -37,7 +38,7 @@ enum LockHolder {
         return "process \(id) (\(status.name))"
     }
 
-    /// Whether the file holds such lines and nothing else: a file of that name may have been there before.
+    /// Returns whether the file contains only such lines. A file of that name may have existed before.
     private static func isOurs(_ descriptor: Int32) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 2 * length + 1)
         let count = pread(descriptor, &bytes, bytes.count, 0)
@@ -47,12 +48,12 @@ enum LockHolder {
         }
     }
 
-    /// The process id and when it started. An id alone may be another process's by now, or one of another machine that has the
-    /// file over NFS.
+    /// Returns the process ID and its start time. The ID by itself may belong to another process by now, or to another
+    /// machine that shares the file over NFS.
     private static func ownName() -> String {
         let id = getpid()
         return own.withLock { own in
-            // Made anew in a child that was forked.
+            // Recompute it in a forked child.
             if own.id != id { own = (id, Status(of: id).map { "\(id) \($0.start)" } ?? "") }
             return own.name
         }
@@ -60,16 +61,16 @@ enum LockHolder {
 
     private static let own = LockedValue<(id: pid_t, name: String)>((0, ""))
 
-    /// What `/proc/PID/stat` says, proc(5).
+    /// The content of `/proc/PID/stat`, proc(5).
     private struct Status {
         let name: Substring
-        /// In clock ticks since boot.
+        /// The start time in clock ticks since boot.
         let start: Substring
 
         init?(of id: pid_t) {
             guard let bytes = try? InputFile.read("/proc/\(id)/stat", atMost: 4096) else { return nil }
             let text = String(decoding: bytes, as: UTF8.self)
-            // The name may hold anything, parentheses too.
+            // The name may contain any character, including parentheses.
             guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
             let fields = text[text.index(after: end)...].split(separator: " ")
             guard begin < end, fields.count > 19 else { return nil }

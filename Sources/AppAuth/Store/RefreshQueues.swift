@@ -1,12 +1,13 @@
 internal import AppAuthSession
 internal import JOSE
 
-/// The queues of this process in front of the kernel's locks, one for each lock file.
+/// The queues of this process for the kernel's locks, one for each lock file.
 ///
-/// A thread that waits for a lock of the kernel's cannot be called back: it stays until the lock is free, with its open
-/// file, though its caller has left. So one at most waits there for each file, and all others here, as tasks, which can.
+/// A thread that waits for a kernel lock cannot be cancelled: it and its open file stay until the lock is free, even if
+/// its caller has left. Therefore at most one thread waits for each file. All other callers wait here as tasks, which
+/// can be cancelled.
 enum RefreshQueues {
-    /// A queue lasts as long as somebody waits in it, or has what it lends.
+    /// A queue, kept while a task waits in it or holds its turn.
     private struct Entry {
         weak var queue: RefreshQueue?
     }

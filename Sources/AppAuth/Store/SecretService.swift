@@ -1,9 +1,10 @@
 internal import AppAuthProtocol
 internal import CShims
 
-/// The system's keyring, for calls one after the other on a thread that may wait; see `libsecret_shims.h`.
+/// A connection to the system's keyring. Its calls run one at a time on a thread that may block; see
+/// `libsecret_shims.h`.
 final class SecretService {
-    /// An entry, or all entries of an application.
+    /// One entry, or all entries of an application.
     struct Entry: Sendable {
         let application: String
         let account: String?
@@ -18,7 +19,7 @@ final class SecretService {
     private let entry: Entry
     private static let capacity = 500
 
-    /// Opens the library. Asks nobody anything yet.
+    /// Opens the library. It does not prompt the user.
     init(_ entry: Entry, library name: String) throws {
         let problem = UnsafeMutablePointer<CChar>.allocate(capacity: Self.capacity)
         problem.initialize(repeating: 0, count: Self.capacity)
@@ -39,13 +40,14 @@ final class SecretService {
         problem.deallocate()
     }
 
-    /// Asks the person to unlock the entry, or the keyring that it will be in, for as long as that takes. All else here
-    /// asks nobody anything; a service may do so by itself (KeePassXC, before it deletes an entry).
+    /// Prompts the user to unlock the entry or the keyring that it will be in, and waits without a limit. No other call
+    /// here prompts, but a service may do so by itself (KeePassXC does before it deletes an entry).
     func unlock() throws { try check(withPlace { shims_secret_unlock(call, &$0) }) }
 
-    /// The secret; nil if there is no entry.
+    /// Returns the secret, or nil if there is no entry.
     ///
-    /// - Parameter expectsSession: Whether there was one: then a service without a keyring has it elsewhere.
+    /// - Parameter expectsSession: Whether a session was stored. If so, a service without a keyring is an error, since
+    ///   the keyring is elsewhere.
     func read(expectsSession: Bool = false) throws -> [UInt8]? {
         var secret: UnsafeMutablePointer<CChar>?
         var count = 0
@@ -56,24 +58,24 @@ final class SecretService {
         return Array(UnsafeRawBufferPointer(start: secret, count: count))
     }
 
-    /// Sees whether an entry can be written that there is not yet.
+    /// Checks whether a new entry can be written.
     func prepare() throws { try check(shims_secret_prepare(call)) }
 
-    /// Writes the secret, which holds no zero byte. The bus limits it to 25 s.
+    /// Writes the secret, which must not contain a zero byte. The bus limits the call to 25 s.
     func write(_ secret: [UInt8]) throws {
         let text = (secret + [0]).map(CChar.init(bitPattern:))
         try check(withPlace { shims_secret_write(call, &$0, text, secret.count) })
     }
 
-    /// Removes it, wherever it is.
+    /// Removes the entry, wherever it is.
     func remove() throws { try check(withPlace { shims_secret_remove(call, &$0) }) }
 
-    /// Makes the newest entry another one, with its secret.
+    /// Turns the newest entry into another one with the same secret.
     func setAside(as other: Entry) throws {
         try check(withPlace { mine in Self.withPlace(of: other) { shims_secret_set_aside(call, &mine, &$0) } })
     }
 
-    /// The accounts that have an entry, with their labels.
+    /// Returns the accounts that have an entry, with their labels.
     func list() throws -> [(account: String, label: String)] {
         final class Found { var entries: [(String, String)] = [] }
         let found = Found()
@@ -132,7 +134,7 @@ final class SecretService {
 }
 
 extension AuthError {
-    /// An error of a keyring, with what the library says.
+    /// Returns an error of a keyring with the library's message.
     static func store(
         _ location: String, _ problem: StoreProblem?, _ what: String, _ said: String, isTemporary: Bool = false
     ) -> AuthError {

@@ -3,35 +3,35 @@ internal import AppAuthSession
 internal import Glibc
 internal import JOSE
 
-/// The file of a ``FileTokenStore``: how it is read and replaced, by whoever holds the lock.
+/// The file of a ``FileTokenStore``. The caller that holds the lock reads and replaces it.
 struct SessionFile: Sendable {
     let path: String
     /// The store, for messages.
     let location: String
-    /// In bytes; for reading and for writing, so that whatever is written can be read again.
+    /// The limit for reading and writing, in bytes. Every record that is written can be read again.
     let largestRecord: Int
     let folder: Folder
-    /// Whether there is a change that a power cut could still undo, since the folder was not synchronised after it.
+    /// Whether a power cut could still undo a change, since the folder was not synchronised after it.
     let isUnsafe: LockedValue<Bool>
 
-    /// What is being written, or the room for it. A process that dies leaves it behind; the next to hold the lock writes
-    /// there or removes it, or puts it in its place if it holds new tokens.
+    /// The file that is being written, or the room reserved for it. If a process dies, it is left behind. The next
+    /// process that holds the lock writes to it, removes it, or renames it if it holds new tokens.
     private var new: String { path + ".new" }
-    /// By how many bytes the tokens that come may be longer than those that there are.
+    /// How much longer new tokens may be than the current ones, in bytes.
     private static let growth = 16 << 10
 
-    /// Reads, changes and writes the session. The lock has to be held.
+    /// Reads, changes and writes the session. The caller must hold the lock.
     ///
     /// - Parameter commitment: Made before anything is written.
     func update<Result>(
         _ change: (inout AuthStateRecord?) throws -> Result, _ commitment: Commitment
     ) throws -> Result {
-        let old = try recovered(read())  // refuses what is no session
+        let old = try recovered(read())  // rejects a file that is not a session
         var record = old
         let result = try change(&record)
         try commitment.make()
         guard record != old else {
-            // Who stored this was told that it failed, and asks again.
+            // An earlier call made this change and failed to synchronise it. Its caller retries.
             if isUnsafe.withLock({ $0 }) { try secure() }
             return result
         }
@@ -40,7 +40,7 @@ struct SessionFile: Sendable {
             try write(bytes)
             if let old, old.id == record.id, record.pendingRefresh != nil, record.pendingRefresh != old.pendingRefresh {
                 do { try reserve(bytes.count + Self.growth) } catch {
-                    // Nothing is presented then.
+                    // The refresh token is not presented then, so restore the old record.
                     try? write(old.encoded())
                     throw error
                 }
@@ -53,9 +53,9 @@ struct SessionFile: Sendable {
         return result
     }
 
-    /// Renames what is there if it is no session, and what a dead process has left beside it. The lock has to be held.
+    /// Renames the file if it is not a session, and what a dead process left next to it. The caller must hold the lock.
     ///
-    /// - Returns: The new path; nil if there is nothing, or a session that can be read.
+    /// - Returns: The new path, or nil if there is no file or it is a readable session.
     func discard(_ commitment: Commitment) throws -> String? {
         do {
             _ = try read()
@@ -68,20 +68,19 @@ struct SessionFile: Sendable {
         return aside
     }
 
-    /// Takes the room for the tokens that come. Once a refresh token has been presented, a disk that others have filled
-    /// would cost the session.
+    /// Reserves room for new tokens. A disk that fills up after a refresh token was presented would cost the session.
     private func reserve(_ size: Int) throws {
         let descriptor = try openNew().descriptor
         defer { close(descriptor) }
         let error = posix_fallocate(descriptor, 0, off_t(size))
-        // A file system that cannot do it at all is tried when they come.
+        // If the file system does not support reservation, go on: the write itself may still fail.
         guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return }
         unlink(new)
         throw failure("has no room for new tokens", error)
     }
 
-    /// Ends the work of a process that has died after it had written new tokens and before they were in the place of the
-    /// session: the provider honours these alone by then, since the one in the session was presented for them.
+    /// Completes the work of a process that died after it wrote new tokens and before it renamed the file. The provider
+    /// then accepts only these tokens, since the refresh token in the session was presented for them.
     private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
         guard let old, let token = old.refreshToken, old.pendingRefresh?.fingerprint == token.fingerprint else {
             unlink(new)
@@ -98,15 +97,15 @@ struct SessionFile: Sendable {
         return left
     }
 
-    /// What a dead process has left, if it is whole. What only cannot be read now is kept: too many files are open, or a
-    /// network file system does not answer.
+    /// Returns the record that a dead process left, if it is complete. If it only cannot be read now, the call throws
+    /// and the file stays: too many files are open, or a network file system does not respond.
     private func remains() throws -> AuthStateRecord? {
         do { return try read(at: new, synchronising: true) } catch let error as AuthError
             where error.storeProblem == .damaged
         { return nil }
     }
 
-    /// Whether it is the room that was taken, as it was taken.
+    /// Whether the file is reserved room that was not written to.
     private var isRoom: Bool {
         let descriptor = open(new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return false }
@@ -115,18 +114,18 @@ struct SessionFile: Sendable {
         return bytes.allSatisfy { $0 == 0 }
     }
 
-    /// A name that is new or gone is safe when the folder is.
+    /// Synchronises the folder, since a rename or removal is not durable before that.
     private func secure() throws {
         isUnsafe.withLock { $0 = true }
         try folder.synchronise()
         isUnsafe.withLock { $0 = false }
     }
 
-    /// The session; nil if there is no file.
+    /// Returns the session, or nil if there is no file.
     func read() throws -> AuthStateRecord? { try read(at: path) }
 
     private func read(at path: String, synchronising: Bool = false) throws -> AuthStateRecord? {
-        // O_NONBLOCK: a named pipe in the place of the file must not hold us up.
+        // O_NONBLOCK: a named pipe in place of the file must not block the call.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
         if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
@@ -138,14 +137,14 @@ struct SessionFile: Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
         let type = status.st_mode & S_IFMT
-        // A device is not ours to rename.
+        // Report a device as a failure, not as damaged, so that ``discard(_:)`` does not rename it.
         guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
         guard type == S_IFREG else { throw refusal("is no regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: location)
         if synchronising, fsync(descriptor) != 0 { throw failure("cannot be synchronised") }
-        // Whoever opened the file to others since: tokens are nobody else's.
+        // If the file was made readable for others, restore its mode.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return record
     }
@@ -156,7 +155,7 @@ struct SessionFile: Sendable {
         } catch { throw refusal("is too large for a session") }
     }
 
-    /// Writes beside the file, and puts what is written in its place.
+    /// Writes a new file next to the old one and renames it.
     private func write(_ bytes: [UInt8]) throws {
         guard bytes.count <= largestRecord else {
             throw AuthError(
@@ -177,7 +176,7 @@ struct SessionFile: Sendable {
     private func writeNew(_ bytes: [UInt8]) throws {
         let (descriptor, size) = try openNew()
         defer { close(descriptor) }
-        // First, and not to nothing: so it keeps its room, and with its last byte it is whole.
+        // Truncate first, and not to zero: the file keeps its room, and it is complete with its last byte.
         guard size <= bytes.count || ftruncate(descriptor, off_t(bytes.count)) == 0 else {
             throw failure("cannot be written")
         }
@@ -191,7 +190,7 @@ struct SessionFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
-    /// Opens what is to be written: the room that was taken for it, or a new file in place of whatever is there.
+    /// Opens the file to write: the reserved room, or a new file that replaces whatever else is there.
     private func openNew() throws -> (descriptor: Int32, size: Int) {
         let flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let room = open(new, flags)

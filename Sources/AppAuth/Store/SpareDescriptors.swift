@@ -2,10 +2,10 @@ internal import AppAuthProtocol
 internal import Glibc
 internal import JOSE
 
-/// File descriptors that are kept while a refresh token is on its way, so that the tokens that come can be stored even if
-/// the process has opened as many files as it may by then.
+/// File descriptors that are held while a refresh token is in flight. The new tokens can then be stored even if the
+/// process has reached its limit of open files.
 enum SpareDescriptors {
-    /// For a lock and for one file at a time.
+    /// One for a lock and one for one file at a time.
     fileprivate static let count = 2
 
     fileprivate struct State {
@@ -16,9 +16,9 @@ enum SpareDescriptors {
 
     private static let state = LockedValue(State())
 
-    /// Keeps them until ``drop()``.
+    /// Holds the descriptors until ``drop()``.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if too few are left: nothing may be sent then.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if too few are available. Nothing may be sent then.
     static func keep(for location: String) throws {
         let error = state.withLock { state -> Int32 in
             let error = state.users > 0 ? 0 : state.fill()
@@ -35,7 +35,7 @@ enum SpareDescriptors {
         }
     }
 
-    /// Lets some work open files in their place.
+    /// Releases the descriptors while some work opens files in their place.
     static func use<Result>(_ work: () throws -> Result) rethrows -> Result {
         state.withLock { state in
             state.users += 1

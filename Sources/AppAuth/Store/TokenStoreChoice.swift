@@ -1,23 +1,24 @@
 public import AppAuthProtocol
 public import AppAuthSession
 
-/// Which of two stores was taken: see ``KeyringTokenStore/orElse(_:)``.
+/// The result of choosing between two stores. See ``KeyringTokenStore/orElse(_:)``.
 public struct TokenStoreChoice: Sendable {
-    /// The store that was taken, for good: it never changes by itself.
+    /// The chosen store. It never changes by itself.
     public let store: any TokenStore
-    /// Whether it is the keyring.
+    /// Whether the chosen store is the keyring.
     public let isKeyring: Bool
-    /// Why the keyring was not taken; nil if it was, or if only the other store has a session.
+    /// The reason why the keyring was not chosen, or nil if it was or if only the other store has a session.
     public let refusal: AuthError?
 }
 
 extension KeyringTokenStore {
-    /// The keyring if it can be used now, else another store. Decided here, once, by a trial; whatever fails afterwards is
-    /// an error, and never a reason to go elsewhere.
+    /// Chooses the keyring if it can be used now, or else another store.
     ///
-    /// A session that is in the other store stays where it is, if the keyring has none:
-    /// ``TokenStore/moveSession(to:)`` brings it over. A session in a keyring that cannot be used at the moment is not
-    /// looked for elsewhere: an app that runs on a desktop and in a cron job should name one store.
+    /// The choice is made here, once, by a trial. Later failures are errors and never change the store.
+    ///
+    /// If only the other store has a session, that store is chosen and the session stays there:
+    /// ``TokenStore/moveSession(to:)`` moves it to the keyring. If the keyring cannot be used at the moment, a session
+    /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
     /// ```swift
     /// let choice = try await KeyringTokenStore(application: "My App", issuer: issuer, clientID: "my-app")

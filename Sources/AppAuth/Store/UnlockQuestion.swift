@@ -1,15 +1,16 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// The question to the person whether a keyring may be opened: one at a time in a process.
+/// The prompt that asks the user to unlock a keyring. A process shows one at a time.
 ///
-/// It is never taken back (see `libsecret_shims.h`), so it outlives the call that asked it. While it is open, for a night
-/// perhaps, whoever else would ask waits for its answer, for as long as it may, and costs no thread.
+/// A prompt is never withdrawn (see `libsecret_shims.h`), so it outlives the call that showed it. While it is open,
+/// perhaps overnight, other callers that need a prompt wait for its result until their own time limit. They do not
+/// block a thread.
 final class UnlockQuestion: Sendable {
     static let current = UnlockQuestion()
 
     fileprivate struct State {
-        /// What is asked for.
+        /// The location that the open prompt is for, or nil.
         var open: String?
         var waiting: [Int: (location: String, reply: Reply<Void>)] = [:]
         var lastID = 0
@@ -17,17 +18,19 @@ final class UnlockQuestion: Sendable {
 
     private let state = LockedValue(State())
 
-    /// How many wait for an answer.
+    /// The number of callers that wait for a result.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// Asks for a place, or waits for the answer to the question that is open.
+    /// Prompts for a location, or waits for the result of the open prompt.
     ///
     /// - Parameters:
-    ///   - expiry: What the caller gets when the time is over. The question stays.
-    ///   - ask: Asks, on a thread of its own, for as long as it takes.
-    /// - Returns: Whether this caller was the one that asked. If not, it may have to: a person may unlock one place and not
-    ///   another, or for one use only.
-    /// - Throws: What asking for this place has thrown, whoever has asked; `CancellationError`.
+    ///   - location: The store to unlock.
+    ///   - limit: How long the caller waits.
+    ///   - expiry: The error if the time limit passes. The prompt stays open.
+    ///   - ask: Prompts the user, on a thread of its own, without a limit.
+    /// - Returns: Whether this call showed the prompt. If not, the caller may need a prompt of its own: a user may
+    ///   unlock one keyring and not another, or only for one use.
+    /// - Throws: The error of the prompt for this location, regardless of the call that showed it; `CancellationError`.
     func answer(
         for location: String, within limit: Duration, expiry: AuthError, _ ask: @escaping @Sendable () throws -> Void
     ) async throws -> Bool {
@@ -58,7 +61,7 @@ final class UnlockQuestion: Sendable {
             defer { (state.open, state.waiting) = (nil, [:]) }
             return (state.open, state.waiting.values)
         }
-        // A no to another place says nothing of one's own.
+        // A failed prompt for another location does not apply to this one.
         for waiter in waiting { waiter.reply.give(waiter.location == location ? result : .success(())) }
     }
 }

@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// Reads whole files that somebody has named, and never more of them than is asked for.
+/// Reads complete files up to a size limit.
 package enum InputFile {
     package enum Problem: Error {
-        /// What the system says, by its number.
+        /// A system error, by its number.
         case system(Int32)
         case larger(than: Int)
-        /// A folder, a pipe or a device.
+        /// The path is a folder, a pipe or a device.
         case irregular
-        /// The task was cancelled before the pipe had an end.
+        /// The task was cancelled before the end of the pipe.
         case cancelled
 
-        /// In words, to stand behind the name of the file.
+        /// A description that follows the name of the file in a message.
         package var description: String {
             switch self {
             case .system(let error): SystemError.text(error)
@@ -22,7 +22,7 @@ package enum InputFile {
         }
     }
 
-    /// Reads a regular file, and nothing that could hold the thread up or is gone once it was read.
+    /// Reads a regular file. It rejects other files, which could block the thread or be consumed by reading.
     package static func read(_ path: String, atMost limit: Int) throws(Problem) -> [UInt8] {
         try read(path) { (descriptor) throws(Problem) in
             var status = stat()
@@ -32,8 +32,8 @@ package enum InputFile {
         }
     }
 
-    /// Reads a file or a pipe, such as a shell's `<(command)` or `/dev/stdin`. It holds its thread up until whoever writes
-    /// has come and gone, or the task is cancelled.
+    /// Reads a file or a pipe, such as a shell's `<(command)` or `/dev/stdin`. It blocks its thread until the writer
+    /// has closed the pipe or the task is cancelled.
     package static func readWaiting(_ path: String, atMost limit: Int) throws(Problem) -> [UInt8] {
         try read(path) { (descriptor) throws(Problem) in
             try contents(of: descriptor, atMost: limit) { () throws(Problem) in
@@ -43,9 +43,9 @@ package enum InputFile {
         }
     }
 
-    /// Reads on to the end of what is open.
+    /// Reads an open file to its end.
     ///
-    /// - Parameter wait: Returns when there is something to read, or the end; nil for a file, which always has one of them.
+    /// - Parameter wait: Returns once there is data to read, or the end. Nil for a regular file, which never waits.
     package static func contents(
         of descriptor: Int32, atMost limit: Int, wait: (() throws(Problem) -> Void)? = nil
     ) throws(Problem) -> [UInt8] {
@@ -66,7 +66,7 @@ package enum InputFile {
     private static func read(
         _ path: String, _ body: (Int32) throws(Problem) -> [UInt8]
     ) throws(Problem) -> [UInt8] {
-        // Not waiting for whoever writes to a pipe.
+        // O_NONBLOCK: do not wait for the writer of a pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system(errno) }
         defer { close(descriptor) }

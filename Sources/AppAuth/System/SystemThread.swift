@@ -2,15 +2,17 @@ internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
 
-/// A thread of our own. Every signal is blocked on it, so that the app's handlers keep running where they did.
+/// A thread of this library. It blocks every signal, so that the app's handlers run on the threads that they expect.
 package struct SystemThread: Sendable {
     private let id: pthread_t
 
-    /// Starts a thread that has to be joined once.
+    /// Starts a thread, which must be joined or detached once.
     ///
     /// - Parameters:
-    ///   - stage: What it is needed for, for errors: a store's has a code of its own.
-    ///   - place: The store.
+    ///   - name: The name of the thread.
+    ///   - stage: The stage of an error. An error of the stage `store` has the code `store`, others have `unavailable`.
+    ///   - location: The store, for messages.
+    ///   - body: The work of the thread.
     package init(
         named name: String, for stage: AuthError.Stage, of location: String? = nil,
         _ body: @escaping @Sendable () -> Void
@@ -42,12 +44,13 @@ package struct SystemThread: Sendable {
         self.id = id
     }
 
-    /// Waits until the thread has ended. On the thread itself, which cannot wait for its own end, it lets go of it.
+    /// Waits until the thread has ended. If it is called on the thread itself, which cannot wait for its own end, it
+    /// detaches the thread.
     package func join() {
         if pthread_equal(id, pthread_self()) != 0 { pthread_detach(id) } else { pthread_join(id, nil) }
     }
 
-    /// Lets the thread end by itself.
+    /// Detaches the thread, which then ends by itself.
     package func detach() { pthread_detach(id) }
 
     private final class Start: Sendable {
@@ -58,7 +61,7 @@ package struct SystemThread: Sendable {
     }
 }
 
-/// The system's words for an error number.
+/// The system's description of an error number.
 enum SystemError {
     static func text(_ error: Int32) -> String { String(cString: strerror(error)) }
 }
