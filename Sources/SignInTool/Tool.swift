@@ -86,4 +86,3 @@ struct Tool: ParsableCommand {
             .map { "there is no option '\($0)'; see 'sign-in \(name) --help'" }
     }
 }
-
