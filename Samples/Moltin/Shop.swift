@@ -20,8 +20,8 @@ struct Shop {
 
     /// Gets a token, which is renewed automatically from then on.
     func authenticate() async throws {
-        let state = try await AuthState(
-            presenting: .clientCredentials(), as: client, store: store, environment: environment)
+        let state = try await AuthState.present(
+            .clientCredentials(), as: client, store: store, environment: environment)
         tell("Authenticated: \(try await describe(state.freshAccessToken()))")
     }
 
@@ -29,8 +29,8 @@ struct Shop {
     func authenticateWrongly() async throws {
         let nobody = Client(
             id: "no-such-client", authentication: client.authentication, provider: client.provider)
-        _ = try await AuthState(
-            presenting: .clientCredentials(), as: nobody, store: MemoryTokenStore(), environment: environment)
+        _ = try await AuthState.present(
+            .clientCredentials(), as: nobody, store: MemoryTokenStore(), environment: environment)
         tell("Authenticated with a wrong client id.")
     }
 

@@ -73,7 +73,7 @@ struct Users {
         // Equals .password(username:password:) without its warning: RFC 9700 §2.4 forbids this grant to new apps.
         let grant = try TokenGrant(
             GrantType(rawValue: "password"), parameters: ["username": Secret(name), "password": password])
-        _ = try await AuthState(presenting: grant, as: client, store: store, environment: environment)
+        _ = try await AuthState.present(grant, as: client, store: store, environment: environment)
         tell("Signed in as \(name).")
     }
 

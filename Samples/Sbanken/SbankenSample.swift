@@ -121,7 +121,6 @@ struct Bank {
 
     private func state() async throws -> AuthState {
         if let state = try await AuthState(restoring: store, environment: environment) { return state }
-        return try await AuthState(
-            presenting: .clientCredentials(), as: client, store: store, environment: environment)
+        return try await AuthState.present(.clientCredentials(), as: client, store: store, environment: environment)
     }
 }

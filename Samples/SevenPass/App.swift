@@ -21,7 +21,7 @@ struct App: Sendable {
             if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
             if case .withoutBrowser(let error?, _) = event { tell(error.message) }
         }
-        guard let facebookResponses else { return try await signIn.resume(store: store) }
+        guard let facebookResponses else { return try await signIn.restoreOrSignIn(store: store) }
         var facebook = try FacebookSignIn(configuration, appName: "7Pass sample")
         facebook.signIn = signIn
         facebook.observe = { [browser] step in

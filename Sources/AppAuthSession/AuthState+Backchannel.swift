@@ -4,23 +4,23 @@ extension AuthState {
     /// Waits until the person has approved the sign-in on their own device, verifies the ID token and stores the session.
     ///
     /// Asks the token endpoint in the rhythm that the provider gave, as for a device that waits for a code to be entered
-    /// (``init(awaiting:store:environment:wait:)-(DeviceAuthorization,_,_,_)``). CIBA Core §10.1, §11; OpenID Connect Core
+    /// (``awaitApproval(of:store:environment:polling:)-(DeviceAuthorization,_,_,_)``). CIBA Core §10.1, §11; OpenID Connect Core
     /// §3.1.3.7, without a nonce, since this flow sends none.
     ///
     /// - Parameters:
     ///   - authentication: What ``BackchannelAuthenticationRequest/send(in:)`` returned. Good for one session.
     ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
-    ///   - wait: How time passes, and who is told of each step.
+    ///   - polling: How time passes, and who is told of each step.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
     ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
-    public init(
-        awaiting authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
-        wait: PollingOptions = PollingOptions()
-    ) async throws {
+    public static func awaitApproval(
+        of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
+        polling: PollingOptions = PollingOptions()
+    ) async throws -> AuthState {
         let request = authentication.request
         let proof = try DPoP(for: request.client)
-        let tokens = try await wait.tokens(
+        let tokens = try await polling.tokens(
             .ciba(authentication.authReqID),
             from: TokenEndpoint(client: request.client, environment: environment, proof: proof),
             every: authentication.interval, within: authentication.term)
@@ -36,7 +36,7 @@ extension AuthState {
             record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
             return record
         }
-        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
+        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }
 

@@ -11,26 +11,26 @@ extension AuthState {
     /// - Parameters:
     ///   - authorization: What ``DeviceAuthorizationRequest/send(in:)`` returned. Good for one session.
     ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
-    ///   - wait: How time passes, and who is told of each step.
+    ///   - polling: How time passes, and who is told of each step.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
     ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
-    public init(
-        awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        wait: PollingOptions = PollingOptions()
-    ) async throws {
-        try await self.init(awaiting: authorization, store: store, environment: environment, wait: wait) { _ in }
+    public static func awaitApproval(
+        of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
+        polling: PollingOptions = PollingOptions()
+    ) async throws -> AuthState {
+        try await awaitApproval(of: authorization, store: store, environment: environment, polling: polling) { _ in }
     }
 
     /// - Parameter confirm: A last step before the session is stored.
-    package init(
-        awaiting authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        wait: PollingOptions,
+    package static func awaitApproval(
+        of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
+        polling: PollingOptions,
         confirm: (AuthState) async throws -> Void
-    ) async throws {
+    ) async throws -> AuthState {
         let request = authorization.request
         let proof = try DPoP(for: request.client)
-        let tokens = try await wait.tokens(
+        let tokens = try await polling.tokens(
             .deviceCode(authorization.deviceCode),
             from: TokenEndpoint(client: request.client, environment: environment, proof: proof),
             every: authorization.interval, within: authorization.term)
@@ -45,6 +45,6 @@ extension AuthState {
             record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
             return record
         }
-        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
+        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

@@ -15,9 +15,9 @@ extension AuthState {
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
-    public init(
-        presenting grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
-    ) async throws {
+    public static func present(
+        _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
+    ) async throws -> AuthState {
         let proof = try DPoP(for: client)
         let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
             .send(.present(grant), stage: .token)
@@ -35,6 +35,6 @@ extension AuthState {
             record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
             return record
         }
-        self.init(record: record, store: store, environment: environment, wasStored: true, proof: proof)
+        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

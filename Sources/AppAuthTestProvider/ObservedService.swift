@@ -34,8 +34,8 @@ extension ObservedService {
     package func clearFaults(at endpoint: Endpoint? = nil) { traffic.plan.clear(endpoint) }
 
     /// Parks the requests of an endpoint from now on, until they are released.
-    package func hold(_ endpoint: Endpoint, before timestamp: Hold.Point = .response) -> Hold {
-        let hold = Hold(timestamp)
+    package func hold(_ endpoint: Endpoint, before point: Hold.Point = .response) -> Hold {
+        let hold = Hold(point)
         traffic.holds.add(hold, at: endpoint)
         return hold
     }

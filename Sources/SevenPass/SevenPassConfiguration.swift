@@ -4,7 +4,7 @@ public import AppAuth
 ///
 /// ```swift
 /// let configuration = SevenPassConfiguration.qa(clientID: "my-client")
-/// let state = try await SignIn(configuration, appName: "My App").resume(store: FileTokenStore(path: path))
+/// let state = try await SignIn(configuration, appName: "My App").restoreOrSignIn(store: FileTokenStore(path: path))
 /// let me = try await SevenPassClient(state, configuration).get("me")
 /// let report = try await SignOut(appName: "My App").run(state)
 /// ```

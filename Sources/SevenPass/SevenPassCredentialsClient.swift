@@ -40,8 +40,8 @@ public struct SevenPassCredentialsClient: Sendable {
         {
             state = stored
         } else {
-            state = try await AuthState(
-                presenting: .clientCredentials(), as: configuration.client(environment), store: store,
+            state = try await AuthState.present(
+                .clientCredentials(), as: configuration.client(environment), store: store,
                 environment: environment)
         }
         client = try SevenPassClient(state, configuration)

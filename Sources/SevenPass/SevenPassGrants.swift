@@ -26,7 +26,7 @@ public struct SevenPassGrants: Sendable {
     ///   - token: The other service's access token. It is not stored.
     ///   - provider: The service, for example `facebook`.
     ///   - store: The store for the session.
-    /// - Throws: The errors of ``Discovery`` and ``AuthState/init(presenting:as:store:environment:)``: ``AuthError``
+    /// - Throws: The errors of ``Discovery`` and ``AuthState/present(_:as:store:environment:)``: ``AuthError``
     ///   with ``AuthError/Code/invalidGrant`` if the service does not know the token.
     public func signIn(with token: Secret, of provider: String, store: any TokenStore) async throws -> AuthState {
         let grant = try TokenGrant(
@@ -54,7 +54,7 @@ public struct SevenPassGrants: Sendable {
     }
 
     private func present(_ grant: TokenGrant, _ store: any TokenStore) async throws -> AuthState {
-        try await AuthState(
-            presenting: grant, as: configuration.client(environment), store: store, environment: environment)
+        try await AuthState.present(
+            grant, as: configuration.client(environment), store: store, environment: environment)
     }
 }

@@ -24,8 +24,8 @@ struct URLRequestTests {
             let client = Client(
                 id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")),
                 provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)), dpop: dpop)
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: .live)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: client, store: MemoryTokenStore(), environment: .live)
             var request = URLRequest(url: try #require(URL(string: provider.url(.api))))
             request.httpMethod = "POST"
             request.setValue("text/plain", forHTTPHeaderField: "Content-Type")

@@ -25,8 +25,8 @@ struct AuthenticatorTests {
             _ password: String = "looking-glass", as client: Client? = nil,
             in store: any TokenStore = MemoryTokenStore()
         ) async throws -> AuthState {
-            try await AuthState(
-                presenting: .resourceOwnerPassword(
+            try await AuthState.present(
+                .resourceOwnerPassword(
                     username: "alice", password: Secret(password), scope: [.offlineAccess]),
                 as: client ?? self.client(), store: store, environment: environment)
         }
@@ -82,8 +82,8 @@ struct AuthenticatorTests {
                 fields[HTTPField.Name("X-App")!] = "harbour"
                 fields[.contentType] = "application/json"
             }
-            _ = try await AuthState(
-                presenting: .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
+            _ = try await AuthState.present(
+                .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
                 as: server.client(), store: MemoryTokenStore(), environment: environment)
             let request = try #require(server.provider.log(.token).first)
             #expect(request.headers[HTTPField.Name("X-App")!] == "harbour")
@@ -109,8 +109,8 @@ struct AuthenticatorTests {
             server.provider.fault(.respond(.json(["access_token": "abc", "token_type": "bearer"])), at: .token)
             let grant = try TokenGrant(
                 .tokenExchange, parameters: ["subject_token": Secret("theirs"), "subject_token_type": Secret("urn:x")])
-            let state = try await AuthState(
-                presenting: grant, as: server.client(), store: MemoryTokenStore(), environment: server.environment)
+            let state = try await AuthState.present(
+                grant, as: server.client(), store: MemoryTokenStore(), environment: server.environment)
             let form = server.provider.log(.token)[0].form
             #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange")
             #expect(form["subject_token"] == "theirs" && form["subject_token_type"] == "urn:x")
@@ -246,8 +246,8 @@ struct AuthenticatorTests {
                 fields[HTTPField.Name("X-App-Token")!] = token.value.reveal()
             }
             server.provider.fault(.respond(.json(["jwt": "a.b.c", "seconds": 60])), at: .token)
-            let state = try await AuthState(
-                presenting: .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
+            let state = try await AuthState.present(
+                .resourceOwnerPassword(username: "alice", password: Secret("looking-glass")),
                 as: server.client(), store: store, environment: environment)
 
             #expect(await store.kept?.accessTokenExpiresAt == server.clock.date + 60)

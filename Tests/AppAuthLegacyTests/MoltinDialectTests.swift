@@ -31,8 +31,8 @@ struct MoltinDialectTests {
     private func session(_ stage: Stage<Moltin>, _ grant: TokenGrant? = nil, _ client: Client? = nil) async throws
         -> AuthState
     {
-        try await AuthState(
-            presenting: grant ?? .clientCredentials(), as: client ?? self.client(stage), store: MemoryTokenStore(),
+        try await AuthState.present(
+            grant ?? .clientCredentials(), as: client ?? self.client(stage), store: MemoryTokenStore(),
             environment: stage.environment)
     }
 
@@ -176,8 +176,8 @@ struct MoltinDialectTests {
     @Test func `delete: the token is gone from memory and store`() async throws {
         try await withMoltin { stage in
             let store = MemoryTokenStore()
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: client(stage), store: store, environment: stage.environment)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: client(stage), store: store, environment: stage.environment)
             try await state.forget()
             #expect(await store.load() == nil)
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)

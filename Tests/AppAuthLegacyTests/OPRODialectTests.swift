@@ -27,8 +27,8 @@ struct OPRODialectTests {
         _ stage: Stage<OPro>, _ grant: TokenGrant? = nil, secret: String = "opro-demo-secret",
         store: any TokenStore = MemoryTokenStore()
     ) async throws -> AuthState {
-        try await AuthState(
-            presenting: grant ?? password("red-slippers"), as: client(stage, secret: secret), store: store,
+        try await AuthState.present(
+            grant ?? password("red-slippers"), as: client(stage, secret: secret), store: store,
             environment: stage.environment)
     }
 

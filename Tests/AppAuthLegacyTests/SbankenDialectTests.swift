@@ -30,8 +30,8 @@ struct SbankenDialectTests {
             id: try #require(demo["client_id"]?.string),
             authentication: method(Secret(secret ?? demo["client_secret"]?.string ?? "")),
             provider: try ProviderMetadata(tokenEndpoint: stage.double.baseURL + "/identityserver/connect/token"))
-        return try await AuthState(
-            presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: stage.environment)
+        return try await AuthState.present(
+            .clientCredentials(), as: client, store: MemoryTokenStore(), environment: stage.environment)
     }
 
     @Test func `id and secret are percent-encoded each, and the body is the grant alone`() async throws {

@@ -77,8 +77,8 @@ extension Integration {
             let secret = Secret(try #require(try provider.secret(of: "web")))
             let metadata = try await provider.metadata(with: .introspection)
             let client = Client(id: "web", authentication: .clientSecretBasic(secret), provider: metadata)
-            let state = try await AuthState(
-                presenting: .clientCredentials(scope: [.profile]), as: client, store: MemoryTokenStore(),
+            let state = try await AuthState.present(
+                .clientCredentials(scope: [.profile]), as: client, store: MemoryTokenStore(),
                 environment: .live)
             let token = try await state.freshAccessToken().value
 

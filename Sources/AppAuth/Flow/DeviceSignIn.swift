@@ -90,8 +90,8 @@ public struct DeviceSignIn: Sendable {
         var wait = PollingOptions()
         wait.sleep = sleep
         wait.observe = { [observe] progress in observe(Event(progress)) }
-        let state = try await AuthState(
-            awaiting: authorization, store: store, environment: environment, wait: wait, confirm: confirm)
+        let state = try await AuthState.awaitApproval(
+            of: authorization, store: store, environment: environment, polling: wait, confirm: confirm)
         observe(.signedIn(await state.record))
         return state
     }

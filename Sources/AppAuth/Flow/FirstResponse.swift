@@ -67,13 +67,3 @@ struct FirstResponse: Sendable {
         }
     }
 }
-
-extension AuthorizationRequest {
-    /// Returns what a query means, or nil if the wait goes on.
-    fileprivate func response(toQuery query: String) -> Result<AuthorizationResponse, AuthError>? {
-        do { return try response(fromQuery: query).map(Result.success) } catch {
-            return .failure(
-                error as? AuthError ?? AuthError(.invalidRedirect, .redirect, "the redirect could not be read"))
-        }
-    }
-}

@@ -8,7 +8,7 @@ internal import Logging
 ///
 /// ```swift
 /// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
-/// let state = try await signIn.resume(store: FileTokenStore(path: path))
+/// let state = try await signIn.restoreOrSignIn(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
 public struct SignIn: Sendable {
@@ -136,7 +136,7 @@ public struct SignIn: Sendable {
     /// and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed.
     ///
     /// - Throws: The errors of ``run(store:)``.
-    public func resume(store: any TokenStore) async throws -> AuthState {
+    public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer.string == issuer, canGoOn(record)
         else { return try await run(store: store) }
@@ -182,8 +182,8 @@ public struct SignIn: Sendable {
         }
         observe(.redirected)
         do {
-            let state = try await AuthState(
-                exchanging: response.get(), store: store, environment: environment, confirm: confirm)
+            let state = try await AuthState.exchange(
+                response.get(), store: store, environment: environment, confirm: confirm)
             observe(.signedIn(await state.record))
             await listener.finish(with: pages.signedIn)
             return state

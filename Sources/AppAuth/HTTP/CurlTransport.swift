@@ -6,7 +6,7 @@ internal import JOSE
 ///
 /// ```swift
 /// let transport = CurlTransport()
-/// let answer = try await transport.send(TransportRequest(request))
+/// let response = try await transport.send(TransportRequest(request))
 /// ```
 ///
 /// The transport supports only http and https, with TLS 1.2 or newer and with HTTP/2 if the server offers it. It does

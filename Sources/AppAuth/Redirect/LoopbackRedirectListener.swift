@@ -7,7 +7,7 @@ internal import JOSE
 /// let listener = try LoopbackRedirectListener()
 /// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
 /// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
-/// let response = try await listener.redirect { query in request.responseIfOurs(query) }
+/// let response = try await listener.response(to: request)
 /// await listener.finish(with: .signedIn(appName: "Harbour"))
 /// ```
 /// An accepted redirect is at once redirected to an address without the code. The browser is held there until

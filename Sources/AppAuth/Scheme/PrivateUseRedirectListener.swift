@@ -9,7 +9,7 @@ internal import JOSE
 /// let listener = try await PrivateUseRedirectListener(redirect)
 /// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
 /// try await Browser.system.open(request.url)
-/// let response = try await listener.redirect { query in request.responseIfOurs(query) }
+/// let response = try await listener.response(to: request)
 /// listener.close()
 /// ```
 /// A Unix socket with mode 0600 in `$XDG_RUNTIME_DIR/appauth` waits for the helper that the desktop starts. Each

@@ -7,7 +7,7 @@ internal import HTTPTypes
 /// let request = try BackchannelAuthenticationRequest(client: client, hint: .login("jane@example.org"))
 /// let authentication = try await request.send(in: environment)
 /// print("Confirm \(request.options.bindingMessage ?? "") on your phone")
-/// let state = try await AuthState(awaiting: authentication, store: store, environment: environment)
+/// let state = try await AuthState.awaitApproval(of: authentication, store: store, environment: environment)
 /// ```
 public struct BackchannelAuthenticationRequest: Sendable {
     /// The client.

@@ -5,7 +5,7 @@ internal import HTTPTypes
 /// ```swift
 /// let authorization = try await DeviceAuthorizationRequest(client: client).send(in: environment)
 /// print("Open \(authorization.verificationURI) and enter \(authorization.userCode)")
-/// let state = try await AuthState(awaiting: authorization, store: store, environment: environment)
+/// let state = try await AuthState.awaitApproval(of: authorization, store: store, environment: environment)
 /// ```
 public struct DeviceAuthorizationRequest: Sendable {
     /// The client.

@@ -16,11 +16,11 @@ package final class Hold: Sendable {
         case response
     }
 
-    let timestamp: Point
+    let point: Point
     private let arrivals = Tally()
     private let releases = Tally()
 
-    init(_ timestamp: Point) { self.timestamp = timestamp }
+    init(_ point: Point) { self.point = point }
 
     /// The number of requests that have reached the hold.
     package var count: Int { arrivals.count }

@@ -6,8 +6,8 @@ final class Holds: Sendable {
 
     func add(_ hold: Hold, at endpoint: Endpoint) { holds.withLock { $0[endpoint, default: []].append(hold) } }
 
-    func pass(_ endpoint: Endpoint, _ timestamp: Hold.Point) async throws {
+    func pass(_ endpoint: Endpoint, _ point: Hold.Point) async throws {
         let holds = holds.withLock { $0[endpoint] ?? [] }
-        for hold in holds where hold.timestamp == timestamp { try await hold.pass() }
+        for hold in holds where hold.point == point { try await hold.pass() }
     }
 }

@@ -36,8 +36,8 @@ struct ClientCredentials: Command {
         let client = try await self.client.client(clientID, at: provider(console.environment))
         console.advice.note(client.authentication)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
-        let state = try await AuthState(
-            presenting: grant, as: client, store: MemoryTokenStore(), environment: console.environment)
+        let state = try await AuthState.present(
+            grant, as: client, store: MemoryTokenStore(), environment: console.environment)
         let (token, record) = (try await state.freshAccessToken(), await state.record)
         try console.succeed(Token.result(token, record), text: token.value.reveal())
         return 0

@@ -35,8 +35,8 @@ struct Password: Command {
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
         let provider = try await Discovery(environment: console.environment).metadata(for: issuer)
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
-        let state = try await AuthState(
-            presenting: grant, as: client.client(clientID, at: provider), store: store,
+        let state = try await AuthState.present(
+            grant, as: client.client(clientID, at: provider), store: store,
             environment: console.environment)
         StateFolder.note(store, console)
         // Only after success: a command that fails prints one line.

@@ -56,7 +56,7 @@ struct AuthorizationDetailTests {
             options.authorizationDetails = [try AuthorizationDetail(payment)]
             let (client, store) = (try await world.client(), MemoryTokenStore())
             let response = try await world.authorize(client, options: options)
-            let state = try await AuthState(exchanging: response, store: store, environment: world.environment)
+            let state = try await AuthState.exchange(response, store: store, environment: world.environment)
             #expect(await state.record.authorizationDetails.map(\.json) == [payment])
             _ = try await state.freshAccessToken(forceRefresh: true)
             let stored = try #require(await store.load())

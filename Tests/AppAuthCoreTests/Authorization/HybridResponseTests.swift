@@ -87,7 +87,7 @@ struct HybridResponseTests {
             if let second { world.provider.fault(.editIDToken(second), at: .token) }
             let response = try await world.authorize(client, options: options)
             let error = await authError {
-                try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+                try await AuthState.exchange(response, store: MemoryTokenStore(), environment: world.environment)
             }
             outcome.withLock { $0 = error }
             // A code that nothing vouches for is not sent.

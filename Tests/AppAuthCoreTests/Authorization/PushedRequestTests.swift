@@ -10,8 +10,8 @@ import Testing
 struct PushedRequestTests {
     @Test func `a pushed request leaves the browser a reference alone, and signs in`() async throws {
         try await World.run { world in
-            let state = try await AuthState(
-                exchanging: world.authorize(world.client(), options: pushed), store: MemoryTokenStore(),
+            let state = try await AuthState.exchange(
+                world.authorize(world.client(), options: pushed), store: MemoryTokenStore(),
                 environment: world.environment)
             #expect(await state.record.idToken?.subject == "248289761001")
             let sent = try #require(world.provider.log(.authorization).first)

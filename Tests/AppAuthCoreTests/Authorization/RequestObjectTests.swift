@@ -104,8 +104,7 @@ struct RequestObjectTests {
             (options.signingKeyName, options.maxAge) = ("mine", 600)
             let response = try await world.authorize(
                 world.client("demo", .privateKeyJWT(keyNamed: "mine")), options: options, in: environment)
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: environment)
+            let state = try await AuthState.exchange(response, store: MemoryTokenStore(), environment: environment)
             #expect(await state.record.idToken?.subject == "248289761001")
             let names = try #require(world.provider.log(.authorization).first).query.names.sorted()
             let signed = ["client_id", "request", "response_type", "scope"]

@@ -78,8 +78,8 @@ struct SignedResponseTests {
         let response = try #require(try request.response(fromQuery: "response=" + token))
         let host = try Host(signer)
         let error = await authError {
-            try await AuthState(
-                exchanging: response, store: MemoryTokenStore(),
+            try await AuthState.exchange(
+                response, store: MemoryTokenStore(),
                 environment: Environment(transport: host, now: { Timestamp(wall: Signer.now) }))
         }
         #expect(error?.code == .invalidRedirect && error?.message.contains("found 'HS256'") == true)
@@ -118,7 +118,7 @@ struct SignedResponseTests {
         let response = try #require(try request.response(fromQuery: "response=" + token))
         let environment = Environment(transport: host, now: { Timestamp(wall: now) })
         return await authError {
-            try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
+            try await AuthState.exchange(response, store: MemoryTokenStore(), environment: environment)
         }
     }
 

@@ -17,7 +17,7 @@ struct SignedSignInTests {
 
     private func signIn(_ world: World, _ options: AuthorizationRequest.Options) async throws -> AuthState {
         let response = try await world.authorize(world.client(), options: options)
-        return try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+        return try await AuthState.exchange(response, store: MemoryTokenStore(), environment: world.environment)
     }
 
     @Test(arguments: [AuthorizationRequest.ResponseMode.queryJWT, .formPostJWT, .jwt])

@@ -50,7 +50,8 @@ final class BackchannelFixture: Sendable {
             try Task.checkCancellation()
         }
         wait.observe = { progress in self.seen.withLock { $0.append(progress) } }
-        return try await AuthState(awaiting: authentication, store: store, environment: world.environment, wait: wait)
+        return try await AuthState.awaitApproval(
+            of: authentication, store: store, environment: world.environment, polling: wait)
     }
 }
 

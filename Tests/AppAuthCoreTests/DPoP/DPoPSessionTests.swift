@@ -173,7 +173,7 @@ struct DPoPSessionTests {
                 id: "demo", authentication: .privateKeyJWT(keyNamed: "mine"), provider: try await world.metadata(),
                 dpop: .es256)
             let response = try await world.authorize(client, in: environment)
-            _ = try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
+            _ = try await AuthState.exchange(response, store: MemoryTokenStore(), environment: environment)
             let sent = world.provider.log(.token).compactMap { $0.form["client_assertion"] }
             #expect(sent.count == 2 && Set(sent).count == 2)
         }
@@ -187,8 +187,8 @@ struct DPoPSessionTests {
                 id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")),
                 provider: try await world.metadata(), dpop: .es256)
             let store = MemoryTokenStore()
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: client, store: store, environment: world.environment)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: client, store: store, environment: world.environment)
             try await expectBound(state, in: store, world)
         }
     }

@@ -68,7 +68,7 @@ struct EncryptedIDTokenTests {
                 return key
             }
             let response = try await world.authorize(world.client())
-            _ = try await AuthState(exchanging: response, store: TestStore(), environment: environment)
+            _ = try await AuthState.exchange(response, store: TestStore(), environment: environment)
             #expect(asked.withLock { $0 } == ["enc-1"])
         }
     }
@@ -145,7 +145,7 @@ struct EncryptedIDTokenTests {
                 let response = try await world.authorize(world.client())
                 let sent = environment
                 let error = await authError {
-                    try await AuthState(exchanging: response, store: TestStore(), environment: sent)
+                    try await AuthState.exchange(response, store: TestStore(), environment: sent)
                 }
                 #expect((error == nil) == isTaken)
                 #expect(error == nil || error?.message.contains("found it in the clear") == true)

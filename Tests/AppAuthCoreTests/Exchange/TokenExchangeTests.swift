@@ -232,8 +232,8 @@ struct JWTBearerTests {
     private func session(_ world: World, _ assertion: Secret) async throws -> AuthState {
         let client = try await world.client(
             "demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
-        return try await AuthState(
-            presenting: .jwtBearer(assertion: assertion, scope: [.openID, "api"]), as: client, store: TestStore(),
+        return try await AuthState.present(
+            .jwtBearer(assertion: assertion, scope: [.openID, "api"]), as: client, store: TestStore(),
             environment: world.environment)
     }
 

@@ -147,7 +147,7 @@ struct HostileTokenTests {
             let response = try await world.authorize(client)
             world.provider.fault(huge, at: .token, times: 1)
             let refused = await authError {
-                try await AuthState(exchanging: response, store: TestStore(), environment: world.environment)
+                try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
             }
             #expect(refused?.code == .invalidResponse)
             let state = try await world.signIn(client)

@@ -43,7 +43,7 @@ struct ProviderLogoutTests {
         }
         await listener.finish(with: .signedIn(appName: "Test"))
         _ = try await lastPage
-        let state = try await AuthState(exchanging: response.get(), store: store, environment: world.environment)
+        let state = try await AuthState.exchange(response.get(), store: store, environment: world.environment)
         let end = try EndSessionRequest(
             record: await state.record, postLogoutRedirectURI: "http://127.0.0.1:9/callback")
         let page = try await person.visit(end.url.reveal())

@@ -71,8 +71,8 @@ struct RegisteredSessionTests {
                 case "authorization_signed_response_alg":
                     var options = AuthorizationRequest.Options()
                     options.responseMode = .jwt
-                    _ = try await AuthState(
-                        exchanging: world.authorize(client, options: options), store: MemoryTokenStore(),
+                    _ = try await AuthState.exchange(
+                        world.authorize(client, options: options), store: MemoryTokenStore(),
                         environment: world.environment)
                 default:
                     _ = try await IntrospectionEndpoint(client: client, isSigned: true, environment: world.environment)

@@ -59,7 +59,7 @@ struct RegistrationTests {
             var environment = world.environment
             environment.clientKey = { _ in key }
             let response = try await world.authorize(client)
-            let state = try await AuthState(exchanging: response, store: TestStore(), environment: environment)
+            let state = try await AuthState.exchange(response, store: TestStore(), environment: environment)
             #expect(await state.record.hasRefreshToken)
         }
     }

@@ -25,6 +25,36 @@ struct AuthenticatedRequestTests {
         }
     }
 
+    @Test func `get and post send a token, and a JSON response decodes`() async throws {
+        struct Echo: Decodable, Equatable {
+            var method: String
+            var body: String
+        }
+        try await World.run { world in
+            let state = try await world.signIn()
+            let url = world.provider.url(.api)
+            #expect(try await state.get(url).decoded(as: Echo.self) == Echo(method: "GET", body: ""))
+            let response = try await state.post(url, json: ["a": 1])
+            #expect(try response.decoded(as: Echo.self) == Echo(method: "POST", body: #"{"a":1}"#))
+            for sent in world.provider.log(.api) {
+                #expect(sent.headers[.authorization] == (try await state.freshAccessToken().authorization))
+            }
+            #expect(world.provider.log(.api).last?.headers[.contentType] == "application/json")
+        }
+    }
+
+    @Test func `an error status, and a body of another shape, do not decode`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let url = world.provider.url(.api)
+            let shape = await authError { try await state.get(url).decoded(as: [Int].self) }
+            #expect(shape?.code == .invalidResponse && shape?.httpStatus == 200)
+            world.provider.fault(.status(.notFound, json: [:]), at: .api)
+            let status = await authError { try await state.get(url).decoded(as: [String: Int].self) }
+            #expect(status?.code == .invalidResponse && status?.httpStatus == 404)
+        }
+    }
+
     @Test func `after a 401 that says invalid_token it is sent once more, with a new token and its body`() async throws
     {
         try await World.run { world in

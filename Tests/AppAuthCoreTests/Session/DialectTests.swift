@@ -20,8 +20,8 @@ struct DialectTests {
                 parameters: ["username": Secret("alice"), "password": Secret("looking-glass")])
             let client = try await world.client(
                 "demo-confidential", .clientSecretPost(Secret("s3cret: 100% äß+/= and thirty-two")))
-            let state = try await AuthState(
-                presenting: grant, as: client, store: MemoryTokenStore(), environment: environment)
+            let state = try await AuthState.present(
+                grant, as: client, store: MemoryTokenStore(), environment: environment)
             let forms = world.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
             #expect(forms.allSatisfy { $0.hasSuffix("&called_by=demo-confidential") && !$0.contains("scope=") })
             #expect(world.provider.log(.token).allSatisfy { $0.headers[.init("X-Dialect")!] == "yes" })
@@ -43,8 +43,8 @@ struct DialectTests {
             let client = try await world.client(
                 "demo-service", .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")))
             func session() async throws -> AuthState {
-                try await AuthState(
-                    presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
+                try await AuthState.present(
+                    .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
             }
             world.provider.fault(.respond(.json(["key": "abc"])), at: .token)
             #expect(try await session().freshAccessToken().value == Secret("abc"))

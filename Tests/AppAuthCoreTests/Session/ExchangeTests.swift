@@ -67,8 +67,8 @@ struct ExchangeTests {
             let response = try await world.authorize(world.client())
             // The first response is an old key set, as a cache on the way may have it.
             world.provider.fault(.editDocument { $0["keys"] = [] }, at: .keys)
-            let state = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+            let state = try await AuthState.exchange(
+                response, store: MemoryTokenStore(), environment: world.environment)
             #expect(await state.record.idToken != nil)
             #expect(world.provider.count(.keys) == 2)
         }

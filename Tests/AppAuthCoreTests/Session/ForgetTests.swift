@@ -10,7 +10,10 @@ struct ForgetTests {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
+            #expect(await state.isAuthorized)
+            #expect(await state.claims?.subject == state.record.idToken?.subject)
             try await state.forget()
+            #expect(await !state.isAuthorized)
             #expect(await store.record == nil)
             let record = await state.record
             #expect(record.accessToken == nil)

@@ -28,8 +28,8 @@ struct GrantTests {
     {
         try await World.run { world in
             let store = TestStore()
-            let state = try await AuthState(
-                presenting: .clientCredentials(scope: ["api"]), as: service(world), store: store,
+            let state = try await AuthState.present(
+                .clientCredentials(scope: ["api"]), as: service(world), store: store,
                 environment: world.environment)
             let first = try await state.freshAccessToken()
             #expect(world.provider.count(.token) == 1)
@@ -47,8 +47,8 @@ struct GrantTests {
 
     @Test func `callers at the same time share one renewal`() async throws {
         try await World.run { world in
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: service(world), store: TestStore(),
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
                 environment: world.environment)
             world.clock.advance(by: 24 * 3600)
             let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
@@ -63,8 +63,8 @@ struct GrantTests {
     @Test func `the session is taken up again from its store, and renews itself there`() async throws {
         try await World.run { world in
             let store = TestStore()
-            _ = try await AuthState(
-                presenting: .clientCredentials(scope: ["api"]), as: service(world), store: store,
+            _ = try await AuthState.present(
+                .clientCredentials(scope: ["api"]), as: service(world), store: store,
                 environment: world.environment)
             let stored = try #require(await store.record)
             let copy = try AuthStateRecord(decoding: stored.encoded(), from: "test")
@@ -79,8 +79,8 @@ struct GrantTests {
 
     @Test func `other parameters have a token of their own`() async throws {
         try await World.run { world in
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: service(world), store: TestStore(),
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
                 environment: world.environment)
             let own = try await state.freshAccessToken()
             let narrow = try await state.freshAccessToken(parameters: TokenParameters(scope: ["api"]))
@@ -94,8 +94,8 @@ struct GrantTests {
     @Test(arguments: ["invalid_client", "invalid_grant", "unauthorized_client"])
     func `an error ends no session that its client can renew`(code: String) async throws {
         try await World.run { world in
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: service(world), store: TestStore(),
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
                 environment: world.environment)
             world.clock.advance(by: 24 * 3600)
             world.provider.fault(.status(.badRequest, json: ["error": .string(code)]), at: .token)
@@ -109,8 +109,8 @@ struct GrantTests {
     @Test func `a signed-out session renews itself no more`() async throws {
         try await World.run { world in
             let store = TestStore()
-            let state = try await AuthState(
-                presenting: .clientCredentials(), as: service(world), store: store, environment: world.environment)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: store, environment: world.environment)
             try await state.forget()
             #expect(await store.record == nil)
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
@@ -125,8 +125,8 @@ struct GrantTests {
             let store = TestStore(before)
             let client = try await world.client("demo-service", .clientSecretBasic(Secret("wrong")))
             let error = await authError {
-                try await AuthState(
-                    presenting: .clientCredentials(), as: client, store: store, environment: world.environment)
+                try await AuthState.present(
+                    .clientCredentials(), as: client, store: store, environment: world.environment)
             }
             #expect(error?.code == .invalidClient)
             #expect(await store.record == before)
@@ -138,8 +138,8 @@ struct GrantTests {
     {
         try await World.run { world in
             let store = TestStore()
-            let state = try await AuthState(
-                presenting: password(scope: [.openID, .offlineAccess]), as: person(world), store: store,
+            let state = try await AuthState.present(
+                password(scope: [.openID, .offlineAccess]), as: person(world), store: store,
                 environment: world.environment)
             let record = await state.record
             #expect(record.idToken?.subject == User.alice.subject)
@@ -158,8 +158,8 @@ struct GrantTests {
             let client = try await person(world)
             let error = try #require(
                 await authError {
-                    try await AuthState(
-                        presenting: password("open-sesame"), as: client, store: TestStore(),
+                    try await AuthState.present(
+                        password("open-sesame"), as: client, store: TestStore(),
                         environment: world.environment)
                 })
             #expect(error.code == .invalidGrant && error.httpStatus == 400)
@@ -172,8 +172,7 @@ struct GrantTests {
             world.provider.fault(.editIDToken { $0.claims["aud"] = "another" }, at: .token)
             let client = try await person(world)
             let error = await authError {
-                try await AuthState(
-                    presenting: password(), as: client, store: TestStore(), environment: world.environment)
+                try await AuthState.present(password(), as: client, store: TestStore(), environment: world.environment)
             }
             #expect(error?.code == .invalidIDToken)
         }
@@ -186,8 +185,8 @@ struct GrantTests {
                 id: "demo-confidential",
                 authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")),
                 provider: provider)
-            let state = try await AuthState(
-                presenting: password(), as: client, store: TestStore(), environment: world.environment)
+            let state = try await AuthState.present(
+                password(), as: client, store: TestStore(), environment: world.environment)
             // Nobody knows the keys of an ID token here.
             #expect(await state.record.idToken == nil)
             _ = try await state.freshAccessToken()
@@ -218,8 +217,7 @@ struct GrantTests {
                 .jwtBearer, scope: ["api"], resources: ["https://api.example/"],
                 parameters: ["assertion": Secret("e30.e30.AA")])
             let error = await authError {
-                try await AuthState(
-                    presenting: grant, as: client, store: TestStore(), environment: world.environment)
+                try await AuthState.present(grant, as: client, store: TestStore(), environment: world.environment)
             }
             #expect(error?.code == "unsupported_grant_type" || error?.code == "unauthorized_client")
             let sent = try #require(world.provider.log(.token).first)

@@ -36,7 +36,7 @@ struct ParametersTests {
             var options = AuthorizationRequest.Options()
             options.resources = ["https://api.example/a", "https://api.example/b"]
             let response = try await world.authorize(world.client(), options: options)
-            let state = try await AuthState(exchanging: response, store: TestStore(), environment: world.environment)
+            let state = try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
             _ = try await state.freshAccessToken(parameters: TokenParameters(resources: ["https://api.example/b"]))
             _ = try await state.freshAccessToken(forceRefresh: true)
             let both = ["https://api.example/a", "https://api.example/b"]

@@ -10,7 +10,7 @@ struct ResumeTests {
         try await World.run { world in
             let record = try await world.signIn().record
             let requests = world.provider.log.count
-            let state = try await signIn(world).resume(store: MemoryTokenStore(record))
+            let state = try await signIn(world).restoreOrSignIn(store: MemoryTokenStore(record))
             #expect(await state.record == record)
             #expect(world.provider.log.count == requests)
         }
@@ -52,7 +52,7 @@ struct ResumeTests {
             for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
                 record.move = mark
                 let store = MemoryTokenStore(record)
-                let error = await authError { _ = try await signIn(world).resume(store: store) }
+                let error = await authError { _ = try await signIn(world).restoreOrSignIn(store: store) }
                 #expect(error?.storeProblem == (mark == nil ? nil : .moving))
             }
         }
@@ -63,7 +63,7 @@ struct ResumeTests {
             let record = try await world.signIn().record
             var changed = signIn(world)
             changed.clientSecret = Secret("changed")
-            let state = try await changed.resume(store: MemoryTokenStore(record))
+            let state = try await changed.restoreOrSignIn(store: MemoryTokenStore(record))
             #expect(await state.record.client.authentication == .clientSecretBasic(Secret("changed")))
         }
     }
@@ -78,6 +78,6 @@ struct ResumeTests {
     }
 
     private func beginsAnew(_ signIn: SignIn, _ record: AuthStateRecord?) async -> Bool {
-        await authError { try await signIn.resume(store: MemoryTokenStore(record)) }?.code == .invalidMetadata
+        await authError { try await signIn.restoreOrSignIn(store: MemoryTokenStore(record)) }?.code == .invalidMetadata
     }
 }

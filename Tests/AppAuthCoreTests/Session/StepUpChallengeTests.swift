@@ -68,8 +68,8 @@ struct StepUpChallengeTests {
             var options = AuthorizationRequest.Options()
             options.meet(try #require(refused.stepUpChallenge))
             let response = try await world.authorize(client, options: options)
-            let strong = try await AuthState(
-                exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+            let strong = try await AuthState.exchange(
+                response, store: MemoryTokenStore(), environment: world.environment)
             #expect(await strong.record.idToken?.authenticationContext == "urn:example:two-factors")
             #expect(try await strong.send(exchange).status == .ok)
         }

@@ -17,8 +17,8 @@ struct UnusedTokensTests {
             let result: Result<AuthState, any Error>
             do {
                 result = .success(
-                    try await AuthState(
-                        exchanging: response, store: store, environment: world.environment, confirm: confirm))
+                    try await AuthState.exchange(
+                        response, store: store, environment: world.environment, confirm: confirm))
             } catch { result = .failure(error) }
             try await body(world, result)
         }
@@ -63,7 +63,7 @@ struct UnusedTokensTests {
             let response = try await world.authorize(try await world.client())
             let hold = world.provider.hold(.keys, before: .request)
             let task = Task {
-                try await AuthState(exchanging: response, store: TestStore(), environment: world.environment)
+                try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
             }
             try await hold.arrived()
             task.cancel()
@@ -79,7 +79,7 @@ struct UnusedTokensTests {
             let state = try await world.signIn(store: store)
             let response = try await world.authorize(try await world.client())
             await #expect(throws: Refusal.self) {
-                try await AuthState(exchanging: response, store: store, environment: world.environment) { _ in
+                try await AuthState.exchange(response, store: store, environment: world.environment) { _ in
                     throw Refusal()
                 }
             }

@@ -76,7 +76,7 @@ extension World {
     ) async throws -> AuthState {
         let known = if let client { client } else { try await self.client() }
         let response = try await authorize(known, scope: scope)
-        return try await AuthState(exchanging: response, store: store, environment: environment)
+        return try await AuthState.exchange(response, store: store, environment: environment)
     }
 
     var browser: ScriptedBrowser {

@@ -25,8 +25,8 @@ struct ClientAssertionTests {
     ) async throws -> AuthState {
         var environment = world.environment
         if let key { environment.clientKey = { _ in key } }
-        return try await AuthState(
-            presenting: .clientCredentials(), as: world.client("signer", authentication), store: MemoryTokenStore(),
+        return try await AuthState.present(
+            .clientCredentials(), as: world.client("signer", authentication), store: MemoryTokenStore(),
             environment: environment)
     }
 

@@ -10,7 +10,7 @@ struct TokenEndpointTests {
     @Test func `a code goes out in one POST with its verifier (RFC 6749 §4.1.3, RFC 7636 §4.5)`() async throws {
         try await World.run { world in
             let response = try await world.authorize(world.client())
-            _ = try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+            _ = try await AuthState.exchange(response, store: MemoryTokenStore(), environment: world.environment)
             #expect(world.provider.count(.token) == 1)
             let sent = try #require(world.provider.log(.token).first)
             #expect(sent.method == .post)
@@ -41,7 +41,7 @@ struct TokenEndpointTests {
             world.provider.fault(fault, at: .token)
             let store = TestStore()
             let error = await authError {
-                try await AuthState(exchanging: response, store: store, environment: world.environment)
+                try await AuthState.exchange(response, store: store, environment: world.environment)
             }
             #expect(error != nil)
             #expect(error?.outcome != .notSent)
@@ -56,8 +56,7 @@ struct TokenEndpointTests {
             await world.provider.stop()
             let error = try #require(
                 await authError {
-                    try await AuthState(
-                        exchanging: response, store: MemoryTokenStore(), environment: world.environment)
+                    try await AuthState.exchange(response, store: MemoryTokenStore(), environment: world.environment)
                 })
             #expect(error.code == .transport)
             #expect(error.outcome == .notSent)

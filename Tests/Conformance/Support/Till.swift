@@ -30,8 +30,8 @@ struct Till: Sendable {
         let authentication = try await request.send(in: party.environment)
         var wait = PollingOptions()
         wait.sleep = { [party, clock] pause in try happens(party.provider, clock.wait(pause)) }
-        return try await AuthState(
-            awaiting: authentication, store: MemoryTokenStore(), environment: party.environment, wait: wait)
+        return try await AuthState.awaitApproval(
+            of: authentication, store: MemoryTokenStore(), environment: party.environment, polling: wait)
     }
 }
 

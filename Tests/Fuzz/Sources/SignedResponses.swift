@@ -59,7 +59,7 @@ enum SignedResponses {
         let environment = Environment(
             transport: host, now: { Timestamp(wall: Date(timeIntervalSince1970: now)) })
         do {
-            _ = try await AuthState(exchanging: response, store: MemoryTokenStore(), environment: environment)
+            _ = try await AuthState.exchange(response, store: MemoryTokenStore(), environment: environment)
             fatalError("a session of a provider that refuses every code")
         } catch let error as AuthError { check(error) } catch { fatalError("another error: \(error)") }
         let codes = host.codes.withLock { $0 }

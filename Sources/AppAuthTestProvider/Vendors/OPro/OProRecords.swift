@@ -69,13 +69,13 @@ struct OProRecords: Sendable {
     func killAccessTokens() { state.withLock { $0.accessTokens = [:] } }
 
     /// The state of an access token.
-    enum LockPhase {
+    enum TokenState {
         case good(OProUser)
         case expired
         case unknown
     }
 
-    func standing(of accessToken: String) -> LockPhase {
+    func standing(of accessToken: String) -> TokenState {
         let now = clock.now
         return state.withLock { state in
             guard let token = state.accessTokens[accessToken], let user = state.users[token.userID] else {

@@ -6,5 +6,5 @@ signIn.observe = { event in
     if case .authorization(let url) = event { print("Sign in with the browser:", url) }
 }
 
-let state = try await signIn.resume(store: store)
+let state = try await signIn.restoreOrSignIn(store: store)
 print("Hello,", await state.record.idToken?.claims.name ?? "stranger")

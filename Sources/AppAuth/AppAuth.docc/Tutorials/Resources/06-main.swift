@@ -7,7 +7,7 @@ signIn.observe = { event in
 }
 
 do {
-    let state = try await signIn.resume(store: store)
+    let state = try await signIn.restoreOrSignIn(store: store)
     print("Hello,", await state.record.idToken?.claims.name ?? "stranger")
 
     let claims = try await state.userInfo()

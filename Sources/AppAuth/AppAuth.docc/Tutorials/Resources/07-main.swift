@@ -13,7 +13,7 @@ do {
         }
         print("You are signed out.")
     } else {
-        let state = try await signIn.resume(store: store)
+        let state = try await signIn.restoreOrSignIn(store: store)
         print("Hello,", await state.record.idToken?.claims.name ?? "stranger")
 
         let claims = try await state.userInfo()

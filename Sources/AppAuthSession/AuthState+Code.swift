@@ -1,0 +1,46 @@
+public import AppAuthProtocol
+
+extension AuthState {
+    /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
+    ///
+    /// What the provider has signed of the response is verified first. One POST goes to the token endpoint, never a second
+    /// one, since a code is good once (but for a server that wants another proof of the key, RFC 9449 §8, which has not
+    /// looked at the code yet). RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    ///
+    /// - Parameters:
+    ///   - response: What ``AuthorizationRequest/response(fromQuery:)`` returned.
+    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then, and tokens that have come are revoked unless
+    ///   the store has a session, which several providers would end with them.
+    public static func exchange(
+        _ response: AuthorizationResponse, store: any TokenStore, environment: Environment
+    ) async throws -> AuthState {
+        try await exchange(response, store: store, environment: environment) { _ in }
+    }
+
+    /// - Parameter confirm: A last step before the session is stored.
+    package static func exchange(
+        _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void
+    ) async throws -> AuthState {
+        let request = response.request
+        let verification = IDTokenVerification(client: request.client, environment: environment)
+        let grant = try await response.grant(verifiedBy: verification)
+        let early = try await grant.verifiedIDToken(for: request, by: verification)
+        let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
+            .send(.exchange(grant, request), stage: .token)
+        let record = try await Self.begin(
+            with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
+            confirm: confirm
+        ) {
+            let idToken = try await verification.idToken(
+                of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
+            try idToken?.requireSamePerson(as: early)
+            return try AuthStateRecord(
+                request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
+        }
+        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
+    }
+}

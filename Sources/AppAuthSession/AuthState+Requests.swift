@@ -1,0 +1,46 @@
+public import AppAuthProtocol
+internal import FoundationEssentials
+internal import HTTPTypes
+
+extension AuthState {
+    /// Sends a GET with a valid access token; see ``send(_:)``.
+    ///
+    /// ```swift
+    /// let user = try await state.get("https://api.example/me").decoded(as: User.self)
+    /// ```
+    public nonisolated func get(_ url: String) async throws -> TransportResponse {
+        try await send(request(.get, url))
+    }
+
+    /// Sends a POST with a valid access token and a JSON body; see ``send(_:)``.
+    public nonisolated func post(_ url: String, json body: some Encodable) async throws -> TransportResponse {
+        var request = try request(.post, url)
+        request.head.headerFields[.contentType] = "application/json"
+        request.body = try Array(JSONEncoder().encode(body))
+        return try await send(request)
+    }
+
+    private nonisolated func request(_ method: HTTPRequest.Method, _ url: String) throws -> TransportRequest {
+        var head = HTTPRequest(method: method, url: try SecureURL(url))
+        head.headerFields[.accept] = "application/json"
+        return TransportRequest(head)
+    }
+}
+
+extension TransportResponse {
+    /// Decodes the JSON body of a successful response.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the status is not 2xx or the body does not decode;
+    ///   ``AuthError/httpStatus`` has the status.
+    public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+        func failure(_ message: String) -> AuthError {
+            AuthError(.invalidResponse, .resource, message, httpStatus: status.code)
+        }
+        guard status.kind == .successful else {
+            throw failure("expected a successful status of the resource server, found \(status.code)")
+        }
+        do { return try JSONDecoder().decode(type, from: Data(body)) } catch {
+            throw failure("expected a JSON body that decodes as \(type), found another")
+        }
+    }
+}
