@@ -51,7 +51,7 @@ let package = Package(
 
         // For apps with a server part: what tokens are worth, and sessions that the provider ends.
         .target(
-            name: "AppAuthServer", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
+            name: "AppAuthServer", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
             swiftSettings: swift),
 
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.

@@ -1,6 +1,7 @@
 public import AppAuthProtocol
 public import AppAuthSession
 internal import FoundationEssentials
+internal import Glibc
 internal import Logging
 
 /// A complete sign-in: discovery, a loopback redirect, the browser, the code exchange, and a page that shows the
@@ -120,6 +121,15 @@ public struct SignIn: Sendable {
         case signedIn(AuthStateRecord)
     }
 
+    /// An observer that prints the authorization URL to standard error, so that the user can open it if no browser starts:
+    /// `signIn.observe = SignIn.printURL`.
+    public static let printURL: @Sendable (Event) -> Void = { event in
+        guard case .authorization(let url) = event else { return }
+        Array("If no browser opens, open this URL in one:\n\(url)\n".utf8).withUnsafeBytes { bytes in
+            _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        }
+    }
+
     /// Creates a sign-in.
     public init(
         issuer: String, clientID: String, clientSecret: Secret? = nil,
@@ -144,6 +154,14 @@ public struct SignIn: Sendable {
         // The app's current client secret takes precedence over the stored one.
         record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
+    }
+
+    /// Returns a store in the user's keyring for the session of this client at this issuer.
+    ///
+    /// - Parameter application: The name of the app in the keyring, for example `com.example.MyApp`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if ``issuer`` is not a valid issuer.
+    public func keyringStore(application: String) throws -> KeyringTokenStore {
+        KeyringTokenStore(application: application, issuer: try Issuer(issuer), clientID: clientID)
     }
 
     /// Signs the user in and stores the session, replacing any stored session.

@@ -75,6 +75,14 @@ public struct SignOut: Sendable {
     /// Creates a sign-out.
     public init(appName: String) { self.appName = appName }
 
+    /// Signs the user out of the session in a store; see ``run(_:)``.
+    ///
+    /// - Returns: What happened; nil if the store has no session.
+    public func run(store: some TokenStore, environment: Environment = .live) async throws -> Report? {
+        guard let state = try await AuthState(restoring: store, environment: environment) else { return nil }
+        return try await run(state)
+    }
+
     /// Signs the user out.
     ///
     /// The session is removed after the tokens are revoked and before the browser opens, so the app is signed out even

@@ -15,7 +15,8 @@ enum HomeFolder {
         let error = getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &found)
         guard error == 0, found != nil, let home = entry.pw_dir.map({ String(cString: $0) }), home.hasPrefix("/") else {
             throw AuthError(
-                .store, .store, "\(location) cannot be locked: expected a home folder, found none", outcome: .notSent)
+                .store, .store, "\(location) has no folder: expected a home folder of the user, found none",
+                outcome: .notSent)
         }
         return home
     }

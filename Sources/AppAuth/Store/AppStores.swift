@@ -1,0 +1,33 @@
+internal import AppAuthProtocol
+internal import AppAuthSession
+internal import Glibc
+
+extension FileTokenStore {
+    /// Creates the store of an app: `$XDG_STATE_HOME/ID/session.json`, or `~/.local/state/ID/session.json` if the variable
+    /// is not set to an absolute path (XDG Base Directory Specification).
+    ///
+    /// - Parameter appID: The name of the folder, for example `com.example.MyApp`. An app with several sessions needs a
+    ///   store with a path of its own for each, see ``init(path:)``.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder,
+    ///   and with ``AuthError/Code/store`` if the user has no home folder.
+    public init(appID: String) throws {
+        try self.init(appID: appID) { name in getenv(name).map { String(cString: $0) } }
+    }
+
+    /// - Parameter variable: Returns the value of an environment variable.
+    package init(appID: String, variable: (String) -> String?) throws {
+        guard !appID.isEmpty, appID != ".", appID != "..", !appID.utf8.contains(where: { $0 == 0 || $0 == 0x2F }) else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "expected an app ID that can be the name of a folder, found '\(appID)'", outcome: .notSent)
+        }
+        let folder =
+            if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { state } else {
+                try
+                    (variable("HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+                    ?? HomeFolder.path(for: "the session of \(appID)"))
+                    + "/.local/state"
+            }
+        self.init(path: "\(folder)/\(appID)/session.json")
+    }
+}

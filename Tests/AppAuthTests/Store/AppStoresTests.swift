@@ -1,0 +1,34 @@
+import AppAuth
+import AppAuthProtocol
+import Testing
+
+/// Where the session of an app is stored that names no path (XDG Base Directory Specification).
+struct AppStoresTests {
+    @Test(arguments: [
+        (["XDG_STATE_HOME": "/state", "HOME": "/home/jane"], "/state/org.example.App/session.json"),
+        (["HOME": "/home/jane"], "/home/jane/.local/state/org.example.App/session.json"),
+        (["XDG_STATE_HOME": "", "HOME": "/home/jane"], "/home/jane/.local/state/org.example.App/session.json"),
+        (["XDG_STATE_HOME": "state", "HOME": "/home/jane"], "/home/jane/.local/state/org.example.App/session.json"),
+    ])
+    func `the folder of the user's state has one for the app`(variables: [String: String], path: String) throws {
+        let store = try FileTokenStore(appID: "org.example.App") { variables[$0] }
+        #expect(store.path == path)
+    }
+
+    @Test(arguments: ["", ".", "..", "a/b", "../x", "a\0b"])
+    func `an ID that cannot be the name of a folder is refused`(id: String) async {
+        let error = await authError { try FileTokenStore(appID: id) { _ in "/home/jane" } }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test func `a sign-in has the keyring's entry of its client at its issuer`() async throws {
+        let signIn = SignIn(issuer: "https://op.example", clientID: "app", appName: "App")
+        let store = try signIn.keyringStore(application: "org.example.App")
+        let expected = KeyringTokenStore(
+            application: "org.example.App", issuer: try Issuer("https://op.example"), clientID: "app")
+        #expect(store.location == expected.location && store.label == expected.label)
+        let wrong = SignIn(issuer: "http://op.example", clientID: "app", appName: "App")
+        #expect(
+            await authError { try wrong.keyringStore(application: "org.example.App") }?.code == .invalidConfiguration)
+    }
+}
