@@ -14,7 +14,7 @@ struct SignOutTests {
             let report = try #require(try await signOut.run(store: store, environment: world.environment))
             #expect(report.revocations.map(\.token) == ["refresh_token", "access_token"])
             #expect(report.revocations.allSatisfy { $0.error == nil })
-            #expect(try await store.load() == nil)
+            #expect(await store.load() == nil)
             let again = try await signOut.run(store: store, environment: world.environment)
             #expect(again == nil && world.provider.count(.revocation) == 2)
         }

@@ -143,8 +143,8 @@ struct ForgetTests {
             hold.release()
             await state.settle(atMost: .seconds(60))
             // The rest of the response may still be in verification.
-            let refreshToken = await store.record?.refreshToken
-            #expect(await refreshToken != before.refreshToken && refreshToken == state.record.refreshToken)
+            let (stored, known) = await (store.record?.refreshToken, state.record.refreshToken)
+            #expect(stored != before.refreshToken && stored == known)
         }
     }
 
