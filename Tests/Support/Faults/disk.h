@@ -65,7 +65,7 @@ static void disk_synchronise_descriptor(int descriptor) {
 
 // What is in the folder when the program begins is on the disk.
 static void disk_begin(void) {
-    const char *folder = getenv("ACCIDENT_FOLDER");
+    const char *folder = getenv("FAULT_FOLDER");
     DIR *entries = folder ? opendir(folder) : NULL;
     if (entries == NULL) return;
     for (struct dirent *entry; (entry = readdir(entries));) {
