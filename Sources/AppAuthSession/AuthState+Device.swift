@@ -11,7 +11,7 @@ extension AuthState {
     /// - Parameters:
     ///   - authorization: What ``DeviceAuthorizationRequest/send(in:)`` returned. Good for one session.
     ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
-    ///   - polling: How time passes, and who is told of each step.
+    ///   - polling: How time passes between two requests, and what observes them.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
     ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
