@@ -26,7 +26,6 @@ final class HelperProcess: Sendable {
         process.arguments = arguments
         process.standardInput = lifeline
         process.standardOutput = output
-        process.terminationHandler = { _ in end.finish() }
         try process.run()
         Thread.detachNewThread {
             var pending = Data()
@@ -37,7 +36,9 @@ final class HelperProcess: Sendable {
                     pending = Data(pending[(newline + 1)...])
                 }
             }
+            // Its output ends with it. The termination handler may be lost on a busy machine.
             line.finish()
+            end.finish()
         }
     }
 
@@ -48,10 +49,22 @@ final class HelperProcess: Sendable {
         return try JSONDecoder().decode(type, from: data)
     }
 
-    /// The next line that it writes.
+    /// The next line that it writes, within five minutes: whatever it waits for takes no longer than that.
     func line() async throws -> String {
-        for await line in lines { return line }
-        throw SetupFailure("\(process.arguments ?? []) ended before it reported anything: see its messages above.")
+        try await withThrowingTaskGroup(of: String.self) { [lines, process] group in
+            defer { group.cancelAll() }
+            let name = "\(process.arguments ?? [])"
+            group.addTask {
+                for await line in lines { return line }
+                throw SetupFailure("\(name) ended before it reported anything: see its messages above.")
+            }
+            group.addTask {
+                try await Task.sleep(for: .seconds(300))
+                throw SetupFailure("\(name) has reported nothing for 300 s.")
+            }
+            while let line = try await group.next() { return line }
+            throw CancellationError()
+        }
     }
 
     /// Runs `body`, and ends this program whatever becomes of it.
