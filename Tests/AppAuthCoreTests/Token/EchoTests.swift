@@ -28,13 +28,14 @@ struct EchoTests {
     ]
 
     private func expectHidden(
-        _ name: String, _ authentication: ClientAuthentication = .none,
+        _ name: String, _ authentication: ClientAuthentication = .none, dialect: Dialect = Dialect(),
         _ send: (Client, Environment) async throws -> Void
     ) async throws {
         let (echo, log) = (Echo(name: name), LogCapture())
         let key = try ClientKey(pem: SigningKey.generate(.es256).pem)
         var environment = Environment(transport: echo, logger: log.logger)
         environment.clientKey = { _ in key }
+        environment.dialect = dialect
         let endpoints = [
             "authorization", "token", "introspection", "pushed_authorization_request", "device_authorization",
             "backchannel_authentication",
@@ -47,6 +48,15 @@ struct EchoTests {
         #expect(sent.utf8.count > 20)
         #expect(error.server?.errorDescription == "unknown: [redacted].", "\(name) by \(authentication.method)")
         for text in log.lines + ["\(error) \(String(reflecting: error))"] { #expect(!text.contains(sent.prefix(20))) }
+    }
+
+    @Test func `what was sent is not shown after the response was translated`() async throws {
+        var dialect = Dialect()
+        dialect.tokenResponse = { TransportResponse($0.head, body: $0.body) }
+        try await expectHidden("refresh_token", dialect: dialect) { client, environment in
+            _ = try await TokenEndpoint(client: client, environment: environment)
+                .send(.refresh(Secret("a refresh token that is long enough")), stage: .refresh)
+        }
     }
 
     @Test(arguments: methods)

@@ -91,6 +91,13 @@ struct TokenResponseTests {
             isTaken || error?.message.contains("token type") == true || error?.message.contains("token_type") == true)
     }
 
+    @Test(arguments: ["authorization_details", "expires_in", "scope"])
+    func `null stands for nothing where a member is optional`(name: String) throws {
+        let body = #"{"access_token":"a","token_type":"Bearer","\#(name)":null}"#
+        let found = try response(body)
+        #expect(found.authorizationDetails == nil && found.lifetime == nil && found.scope == nil)
+    }
+
     @Test func `without a token type the response is refused`() throws {
         #expect(try #require(refusal { try response(#"{"access_token":"a"}"#) }).message.contains("'token_type'"))
     }
