@@ -160,6 +160,16 @@ let package = Package(
                 "ScriptedBrowser", httpTypes, logging,
             ],
             swiftSettings: swift),
+        .target(
+            name: "SessionSimulation", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
+            path: "Tests/Simulation/Model", swiftSettings: swift),
+        .executableTarget(
+            name: "simulate",
+            dependencies: ["SessionSimulation", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/Simulation/Program", swiftSettings: swift),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["SessionSimulation", "AppAuthProtocol"],
+            path: "Tests/Simulation/Tests", swiftSettings: swift),
         .testTarget(
             name: "AppAuthFoundationTests",
             dependencies: [

@@ -15,10 +15,7 @@ extension AuthState {
         with tokens: TokenResponse, of client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
     ) async throws -> AuthStateRecord {
-        var unused = [
-            tokens.refreshToken.map { RevocableToken(name: "refresh_token", value: $0) },
-            .init(name: "access_token", value: tokens.accessToken),
-        ].compactMap(\.self)
+        var unused = RevocableToken.tokens(tokens.refreshToken, tokens.accessToken)
         do {
             let record = try await verified()
             let state = AuthState(

@@ -7,9 +7,11 @@ extension AuthState {
     /// - Returns: Whether it did; false also where the session was over already.
     package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // What another process has stored, or ended, counts.
-        await synchronise()
+        _ = try? await perform(.read)
         // What memory has forgotten may still be in a store that refused to remove it.
-        guard record.end == nil || unsaved != nil, let idToken = record.idToken, isNamed(idToken) else { return false }
+        guard record.end == nil || machine.isUnsaved, let idToken = record.idToken, isNamed(idToken) else {
+            return false
+        }
         try await forget(because: "the provider has ended it")
         return true
     }

@@ -50,22 +50,20 @@ extension AuthState {
     private func changeRegistration(
         keyNamed name: String?, _ change: @escaping @Sendable (ClientRegistration) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        try await withRegistration { [self] registration, lock in
-            try await take(change(registration), keyNamed: name, under: lock)
+        try await withRegistration { [self] registration, id in
+            try await store(change(registration), keyNamed: name, in: id)
         }
     }
 
-    private func take(
-        _ new: ClientRegistration, keyNamed name: String?, under lock: RefreshLock
+    private func store(
+        _ new: ClientRegistration, keyNamed name: String?, in id: SessionMachine.ID
     ) async throws -> ClientRegistration {
         let registered = Result { try record.client.registered(as: new, keyNamed: name) }
         // The token before this one is dead by now (RFC 7592 §2.1, §2.2): the new one is stored in any case.
         var client = record.client
         client.registration = new
         if case .success(let known) = registered { client = known }
-        record.client = client
-        verification.client = client
-        try await store(.registered(client), under: lock)
+        _ = try await outcome(of: id) { feed(.registered(id, client)) }
         do { _ = try registered.get() } catch var error as AuthError {
             error.outcome = .perhapsProcessed
             throw error
@@ -73,39 +71,31 @@ extension AuthState {
         return new
     }
 
-    /// Stores it; if the store refuses, it is kept together with the lock, and stored again later.
-    private func store(_ event: SessionRules.Event, under lock: RefreshLock) async throws {
-        let known = knowledge
-        do { _ = try await step(event, known: known) } catch {
-            // A sign-out that the store has refused takes the registration with it.
-            guard unsaved == nil else { throw error }
-            unsaved = Unsaved(event, known: known, lock: lock)
-            storeUnsavedLater()
-            if let error = error as? AuthError { publish(.storeFailed(error)) }
+    /// Works with the latest registration, one at a time: under the lock of the session, since two who send the same token
+    /// would lose it. A caller that is cancelled leaves at once, and the work goes on.
+    private func withRegistration(
+        _ work: @escaping @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
+    ) async throws -> ClientRegistration {
+        let id = newID()
+        _ = try await withTaskCancellationHandler {
+            try await outcome(of: id) { feed(.begin(id, .registration)) }
+        } onCancel: {
+            Task { await self.feed(.leave(id)) }
+        }
+        let flight = SingleFlight<ClientRegistration>()
+        registering = flight
+        do { return try await flight.run { [self] in try await finish(id, work) } } catch {
+            // A caller that is cancelled before the work has begun.
+            if flight.running == nil { feed(.end(id)) }
             throw error
         }
     }
 
-    /// Works with the latest registration, one at a time: under the lock of the session, since two who present the same
-    /// token would lose it. A caller that is cancelled leaves at once, and the work goes on.
-    private func withRegistration(
-        _ work: @escaping @Sendable (ClientRegistration, RefreshLock) async throws -> ClientRegistration
+    private func finish(
+        _ id: SessionMachine.ID,
+        _ work: @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        guard case .held(let lock, let turn) = try await turn(orElse: { SessionRules.Decision(.waitForLock) }) else {
-            throw CancellationError()
-        }
-        let flight = SingleFlight<ClientRegistration>()
-        registering = flight
-        return try await flight.run { [self] in try await perform(work, lock, turn) }
-    }
-
-    private func perform(
-        _ work: @Sendable (ClientRegistration, RefreshLock) async throws -> ClientRegistration, _ lock: RefreshLock,
-        _ turn: RefreshLock
-    ) async throws -> ClientRegistration {
-        defer { turn.release() }
-        defer { if unsaved?.lock !== lock { lock.release() } }
-        await synchronise()
+        defer { feed(.end(id)) }
         guard let registration = record.client.registration else {
             throw AuthError(
                 .invalidConfiguration, .registration,
@@ -115,7 +105,7 @@ extension AuthState {
         if let url = registration.configurationEndpoint {
             try record.client.provider.allow(url, as: "registration_client_uri")
         }
-        return try await work(registration, lock)
+        return try await work(registration, id)
     }
 }
 

@@ -18,53 +18,25 @@ internal import Logging
 /// }
 /// ```
 public actor AuthState {
-    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
-    public internal(set) var record: AuthStateRecord { didSet { showTokens() } }
-
+    /// What happens to the session, and what is to be done.
+    var machine: SessionMachine
     package nonisolated let environment: Environment
-    /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
-    package nonisolated var proof: DPoP? { cache.proof }
     let store: any TokenStore
     var verification: IDTokenVerification
     let feed = ChangeFeed()
     let cache: TokenCache
-    let turns = RefreshQueue()
-    let storing = SingleFlight<Void>()
+    /// The operations that callers have begun, and what is done for them.
+    var lastID = 0
+    var waiting: [SessionMachine.ID: CheckedContinuation<SessionMachine.Outcome, any Error>] = [:]
+    var locks: [SessionMachine.ID: RefreshLock] = [:]
+    var locking: [SessionMachine.ID: Task<Void, Never>] = [:]
+    var timers: [SessionMachine.ID: Task<Void, any Error>] = [:]
+    /// The revocation that was begun last.
+    var revoking: Task<Void, Never>?
+    /// Callers of ``settle(atMost:)``.
+    var settling: [CheckedContinuation<Void, Never>] = []
     /// The change of the client's registration that was sent last.
     var registering: SingleFlight<ClientRegistration>?
-    /// Whether the store has or had this session.
-    var wasStored: Bool
-    /// What the store has refused to take.
-    var unsaved: Unsaved? { didSet { showTokens() } }
-    /// Whether the store was last seen without this session.
-    var isGone = false { didSet { showTokens() } }
-    /// Whether those who watch have heard of the end.
-    var hasToldEnd = false
-    /// Runs while a refresh token may be at the provider and what takes its place is not stored.
-    let presenting = SingleFlight<Presented>()
-    /// What the provider was asked to revoke.
-    var revoked: Set<Secret> = []
-    /// How often it was learnt what the store has: what was read before is out of date.
-    var looks = 0
-    /// What the store was last asked to take.
-    var lastTried: Unsaved?
-
-    /// What happened, and is not stored yet. The lock is kept with it: nobody may present a refresh token that the store
-    /// still has, and that is used up.
-    final class Unsaved: Sendable {
-        let event: SessionRules.Event
-        let known: SessionRules.Knowledge
-        /// When it happened.
-        let then: Timestamp?
-        /// Nil where there are no tokens to lose.
-        let lock: RefreshLock?
-
-        init(
-            _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Timestamp? = nil, lock: RefreshLock?
-        ) {
-            (self.event, self.known, self.then, self.lock) = (event, known, then, lock)
-        }
-    }
 
     /// Takes up a session that was stored; nil if there is none. Sends nothing.
     ///
@@ -103,16 +75,25 @@ public actor AuthState {
     package init(
         record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
     ) {
-        (self.record, self.store, self.environment, self.wasStored) = (record, store, environment, wasStored)
+        (self.store, self.environment) = (store, environment)
+        machine = SessionMachine(
+            record: record, wasStored: wasStored, location: store.location, patience: environment.lockPatience,
+            now: environment.now())
         cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
         verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
     }
 
+    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
+    public var record: AuthStateRecord { machine.record }
+
+    /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
+    package nonisolated var proof: DPoP? { cache.proof }
+
     /// Whether there are tokens that the store has refused to take so far. They are lost if the process ends now.
-    public var hasUnsavedTokens: Bool { unsaved?.lock != nil }
+    public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
 
     /// Whether the session goes on: it has neither ended nor been removed from the store, as far as this process knows.
-    public var isAuthorized: Bool { record.end == nil && !isGone }
+    public var isAuthorized: Bool { machine.isAuthorized }
 
     /// The claims of the verified ID token, which say who is signed in; nil if the session has no ID token.
     public var claims: Claims? { record.idToken?.claims }
@@ -202,7 +183,11 @@ public actor AuthState {
     package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
 
     /// How many wait for the store to accept what it has refused.
-    package nonisolated var storingCount: Int { storing.waitingCount }
+    package var savingCount: Int { machine.savingCount }
 
-    private func showTokens() { cache.show(record, isOpen: unsaved == nil && !isGone) }
+    /// Reads the store, refreshes if that is needed, and waits until the result is stored.
+    private func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
+        guard case .token(let token) = try await perform(.token(need)) else { throw CancellationError() }
+        return token
+    }
 }

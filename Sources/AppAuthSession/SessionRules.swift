@@ -15,8 +15,6 @@ package enum SessionRules {
         package var ignoresPause = false
         /// The token that there was when the caller began.
         package var seen: AccessToken?
-        /// What a caller with other parameters gets once it is known whether the session itself is over.
-        package private(set) var doubt: AuthError?
 
         /// What callers have in common who may share a refresh and its response.
         package struct Kind: Hashable, Sendable {
@@ -40,14 +38,6 @@ package enum SessionRules {
         package let began: Timestamp
 
         package init(began: Timestamp) { self.began = began }
-
-        /// The session's own refresh, by which it shows whether its refresh token is good: several servers answer
-        /// `invalid_grant` where it is only not good for what one caller asks for.
-        func doubting(_ error: AuthError, _ record: AuthStateRecord) -> TokenRequirement {
-            var plain = TokenRequirement(began: began)
-            (plain.isForced, plain.seen, plain.doubt) = (true, record.accessToken, error)
-            return plain
-        }
 
         /// Whether a token is better than an error: one that has not ended, though it will soon.
         package func putsUpWith(_ token: AccessToken, at now: Timestamp) -> Bool {
@@ -129,16 +119,15 @@ package enum SessionRules {
         case waitForLock
         /// Send it, and come back with what happened.
         case present(Attempt)
-        /// Another process has changed the refresh token or the same person has signed in again, or the session's own refresh
-        /// has to show what a response means: see what is needed now.
-        case lookAgain(TokenRequirement)
+        /// Another process has changed the refresh token, or the same person has signed in again: see what is needed now.
+        case lookAgain
         case fail(AuthError)
         /// Nothing but what was stored.
         case done
     }
 
     package struct Decision: Sendable {
-        package fileprivate(set) var action: Action
+        package internal(set) var action: Action
         /// What those who watch the session are told.
         package var change: AuthState.Change?
         /// Tokens that nobody will use: a response that came after the end.
@@ -148,7 +137,9 @@ package enum SessionRules {
         /// Whether a sign-out has found a newer sign-in in its place, which stays.
         package var isReplaced = false
 
-        init(_ action: Action, _ change: AuthState.Change? = nil) { (self.action, self.change) = (action, change) }
+        package init(_ action: Action, _ change: AuthState.Change? = nil) {
+            (self.action, self.change) = (action, change)
+        }
 
         /// Whether it tells of new tokens.
         var isRenewal: Bool { if case .renewed? = change { true } else { false } }
@@ -190,7 +181,7 @@ extension SessionRules {
             return decision
         }
         // The same person has signed in again meanwhile. What became of the earlier session's tokens no longer matters.
-        if record.id != known.record.id, let attempt = event.attempt { return Decision(.lookAgain(attempt.need)) }
+        if record.id != known.record.id, event.attempt != nil { return Decision(.lookAgain) }
         let decision =
             switch event {
             case .asked(let need): want(need, &record, known, .unasked, now)
@@ -203,7 +194,7 @@ extension SessionRules {
             case .signedOut, .registered: Decision(.done)
             }
         stored = record
-        return decision.answering(event)
+        return decision
     }
 
     private struct SessionLoss: Error {
@@ -325,14 +316,12 @@ extension SessionRules {
     ) -> Decision {
         // RFC 6749 §5.2: the one error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
-            guard record.refreshToken == refreshToken else { return Decision(.lookAgain(attempt.need)) }
+            guard record.refreshToken == refreshToken else { return Decision(.lookAgain) }
+            // Several servers answer so where the refresh token is good, but not for what one caller asks for. The next
+            // refresh of the session's own finds out.
             guard attempt.need.parameters == .session else {
                 record.pendingRefresh = attempt.earlier
-                // A refresh token that came a moment ago, and has not been presented without a response since, is good.
-                if attempt.earlier == nil, record.accessToken?.isYoung(at: now) == true {
-                    return Decision(.fail(error))
-                }
-                return Decision(.lookAgain(attempt.need.doubting(error, record)))
+                return Decision(.fail(error))
             }
             let said = error.server?.summary ?? "invalid_grant"
             guard let earlier = attempt.earlier else {
@@ -382,25 +371,7 @@ extension SessionRules {
     }
 }
 
-extension SessionRules.Decision {
-    /// The caller that was in doubt gets what the provider said to it, if the session's own refresh went well.
-    fileprivate func answering(_ event: SessionRules.Event) -> Self {
-        guard let doubt = event.need?.doubt else { return self }
-        var decision = self
-        if case .handOut = action { decision.action = .fail(doubt) }
-        return decision
-    }
-}
-
 extension SessionRules.Event {
-    fileprivate var need: SessionRules.TokenRequirement? {
-        switch self {
-        case .asked(let need), .waited(let need), .wanted(let need): need
-        case .received, .answered, .failed: attempt?.need
-        case .signedOut, .registered: nil
-        }
-    }
-
     /// The refresh token that was sent, once it is known what came of it.
     package var attempt: SessionRules.Attempt? {
         switch self {
@@ -435,11 +406,4 @@ extension Timestamp {
 
     /// Whether it is later, in the same boot.
     func isAfter(_ earlier: Timestamp) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
-}
-
-extension AccessToken {
-    /// Whether it was received within the last minute.
-    fileprivate func isYoung(at now: Timestamp) -> Bool {
-        received.elapsed(until: now).map { $0 < .seconds(60) } ?? false
-    }
 }

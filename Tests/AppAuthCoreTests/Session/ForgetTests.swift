@@ -52,7 +52,7 @@ struct ForgetTests {
             let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
             try await store.begun(3)
             let forgetting = Task { try await state.forget() }
-            try await waitUntil { store.changeWaitingCount == 1 }
+            try await waitUntil { await state.savingCount == 1 }
             await store.release()
             try await forgetting.value
             #expect(await caller.value?.code == .signInRequired)
@@ -106,7 +106,7 @@ struct ForgetTests {
             try await store.begun(3)
             await store.failHeld()
             let forgetting = Task { await authError { try await state.forget() } }
-            try await waitUntil { store.changeWaitingCount == 1 }
+            try await waitUntil { await state.savingCount == 1 }
             await store.release()
             #expect(await forgetting.value == nil)
             #expect(await caller.value != nil)

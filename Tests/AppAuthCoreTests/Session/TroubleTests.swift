@@ -290,7 +290,7 @@ struct TroubleTests {
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
             try await store.begun(saves + 1)
             async let over: Void = state.forget()
-            try await waitUntil { store.changeWaitingCount == 1 }
+            try await waitUntil { await state.savingCount == 1 }
             await store.release()
             try await over
             #expect(await error?.code == .signInRequired)

@@ -88,7 +88,7 @@ struct UnsavedTests {
             try await store.begun(saves + 1)
             ticks.tick()
             // The timer waits for the attempt that is under way.
-            try await waitUntil { state.storingCount == 2 }
+            try await waitUntil { await state.savingCount == 2 }
             await store.release()
             #expect(await caller.value?.code == .store)
             #expect(await store.saves == saves + 1)
@@ -122,10 +122,10 @@ struct UnsavedTests {
             await store.loadIsHeld()
             await store.refuse(with: TestStore.Refusal())
             hold.release()
+            await store.releaseLoad()
             #expect(await forced.value?.code == .store)
             let unsaved = await state.record
             #expect(unsaved.refreshToken != before.refreshToken)
-            await store.releaseLoad()
             await #expect(throws: AuthError.self) { try await narrow.value }
             #expect(await state.record == unsaved)
             await store.refuse(with: nil)
@@ -141,7 +141,7 @@ struct UnsavedTests {
             try await store.begun(saves + 1)
             async let token = state.freshAccessToken()
             // It waits for the attempt that is under way.
-            try await waitUntil { state.storingCount == 2 }
+            try await waitUntil { await state.savingCount == 2 }
             await store.release()
             let got = try await token
             #expect(await got == state.record.accessToken)
@@ -193,7 +193,7 @@ struct UnsavedTests {
             ticks.tick()
             try await store.begun(saves + 1)
             async let over: Void = state.forget()
-            try await waitUntil { state.storingCount == 2 }
+            try await waitUntil { await state.savingCount == 2 }
             await store.release()
             try await over
             #expect(!world.provider.isAlive(token.reveal()))
@@ -271,7 +271,7 @@ struct UnsavedTests {
             try await waitUntil { store.lockWaitingCount == 1 }
             let leaving = Task { try await state.forget() }
             // The sign-out waits for the attempt that is under way.
-            try await waitUntil { state.storingCount == 2 }
+            try await waitUntil { await state.savingCount == 2 }
             await store.release()
             try await leaving.value
             let found = try await other.value

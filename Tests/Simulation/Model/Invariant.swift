@@ -4,7 +4,8 @@ enum Invariant: String, CaseIterable {
     case noReuse = "no refresh token is presented after its successor was stored"
     case oneRequest = "at most one request of a session is on its way"
     case oneRefresh = "nothing is refreshed that is good, nor twice for those who wait"
-    case persistBeforePublish = "an access token is handed out only after it was stored"
+    case persistBeforePublish =
+        "an access token is handed out only after the refresh token that came with it was stored"
     case noDeadToken = "no token is handed out that the process knows to be dead"
     case noReturn = "a session that was ended or removed does not come back"
     case noOverwrite = "a new sign-in is not overwritten by something old"

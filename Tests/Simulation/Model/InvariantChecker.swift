@@ -20,6 +20,9 @@ final class InvariantChecker {
         /// Callers who said that their token is no good, and got it again from a refresh that others had begun.
         var refusedAgain = 0
         var moves = 0
+        var faults = 0
+        /// How often each invariant did not hold, where that does not end the run.
+        var violations: [Invariant: Int] = [:]
     }
 
     private struct Failure {
@@ -54,9 +57,16 @@ final class InvariantChecker {
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
-    init(watching watched: Invariant?) { self.watched = watched }
+    /// Whether a run goes on when an invariant does not hold.
+    private let isCounting: Bool
+
+    init(watching watched: Invariant?, isCounting: Bool) { (self.watched, self.isCounting) = (watched, isCounting) }
 
     func require(_ isTrue: Bool, _ invariant: Invariant, _ what: @autoclosure () -> String) {
+        if isCounting {
+            if !isTrue { tally.violations[invariant, default: 0] += 1 }
+            return
+        }
         guard !isTrue, violation == nil, watched == nil || watched == invariant else { return }
         violation = Violation(invariant: invariant, what: what())
     }
@@ -238,10 +248,14 @@ final class InvariantChecker {
     }
 
     /// A caller gets a token.
-    func handsOut(_ token: AccessToken, for need: SessionRules.TokenRequirement) {
+    func handsOut(_ token: AccessToken, for need: SessionRules.TokenRequirement, _ server: SimulatedServer) {
         tally.tokens += 1
         if need.isForced, token.value == need.seen?.value { tally.refusedAgain += 1 }
-        require(storedTokens.contains(token.value), .persistBeforePublish, "\(token.value.reveal()) was never stored")
+        // Where the store has the refresh token, an access token that it has refused can be had again.
+        let isSafe = server.grant(of: token.value.reveal()).map { server.fates[$0.current] == .stored } ?? false
+        require(
+            isSafe || storedTokens.contains(token.value), .persistBeforePublish,
+            "\(token.value.reveal()) was never stored, nor the refresh token that came with it")
     }
 
     func requireLife(of token: AccessToken, at now: Timestamp) {
@@ -257,5 +271,22 @@ extension CallKind {
         case .narrowed: TokenParameters(scope: ["read"])
         case .ungranted: TokenParameters(scope: ["admin"])
         }
+    }
+}
+
+extension InvariantChecker.Tally {
+    static func += (sum: inout InvariantChecker.Tally, other: InvariantChecker.Tally) {
+        sum.calls += other.calls
+        sum.tokens += other.tokens
+        sum.requests += other.requests
+        sum.refreshes += other.refreshes
+        sum.revoked += other.revoked
+        sum.unavoidable += other.unavoidable
+        sum.foreign += other.foreign
+        sum.stalls += other.stalls
+        sum.refusedAgain += other.refusedAgain
+        sum.moves += other.moves
+        sum.faults += other.faults
+        sum.violations.merge(other.violations, uniquingKeysWith: +)
     }
 }

@@ -2,16 +2,17 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 
-/// A way of getting it wrong, built into the driver on purpose: the simulation has to find each of them.
+/// A way of getting it wrong, on purpose.
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
     case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark, movesNothing, leavesWhatIsNew
+    case storesLate, leavesNoMark, believesRefusals
 
-    /// What it breaks.
-    var breaks: Invariant {
+    /// What it breaks, which the simulation has to find out; nil where other protections make up for it.
+    var breaks: Invariant? {
         switch self {
-        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew: .sessionKept
+        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate: .sessionKept
         case .presentsFromMemory: .noReuse
         case .presentsWithoutLock: .oneRequest
         case .refreshesAnyway: .oneRefresh
@@ -24,6 +25,7 @@ enum Flaw: String, CaseIterable {
         case .storesFractions: .readable
         case .keepsTheLock: .healthyAgain
         case .movesWithoutMark: .onePlace
+        case .leavesNoMark, .believesRefusals: nil
         }
     }
 }
@@ -40,8 +42,7 @@ extension Simulation {
     /// ``SessionRules/apply(_:to:known:at:)``, as it is or with what the flaw makes of it.
     func decide(
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
-        at now: Timestamp,
-        then: Timestamp? = nil, _ need: SessionRules.TokenRequirement?
+        at now: Timestamp, then: Timestamp?
     ) -> SessionRules.Decision {
         let before = stored
         var (event, known, later) = (event, known, now)
@@ -67,11 +68,28 @@ extension Simulation {
             later = Timestamp(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
+        case (.leavesNoMark, .wanted, _): stored?.pendingRefresh = nil
+        case (.believesRefusals, .failed, _) where before?.id == known.record.id:
+            var memory: AuthStateRecord? = known.record
+            let believed = SessionRules.apply(event, to: &memory, known: known, at: later, then: then)
+            if memory?.end != nil { (stored, decision) = (memory, believed) }
         case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         default: break
         }
-        checker.decides(decision, event, need, known.record.id, at: now)
+        // What is stored late was decided when it came.
+        if then == nil { checker.decides(decision, event, event.need, known.record.id, at: now) }
         return decision
+    }
+}
+
+extension SessionRules.Event {
+    /// What the caller wants.
+    fileprivate var need: SessionRules.TokenRequirement? {
+        switch self {
+        case .asked(let need), .waited(let need), .wanted(let need): need
+        case .received, .answered, .failed: attempt?.need
+        case .signedOut, .registered: nil
+        }
     }
 }

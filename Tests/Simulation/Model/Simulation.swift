@@ -12,15 +12,20 @@ final class Simulation {
     let stores = [SimulatedStore(number: 0), SimulatedStore(number: 1)]
     let processes: [SimulatedProcess]
     let checker: InvariantChecker
+    /// Of the response that came last: 0 to 1.
+    var jitter = 0.0
     /// What happened, for a person.
     private(set) var trace: [String] = []
     private let isTraced: Bool
     private let client: Client
 
-    init(_ setting: Setting, client: Client, flaw: Flaw? = nil, watching: Invariant? = nil, isTraced: Bool = false) {
+    init(
+        _ setting: Setting, client: Client, flaw: Flaw? = nil, watching: Invariant? = nil, isTraced: Bool = false,
+        isCounting: Bool = false
+    ) {
         (self.setting, self.client, self.flaw, self.isTraced) = (setting, client, flaw, isTraced)
         processes = (0..<setting.processes).map { SimulatedProcess(number: $0, isDaemon: $0 < setting.daemons) }
-        checker = InvariantChecker(watching: watching)
+        checker = InvariantChecker(watching: watching, isCounting: isCounting)
         server.manner = setting.manner
     }
 
@@ -52,6 +57,7 @@ final class Simulation {
     // MARK: - Steps
 
     private func perform(_ step: Step) {
+        if step.isFault { checker.tally.faults += 1 }
         switch step {
         case .wait(let time): pass(time)
         case .call(let number, let kind): call(kind, in: processes[number % processes.count])
@@ -109,43 +115,38 @@ final class Simulation {
     }
 
     private func go(_ process: SimulatedProcess, _ choice: Int) {
-        guard process.memory != nil || process.move != nil else { return }
-        var steps: [() -> Void] = []
-        if let memory = process.memory {
-            steps = memory.tasks.filter { canGo($0, memory) }.map { task in
-                { self.go(task, in: process, memory) }
-            }
-        }
-        if let move = process.move, canGo(move) { steps.append { self.go(move, in: process) } }
+        guard process.session != nil || process.move != nil else { return }
+        let steps = steps(of: process)
         if !steps.isEmpty { steps[choice % steps.count]() }
         // As long as a step takes.
         pass(1)
     }
 
+    /// What a process can do now.
+    private func steps(of process: SimulatedProcess) -> [() -> Void] {
+        var steps: [() -> Void] = []
+        if let session = process.session {
+            steps = session.events.indices.filter { canGo(session.events[$0], session) }.map { index in
+                { self.go(index, session, process) }
+            }
+        }
+        if let move = process.move, canGo(move) { steps.append { self.go(move, in: process) } }
+        return steps
+    }
+
     /// All by turns; when everybody waits, time passes.
     private func settle() {
         for _ in 0..<2000 where !isOver {
-            let ready = processes.filter { process in
-                process.move.map { canGo($0) } ?? false
-                    || process.memory.map { memory in memory.tasks.contains { canGo($0, memory) } } ?? false
-            }
+            let ready = processes.filter { !steps(of: $0).isEmpty }
             if ready.isEmpty {
                 let responses = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
-                guard let next = (responses + looks).min() else { return }
+                let events = processes.compactMap(\.session).compactMap(nextEvent)
+                let moves = processes.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
+                guard let next = (responses + events + moves).min() else { return }
                 pass(max(1, next - clock.time))
             }
             for process in ready { go(process, process.move == nil ? 0 : clock.time) }
         }
-    }
-
-    /// When those who wait for the lock look at the store again, or give up.
-    private var looks: [Int] {
-        processes.compactMap(\.memory).flatMap(\.tasks).compactMap { task in
-            switch task.point {
-            case .turn, .lock: task.wait.nextLook
-            default: nil
-            }
-        } + processes.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
     }
 
     private func signIn(_ process: SimulatedProcess) {
@@ -155,14 +156,16 @@ final class Simulation {
         let token = AccessToken(
             value: Secret(access), received: clock.timestamp, lifetime: .seconds(setting.manner.lifetime))
         guard
+            // A person of its own: nobody is signed in a second time.
             let record = try? AuthStateRecord(
-                client: client, accessToken: token, refreshToken: Secret(grant.current))
+                client: client, accessToken: token, refreshToken: Secret(grant.current)
+            ).identified(as: "person \(grant.number)")
         else { return }
         let old = store.record
         guard (try? store.write(record, at: clock.time)) != nil else { return }
         note("process \(process.number) signs in: \(grant.current)")
         kill(process)
-        process.memory = SimulatedProcess.Memory(record: record, store: store)
+        process.session = session(record, in: store)
         checker.receives(token.value, at: clock.timestamp)
         checker.stores(old, record, by: nil, server)
         if !process.isDaemon { kill(process) }
@@ -170,9 +173,9 @@ final class Simulation {
 
     /// Whatever it had in memory is gone; what is in the store stays.
     func kill(_ process: SimulatedProcess) {
-        guard process.memory != nil || process.move != nil else { return }
+        guard process.session != nil || process.move != nil else { return }
         note("process \(process.number) ends")
-        (process.memory, process.move) = (nil, nil)
+        (process.session, process.move) = (nil, nil)
         for store in stores { store.processDied(process.number) }
         wire.breakAll(of: process.number, server, at: clock.time)
         for (token, fate) in server.fates where fate == .received(process: process.number) {
@@ -202,9 +205,9 @@ final class Simulation {
         case .lost, .underway, nil: break
         case .stored: checker.require(false, .sessionKept, "\(grant.current) was stored, and \(token) is there again")
         case .received(let number):
-            let memory = processes[number].memory
+            let session = processes[number].session
             checker.require(
-                memory.map { !$0.tasks.isEmpty || $0.unsaved != nil } ?? false, .sessionKept,
+                session.map { !$0.isIdle || $0.machine.hasUnsavedTokens } ?? false, .sessionKept,
                 "\(grant.current) came and was dropped")
         }
     }
@@ -221,7 +224,9 @@ final class Simulation {
         // What is on its way is brought to its end by whoever wants it there.
         for isBack in [false, true] where stores.contains(where: { $0.record?.move != nil }) {
             // Who keeps what a store refused tries that again by itself, and lets go of the lock.
-            for process in processes where process.memory?.unsaved != nil { call(.usual, in: process) }
+            for process in processes where process.session?.machine.hasUnsavedTokens ?? false {
+                call(.usual, in: process)
+            }
             settle()
             move(in: fresh, isBack: isBack)
             settle()
@@ -235,7 +240,7 @@ final class Simulation {
             checker.tally.stalls += 1
         }
         // Each process that is running calls once more, and stores what it may have.
-        for process in processes where process.memory != nil && process !== fresh { call(.usual, in: process) }
+        for process in processes where process.session != nil && process !== fresh { call(.usual, in: process) }
         settle()
         checkNewestToken()
         kill(fresh)
@@ -244,7 +249,7 @@ final class Simulation {
         guard !isOver, let last else { return }
         switch last.result {
         case .success: break
-        case .failure(let error) where error.code == .signInRequired: break
+        case .failure(let error as AuthError) where error.code == .signInRequired: break
         case .failure(let error): checker.require(false, .healthyAgain, "a caller was told: \(error)")
         case nil: checker.require(false, .healthyAgain, "a caller waits for ever")
         }

@@ -48,6 +48,16 @@ enum Step {
     case cancel(Int, Int)
     /// A process moves the session to the other store; or from there, where it is not.
     case move(Int, isBack: Bool)
+
+    /// Whether something goes wrong.
+    var isFault: Bool {
+        switch self {
+        case .wait, .call, .go, .settle, .signOut, .signIn, .move: false
+        case .kill, .clock, .suspend, .restart, .trouble, .wire, .idTokens, .fullDisk, .muteStore, .shutStore, .revoke,
+            .duplicate, .cancel:
+            true
+        }
+    }
 }
 
 /// What a run begins with.

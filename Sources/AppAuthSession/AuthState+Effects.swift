@@ -1,0 +1,141 @@
+internal import AppAuthProtocol
+internal import Logging
+
+/// Executes what the ``SessionMachine`` wants done. Whatever takes time is a task, whose result is the next input.
+extension AuthState {
+    /// Begins an operation, and waits for its outcome. A cancelled caller leaves.
+    func perform(_ purpose: SessionMachine.Purpose) async throws -> SessionMachine.Outcome {
+        let id = newID()
+        return try await withTaskCancellationHandler {
+            try await outcome(of: id) { feed(.begin(id, purpose)) }
+        } onCancel: {
+            Task { await self.feed(.leave(id)) }
+        }
+    }
+
+    func newID() -> SessionMachine.ID {
+        lastID += 1
+        return lastID
+    }
+
+    /// Waits for the outcome of what `begin` feeds.
+    func outcome(of id: SessionMachine.ID, after begin: () -> Void) async throws -> SessionMachine.Outcome {
+        try await withCheckedThrowingContinuation { continuation in
+            waiting[id] = continuation
+            begin()
+        }
+    }
+
+    func feed(_ input: SessionMachine.Input) {
+        let revision = machine.revision
+        let effects = machine.handle(input, at: environment.now())
+        if machine.revision != revision { show() }
+        for effect in effects { execute(effect) }
+        guard !settling.isEmpty, !machine.isExposed else { return }
+        for continuation in settling { continuation.resume() }
+        settling = []
+    }
+
+    /// Shows what is known now to those who do not wait for this actor.
+    private func show() {
+        if record.client.provider[.keys] != verification.client.provider[.keys] {
+            verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
+        }
+        verification.client = record.client
+        cache.show(record, isOpen: machine.isOpen)
+    }
+
+    private func execute(_ effect: SessionMachine.Effect) {
+        switch effect {
+        case .call(let call): Task { feed(.stored(await store.answer(to: call, environment))) }
+        case .lock(let id, let expectsSession): acquireLock(id, expectsSession: expectsSession)
+        case .unlock(let id):
+            locks.removeValue(forKey: id)?.release()
+            locking.removeValue(forKey: id)?.cancel()
+        case .refuseLock(let id):
+            Task { feed(.locked(id, await store.lockIsHeld(for: environment.lockPatience.limit))) }
+        case .wait(let id, let pause):
+            timers[id] = Task {
+                // A machine that sleeps lets nobody go on.
+                try await Task.sleep(for: pause, clock: .suspending)
+                feed(.waited(id))
+            }
+        case .stopWaiting(let id): timers.removeValue(forKey: id)?.cancel()
+        case .retry(let number, let pause):
+            Task {
+                try await environment.sleep(pause)
+                feed(.retry(number))
+            }
+        case .send(let id, let attempt):
+            Task { feed(.responded(id, await send(attempt), jitter: .random(in: 0...1))) }
+        case .verify(let id, let response):
+            Task { feed(.verified(id, await verify(response), jitter: .random(in: 0...1))) }
+        case .publish(let change): publish(change)
+        case .revoke(let tokens, let next):
+            let previous = revoking
+            revoking = Task {
+                await previous?.value
+                if !tokens.isEmpty {
+                    environment.logger.notice("session: tokens that nobody will use are revoked")
+                    _ = await revoke(tokens)
+                }
+                for effect in next { execute(effect) }
+            }
+        case .finish(let id, let result): waiting.removeValue(forKey: id)?.resume(with: result)
+        }
+    }
+
+    private func acquireLock(_ id: SessionMachine.ID, expectsSession: Bool) {
+        locking[id] = Task { [store] in
+            do {
+                let lock = try await store.attempt(expectsSession: expectsSession) { try await store.refreshLock() }
+                // It came too late, and is released.
+                guard locking.removeValue(forKey: id) != nil else { return lock.release() }
+                locks[id] = lock
+                feed(.locked(id, nil))
+            } catch {
+                guard locking.removeValue(forKey: id) != nil else { return }
+                feed(.locked(id, error))
+            }
+        }
+    }
+
+    private func publish(_ change: Change) {
+        switch change {
+        case .renewed: environment.logger.info("session: there are new tokens")
+        case .ended(let end): environment.logger.notice("session: ended: \(end.reason)")
+        case .refreshFailed(let error): environment.logger.notice("session: the refresh failed: \(error)")
+        case .storeFailed(let error): environment.logger.error("session: new tokens are not stored: \(error)")
+        }
+        feed.publish(change)
+    }
+}
+
+extension TokenStore {
+    /// Reads or changes what is stored.
+    fileprivate func answer(
+        to call: SessionMachine.StoreCall, _ environment: Environment
+    ) async -> Result<SessionMachine.StoreResult, any Error> {
+        do {
+            return .success(
+                try await TokenStoreCall.$isUnattended.withValue(call.isUnattended) {
+                    try await attempt(expectsSession: call.expectsSession) { try await perform(call.work, environment) }
+                })
+        } catch { return .failure(error) }
+    }
+
+    private func perform(
+        _ work: SessionMachine.StoreCall.Work, _ environment: Environment
+    ) async throws -> SessionMachine.StoreResult {
+        switch work {
+        case .load: .loaded(try await load())
+        case .update(let event, let known, let then):
+            try await update { stored in
+                // A sign-out is no use of it.
+                if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
+                return .updated(decision, stored)
+            }
+        }
+    }
+}

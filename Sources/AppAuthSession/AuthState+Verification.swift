@@ -1,0 +1,70 @@
+internal import AppAuthProtocol
+internal import Logging
+
+/// What goes to the provider in a refresh, and what its response is worth.
+extension AuthState {
+    /// Sends the refresh token, once (RFC 6749 §6), or the grant.
+    func send(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
+        environment.logger.info("refresh: the access token is being refreshed")
+        let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
+        do { return .success(try await endpoint.send(.renew(attempt), stage: .refresh)) } catch {
+            return .failure(Self.authError(error))
+        }
+    }
+
+    /// Verifies the ID token of a response.
+    func verify(_ response: TokenResponse) async -> SessionRules.IDTokenOutcome {
+        do { return .verified(try await verifiedIDToken(of: response), keys: verification.keys?.entry) } catch {
+            let error = Self.authError(error)
+            return error.isForeign ? .refused(error) : .unverifiable(error)
+        }
+    }
+
+    /// Core §12.2: an ID token that comes with a refresh is verified like the first one, and against it.
+    private func verifiedIDToken(of response: TokenResponse) async throws -> IDToken? {
+        guard let token = response.idToken, let previous = record.idToken else { return nil }
+        var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
+        expected.accessToken = response.accessToken
+        expected.previous = previous
+        do { return try await verification.verify(token, expected, serverClock: response.serverClock) } catch let error
+            as AuthError where !error.isForeign && ![.clockSkew, .timeout].contains(error.code)
+        {
+            guard await renewMetadata() else { throw error }
+            return try await verification.verify(token, expected, serverClock: response.serverClock)
+        }
+    }
+
+    /// Asks the provider anew by what its ID tokens are verified: what is stored may be as old as the session. What an app
+    /// has put together stays.
+    ///
+    /// - Returns: Whether it is something else than was known.
+    private func renewMetadata() async -> Bool {
+        let old = record.client.provider
+        guard old.isDiscovered else { return false }
+        guard let found = try? await Discovery(environment: environment).metadata(for: old.issuer) else { return false }
+        let new = old.verifying(as: found)
+        guard new != old, record.end == nil else { return false }
+        environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
+        var client = record.client
+        client.provider = new
+        let keys = new[.keys] == old[.keys] ? verification.keys?.entry : nil
+        verification = IDTokenVerification(client: client, environment: environment, keys: keys)
+        feed(.changed(client))
+        return true
+    }
+
+    private static func authError(_ error: any Error) -> AuthError {
+        error as? AuthError
+            ?? AuthError(
+                .transport, .refresh, "the request was cancelled", outcome: .perhapsProcessed, isTemporary: true)
+    }
+}
+
+extension TokenRequest {
+    fileprivate static func renew(_ attempt: SessionRules.Attempt) throws -> TokenRequest {
+        switch attempt.renewal {
+        case .refreshToken(let token): try refresh(token, attempt.need.parameters)
+        case .grant(let grant): try present(grant, attempt.need.parameters)
+        }
+    }
+}

@@ -1,0 +1,345 @@
+internal import AppAuthProtocol
+
+/// From a caller's wish to its token.
+extension SessionMachine {
+    mutating func begin(_ id: ID, _ purpose: Purpose) {
+        var operation = Operation(id: id, purpose: purpose, phase: .reading, patience: patience.limit)
+        switch purpose {
+        case .token:
+            operations[id] = operation
+            // What another process has stored meanwhile is read without the lock, which not every store can lend.
+            read(id)
+        case .read:
+            operations[id] = operation
+            calls.append(Call(operation: id, work: .load))
+        case .registration:
+            operation.phase = .queued
+            operations[id] = operation
+            enterQueue(id)
+        case .signOut(let reason):
+            operation.phase = .saving
+            operations[id] = operation
+            signOut(because: reason)
+            save(for: id)
+        case .save:
+            operation.phase = .saving
+            operations[id] = operation
+            proceed(id)
+        }
+    }
+
+    /// A refresh goes on for the others; whatever else is only waited for is left.
+    mutating func leave(_ id: ID) {
+        guard let operation = operations[id] else { return }
+        if case .token = operation.purpose { return }
+        if case .working = operation.phase { return }
+        if case .storing = operation.phase { return }
+        finish(id, .failure(CancellationError()))
+    }
+
+    // MARK: - Reading
+
+    /// What is unsaved is newer than what the store has, so it is stored first.
+    mutating func read(_ id: ID) {
+        if unsaved != nil {
+            save(for: id)
+        } else {
+            calls.append(Call(operation: id, work: .load, isUnattended: isLooking(id)))
+        }
+    }
+
+    func isLooking(_ id: ID) -> Bool { operations[id]?.isLooking ?? false }
+
+    /// Nothing is unsaved any more.
+    mutating func proceed(_ id: ID) {
+        guard let operation = operations[id] else { return }
+        if unsaved != nil { return save(for: id) }
+        switch (operation.purpose, operation.phase) {
+        case (.signOut, _), (.save, _):
+            remove(id)
+            effects.append(.revoke([], then: [.finish(id, .success(.done))]))
+        case (_, .saving):
+            operations[id]?.phase = .locking
+            effects.append(.lock(id, expectsSession: wasStored))
+        default: read(id)
+        }
+    }
+
+    mutating func loaded(_ id: ID, _ result: Result<AuthStateRecord?, any Error>) {
+        guard let operation = operations[id] else { return }
+        switch operation.purpose {
+        case .token(let need): loaded(operation, need, result)
+        case .registration:
+            adoptSame(result)
+            finish(id, .success(.done), keepsLock: true)
+        case .read:
+            let isReplaced = adoptSame(result)
+            finish(id, .success(.read(isReplaced: isReplaced)))
+        case .signOut, .save: break
+        }
+    }
+
+    private mutating func loaded(
+        _ operation: Operation, _ need: SessionRules.TokenRequirement, _ result: Result<AuthStateRecord?, any Error>
+    ) {
+        let (id, isWaiting) = (operation.id, operation.isLooking)
+        if case .reading = operation.phase {} else if !isWaiting { return }
+        let record: AuthStateRecord?
+        do {
+            record = try result.get()
+            // What a refresh could not store meanwhile is newer than what was read.
+            if unsaved != nil { return read(id) }
+            try record?.refuseToMove(at: location)
+        } catch {
+            // What cannot be read now may be read the next time.
+            return isWaiting ? keepWaiting(id) : fail(id, error)
+        }
+        var copy = record
+        let decision = rules(isWaiting ? .waited(need) : .asked(need), &copy, knowledge, now, nil)
+        if let record { adopt(record) }
+        guard case .waitForLock = decision.action else { return conclude(id, decision) }
+        if isWaiting { return keepWaiting(id) }
+        operations[id]?.phase = .queued
+        enterQueue(id)
+    }
+
+    // MARK: - Waiting for the lock
+
+    private mutating func enterQueue(_ id: ID) {
+        queue.append(id)
+        effects.append(.wait(id, min(patience.pause, patience.limit)))
+        advanceQueue()
+    }
+
+    /// One at a time here, before the lock is asked for: what the store refused is stored first, and has it.
+    mutating func advanceQueue() {
+        guard let first = queue.first, case .queued? = operations[first]?.phase else { return }
+        operations[first]?.phase = .saving
+        if unsaved != nil, isLooking(first) { keepWaiting(first) }
+        proceed(first)
+    }
+
+    /// Some seconds have passed: whoever holds the lock may be stopped, or may have stored new tokens.
+    mutating func waited(_ id: ID) {
+        guard let operation = operations[id], operation.phase.isWaiting else { return }
+        let left = operation.patience - min(patience.pause, operation.patience)
+        operations[id]?.patience = left
+        guard left > .zero else { return effects.append(.refuseLock(id)) }
+        switch (operation.purpose, operation.phase) {
+        case (.token, .queued), (.token, .locking):
+            operations[id]?.isLooking = true
+            read(id)
+        default: keepWaiting(id)
+        }
+    }
+
+    mutating func keepWaiting(_ id: ID) {
+        guard let operation = operations[id], operation.phase.isWaiting else { return }
+        operations[id]?.isLooking = false
+        effects.append(.wait(id, min(patience.pause, operation.patience)))
+    }
+
+    mutating func locked(_ id: ID, _ error: (any Error)?) {
+        guard let operation = operations[id], operation.phase.isWaiting else {
+            // It came too late.
+            if error == nil, operations[id] == nil { effects.append(.unlock(id)) }
+            return
+        }
+        if let error { return fail(id, error) }
+        operations[id]?.isLooking = false
+        drop(id)
+        effects.append(.stopWaiting(id))
+        switch operation.purpose {
+        case .token: mark(id)
+        case .registration:
+            operations[id]?.phase = .working
+            calls.append(Call(operation: id, work: .load))
+        case .signOut, .save, .read: break
+        }
+    }
+
+    // MARK: - With the lock
+
+    private mutating func mark(_ id: ID) {
+        guard case .token(let need)? = operations[id]?.purpose else { return }
+        operations[id]?.phase = .marking
+        update(id, .wanted(need))
+    }
+
+    private mutating func update(_ id: ID, _ event: SessionRules.Event, then: Timestamp? = nil) {
+        calls.append(Call(operation: id, work: .update(event, then: then)))
+    }
+
+    private mutating func store(_ id: ID, _ event: SessionRules.Event, isKept: Bool) {
+        operations[id]?.phase = .storing(event, isKept: isKept)
+        update(id, event)
+    }
+
+    mutating func responded(_ id: ID, _ result: Result<TokenResponse, AuthError>, _ jitter: Double) {
+        guard case .sending(let attempt)? = operations[id]?.phase else { return }
+        switch result {
+        case .failure(let error): store(id, .failed(attempt, error, jitter: jitter), isKept: false)
+        // OpenID Connect Core §12.2: one that comes where the session has none is not used.
+        case .success(let response) where response.idToken == nil || record.idToken == nil:
+            store(id, .answered(attempt, response, .verified(nil, keys: nil), jitter: jitter), isKept: false)
+        case .success(let response) where response.refreshToken == nil: verify(id, attempt, response, isKept: true)
+        case .success(let response):
+            // The verification may fetch metadata and keys for minutes. A process that dies meanwhile must not take the only
+            // good refresh token with it.
+            operations[id]?.phase = .keeping(attempt, response)
+            update(id, .received(attempt, response))
+        }
+    }
+
+    private mutating func verify(
+        _ id: ID, _ attempt: SessionRules.Attempt, _ response: TokenResponse, isKept: Bool
+    ) {
+        operations[id]?.phase = .verifying(attempt, response, isKept: isKept)
+        effects.append(.verify(id, response))
+    }
+
+    mutating func verified(_ id: ID, _ outcome: SessionRules.IDTokenOutcome, _ jitter: Double) {
+        guard case .verifying(let attempt, let response, let isKept)? = operations[id]?.phase else { return }
+        store(id, .answered(attempt, response, outcome, jitter: jitter), isKept: isKept)
+    }
+
+    mutating func registered(_ id: ID, _ client: Client) {
+        guard case .working? = operations[id]?.phase else { return }
+        // Nothing that was read before is newer.
+        record.client = client
+        store(id, .registered(client), isKept: true)
+    }
+
+    // MARK: - What the store says
+
+    mutating func updated(_ id: ID, _ call: Call, _ decision: SessionRules.Decision) {
+        guard let operation = operations[id], case .update(let event, _) = call.work else { return }
+        let decision = unlessSignedOut(decision, event)
+        if case .registration = operation.purpose { return finish(id, .success(.done), keepsLock: true) }
+        switch (decision.action, operation.phase) {
+        case (.present(let attempt), _):
+            operations[id]?.phase = .sending(attempt)
+            effects.append(.send(id, attempt))
+        case (.lookAgain, _): mark(id)
+        case (.done, .keeping(let attempt, let response)): verify(id, attempt, response, isKept: true)
+        default: conclude(id, decision)
+        }
+    }
+
+    mutating func notUpdated(_ id: ID, _ call: Call, _ error: any Error) {
+        guard let operation = operations[id], case .update(let event, _) = call.work, let known = call.known else {
+            return
+        }
+        switch operation.phase {
+        // The write after the verification has all of it.
+        case .keeping(let attempt, let response): verify(id, attempt, response, isKept: false)
+        case .storing(_, _, let earlier?):
+            if let error = error as? AuthError { publish(.storeFailed(error)) }
+            conclude(id, earlier)
+        case .storing(.registered, _, _):
+            // A sign-out that the store has not accepted takes the registration with it.
+            if unsaved == nil {
+                keep(event, known: known, then: nil, lock: id)
+                retryLater()
+                if let error = error as? AuthError { publish(.storeFailed(error)) }
+            }
+            finish(id, .failure(error), keepsLock: true)
+        case .storing: keep(id, event, known, error)
+        default: fail(id, error)
+        }
+    }
+
+    /// Keeps in memory what the store has refused, together with the lock.
+    private mutating func keep(
+        _ id: ID, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ error: any Error
+    ) {
+        var memory: AuthStateRecord? = record
+        let decision = rules(event, &memory, knowledge, now, nil)
+        // Signed out meanwhile: the response is dropped.
+        guard record.end == nil, let memory else { return conclude(id, decision) }
+        record = memory
+        if let end = memory.end { publish(.ended(end)) }
+        // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
+        if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
+            if case .lookAgain = decision.action { return mark(id) }
+            return conclude(id, decision)
+        }
+        // The store has the refresh token already: what it lacks can be had again, and nobody has to wait for it.
+        if case .handOut = decision.action, known.wasStored, known.record.refreshToken == memory.refreshToken {
+            operations[id]?.phase = .storing(event, isKept: true, earlier: decision)
+            calls.append(Call(operation: id, work: .update(event, then: now), known: known))
+            return
+        }
+        keep(event, known: known, then: now, lock: id)
+        retryLater()
+        // Of a new refresh token nobody is told before the store has it.
+        if case .fail = decision.action, !decision.isRenewal { return conclude(id, decision) }
+        if let error = error as? AuthError { publish(.storeFailed(error)) }
+        fail(id, error)
+    }
+
+    // MARK: - The end of an operation
+
+    /// Does what was decided.
+    mutating func conclude(_ id: ID, _ decision: SessionRules.Decision) {
+        guard case .token(let need)? = operations[id]?.purpose else { return }
+        remove(id)
+        tell(decision)
+        let result: Result<Outcome, any Error> =
+            switch decision.action {
+            case .handOut(let token): .success(.token(token))
+            case .fail(let error): orToken(error, need)
+            case .waitForLock, .present, .lookAgain, .done:
+                .failure(SessionRules.signInRequired("it changed while it was being renewed"))
+            }
+        finish(id, result, revoking: decision)
+    }
+
+    mutating func fail(_ id: ID, _ error: any Error) {
+        guard case .token(let need)? = operations[id]?.purpose else { return finish(id, .failure(error)) }
+        remove(id)
+        effects.append(.finish(id, orToken(error, need)))
+    }
+
+    /// Refreshed in good time, and the store refused before anything was sent: what there is is still good.
+    private mutating func orToken(
+        _ error: any Error, _ need: SessionRules.TokenRequirement
+    ) -> Result<Outcome, any Error> {
+        guard let error = error as? AuthError, error.code == .store, error.storeProblem != .moving, isOpen,
+            let token = record.token(for: need.parameters), need.putsUpWith(token, at: now)
+        else { return .failure(error) }
+        publish(.refreshFailed(error))
+        return .success(.token(token))
+    }
+
+    private mutating func finish(
+        _ id: ID, _ result: Result<Outcome, any Error>, revoking decision: SessionRules.Decision
+    ) {
+        let tokens = tokensToRevoke(after: decision)
+        let finish = Effect.finish(id, result)
+        effects.append(tokens.isEmpty ? finish : .revoke(tokens, then: [finish]))
+    }
+
+    /// - Parameter keepsLock: Whether the caller goes on under the lock.
+    mutating func finish(_ id: ID, _ result: Result<Outcome, any Error>, keepsLock: Bool = false) {
+        if keepsLock { operations[id]?.phase = .working } else { remove(id) }
+        effects.append(.finish(id, result))
+    }
+
+    /// The lock is released, unless it is kept with what is unsaved.
+    mutating func remove(_ id: ID) {
+        guard let operation = operations.removeValue(forKey: id) else { return }
+        drop(id)
+        guard let place = queue.firstIndex(of: id) else { return }
+        queue.remove(at: place)
+        if operation.phase.isWaiting { effects.append(.stopWaiting(id)) }
+        if unsaved?.lock != id, current?.unsaved?.lock != id { effects.append(.unlock(id)) }
+        advanceQueue()
+    }
+
+    /// What it has asked for, and has no use for any more.
+    private mutating func drop(_ id: ID) {
+        savers.removeAll { $0 == id }
+        calls.removeAll { $0.operation == id }
+    }
+}

@@ -1,0 +1,53 @@
+internal import AppAuthProtocol
+
+extension TokenStore {
+    /// Moves the session into another store, and waits for refreshes that are under way, two minutes at most. An app that wants its session
+    /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
+    /// an earlier call was cut off it goes on.
+    ///
+    /// An ``AuthState`` on this store does not move with it: make a new one. Until the session has arrived, the other
+    /// store refuses it with ``StoreProblem/moving``.
+    ///
+    /// - Returns: Whether a session was moved.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session, or if it has
+    ///   this one, be it a copy or the same place under another name; `CancellationError`. Nothing is lost then: a further
+    ///   call goes on.
+    @discardableResult
+    public func moveSession(to target: some TokenStore) async throws -> Bool {
+        try await moveSession(to: target, waitingAtMost: LockPatience().limit)
+    }
+
+    package func moveSession(to target: some TokenStore, waitingAtMost limit: Duration) async throws -> Bool {
+        guard location != target.location else { return false }
+        func store(_ place: SessionMove.Place) -> any TokenStore {
+            switch place {
+            case .source: self
+            case .target: target
+            }
+        }
+        var move = SessionMove(from: location, to: target.location)
+        var locks: [RefreshLock] = []
+        defer { for lock in locks { lock.release() } }
+        let end = SuspendingClock.now + limit
+        var effect = move.begin()
+        while true {
+            switch effect {
+            case .load(let place, let expectsSession):
+                let store = store(place)
+                effect = try move.next(
+                    .loaded(await store.attempt(expectsSession: expectsSession) { try await store.load() }))
+            case .lock(let place):
+                locks.append(try await store(place).refreshLock(until: end, limit))
+                effect = try move.next(.locked)
+            case .change(let place, let change, let expectsSession):
+                let store = store(place)
+                effect = try move.next(
+                    .changed(
+                        await store.attempt(expectsSession: expectsSession) {
+                            try await store.update { try change.apply(to: &$0) }
+                        }))
+            case .end(let hasMoved): return hasMoved
+            }
+        }
+    }
+}

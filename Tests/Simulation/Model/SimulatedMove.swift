@@ -1,0 +1,100 @@
+import AppAuthProtocol
+import AppAuthSession
+
+/// A process brings the session from one store to the other: a ``SessionMove``, and the call that it is about to make.
+final class SimulatedMove {
+    let source: SimulatedStore
+    let target: SimulatedStore
+    /// When it gives up, in milliseconds.
+    let end: Int
+    fileprivate var move: SessionMove
+    fileprivate(set) var effect: SessionMove.Effect
+    fileprivate var locks: [SimulatedStore.Lock] = []
+
+    init(from source: SimulatedStore, to target: SimulatedStore, until end: Int) {
+        (self.source, self.target, self.end) = (source, target, end)
+        move = SessionMove(from: source.location, to: target.location)
+        effect = move.begin()
+    }
+
+    fileprivate func store(_ place: SessionMove.Place) -> SimulatedStore {
+        switch place {
+        case .source: source
+        case .target: target
+        }
+    }
+
+    /// The store whose lock it needs next.
+    var awaited: SimulatedStore? { if case .lock(let place) = effect { store(place) } else { nil } }
+}
+
+extension Simulation {
+    /// - Parameter isBack: Whether it asks for a session that is not where it looks for it.
+    func move(in process: SimulatedProcess, isBack: Bool = false) {
+        guard process.move == nil else { return }
+        let source = home
+        let other = stores[1 - source.number]
+        process.move = SimulatedMove(
+            from: isBack ? other : source, to: isBack ? source : other, until: clock.time + 120_000)
+        checker.tally.moves += 1
+        note("process \(process.number) moves the session to \(process.move?.target.location ?? "")")
+    }
+
+    func canGo(_ move: SimulatedMove) -> Bool {
+        move.awaited.map { $0.holder == nil || clock.time >= move.end } ?? true
+    }
+
+    /// Makes the call, and takes its answer.
+    func go(_ move: SimulatedMove, in process: SimulatedProcess) {
+        do {
+            let answer: SessionMove.Answer
+            switch move.effect {
+            case .load(let place, _): answer = .loaded(try move.store(place).read(at: clock.time))
+            case .lock(let place):
+                let store = move.store(place)
+                // It has waited for too long.
+                guard store.holder == nil else { return end(move, process) }
+                move.locks.append(store.lock(for: process.number))
+                answer = .locked
+            case .change(let place, let change, _): answer = .changed(try self.change(move.store(place), change))
+            case .end: return end(move, process)
+            }
+            move.effect = try move.move.next(answer)
+            if case .end = move.effect { end(move, process) }
+        } catch { end(move, process) }
+    }
+
+    private func end(_ move: SimulatedMove, _ process: SimulatedProcess) {
+        for store in [move.source, move.target] { for lock in move.locks { store.release(lock) } }
+        process.move = nil
+    }
+
+    private func change(_ store: SimulatedStore, _ change: SessionMove.Change) throws(AuthError) -> Bool {
+        let old = try store.read(at: clock.time)
+        var changed = old
+        let isDone = try apply(change, &changed)
+        defer {
+            if old != changed, store.record == changed {
+                checker.moves(old, changed, among: stores)
+                note("\(store.location): \(changed?.outline ?? "nothing")")
+                checkPlace()
+            }
+        }
+        try store.write(changed, at: clock.time)
+        return isDone
+    }
+
+    /// The change, or what a flaw makes of it.
+    private func apply(
+        _ change: SessionMove.Change, _ stored: inout AuthStateRecord?
+    ) throws(AuthError) -> Bool {
+        if flaw == .movesNothing, case .arrive = change { return true }
+        if flaw == .leavesWhatIsNew, case .leave(_, let target) = change {
+            stored?.move = .leaving(to: target)
+            return true
+        }
+        let isDone = try change.apply(to: &stored)
+        if flaw == .movesWithoutMark, case .arrive = change { stored?.move = nil }
+        return isDone
+    }
+}

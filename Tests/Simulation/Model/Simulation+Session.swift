@@ -1,0 +1,397 @@
+import AppAuthProtocol
+import AppAuthSession
+import HTTPTypes
+import JOSE
+
+/// Executes the effects of a ``SessionMachine`` as `AuthState` does, in virtual time: each becomes an event, and between two
+/// events anything else may happen.
+extension Simulation {
+    typealias Session = SimulatedSession
+
+    // MARK: - What an app does
+
+    /// `AuthState.freshAccessToken`
+    @discardableResult
+    func call(_ kind: CallKind, in process: SimulatedProcess) -> Session.Caller? {
+        if let session = process.session, session.hasToldEnd, session.isIdle, !session.machine.hasUnsavedTokens,
+            session.store !== home
+        {
+            // An `AuthState` does not move with its session.
+            process.session = nil
+        }
+        restore(process)
+        guard let session = process.session else { return nil }
+        let caller = Session.Caller(kind, need(kind, session.machine.record))
+        checker.tally.calls += 1
+        note("process \(process.number) wants a token (\(kind))")
+        session.callers.append(caller)
+        if session.machine.isOpen, let token = caller.need.seen,
+            caller.need.accepts(token, at: caller.need.began) || flaw == .handsOutFromMemory
+        {
+            checker.requireLife(of: token, at: caller.need.began)
+            checker.require(!session.hasToldEnd, .noReturn, "a token of memory is handed out after the end was told")
+            leave(caller, .success(token), session, process)
+        } else {
+            session.events.append(.join(caller))
+        }
+        return caller
+    }
+
+    /// `AuthState.init(restoring:)`
+    private func restore(_ process: SimulatedProcess) {
+        let home = home
+        guard process.session == nil, let record = (try? home.read(at: clock.time)) ?? nil, record.move == nil else {
+            return
+        }
+        // An app that has moved its session, or tried to, calls that each time before it uses the other store.
+        let left = stores[1 - home.number].record?.move
+        guard left != .leaving(to: home.location), left != .signedOut(at: home.location) else {
+            return move(in: process, isBack: true)
+        }
+        process.session = session(record, in: home)
+    }
+
+    func session(_ record: AuthStateRecord, in store: SimulatedStore) -> Session {
+        let machine = SessionMachine(
+            record: record, wasStored: true, location: store.location, patience: LockPatience(), now: now
+        ) { [unowned self] event, stored, known, now, then in
+            decide(event, &stored, known, at: now, then: then)
+        }
+        return Session(machine, store: store)
+    }
+
+    /// Whoever waits for a token leaves; the refresh goes on.
+    func cancel(in process: SimulatedProcess, _ choice: Int) {
+        guard let session = process.session, !session.callers.isEmpty else { return }
+        note("a caller in process \(process.number) is cancelled")
+        leave(session.callers[choice % session.callers.count], .success(nil), session, process)
+    }
+
+    private func need(_ kind: CallKind, _ record: AuthStateRecord) -> SessionRules.TokenRequirement {
+        var need = SessionRules.TokenRequirement(began: now)
+        need.parameters = kind.parameters
+        need.minimumValidity = kind == .longer ? .seconds(setting.manner.lifetime / 2 + 1) : nil
+        need.isForced = kind == .forced
+        need.seen = record.token(for: need.parameters)
+        return need
+    }
+
+    /// `AuthState.revokeTokens` and `AuthState.forget`
+    func signOut(_ process: SimulatedProcess, _ revoking: Bool) {
+        restore(process)
+        guard let session = process.session else { return }
+        note("process \(process.number) signs out")
+        let forget = { [self] in
+            checker.signedOut.insert(session.machine.record.id)
+            begin(.signOut(reason: "signed out"), session, process) { _ in }
+        }
+        guard revoking else { return forget() }
+        begin(.read, session, process) { [self] result in
+            if case .success(.read(isReplaced: false)) = result {
+                let record = session.machine.record
+                let tokens = [record.refreshToken, record.token(for: .session)?.value].compactMap(\.self)
+                if let token = record.refreshToken { server.revoke(token.reveal()) }
+                feed(.revoked(tokens), session, process)
+            }
+            forget()
+        }
+    }
+
+    private func begin(
+        _ purpose: SessionMachine.Purpose, _ session: Session, _ process: SimulatedProcess,
+        then completion: @escaping (Result<SessionMachine.Outcome, any Error>) -> Void
+    ) {
+        let id = session.newID()
+        session.completions[id] = completion
+        feed(.begin(id, purpose), session, process)
+    }
+
+    /// A caller has its token, or an error, or has left.
+    private func leave(
+        _ caller: Session.Caller, _ result: Result<AccessToken?, any Error>, _ session: Session,
+        _ process: SimulatedProcess
+    ) {
+        caller.result = result
+        session.callers.removeAll { $0 === caller }
+        switch result {
+        case .success(let token?):
+            note("process \(process.number) gets \(token.value.reveal())")
+            checker.handsOut(token, for: caller.need, server)
+        case .success: break
+        case .failure(let error):
+            let error = error as? AuthError
+            note(
+                "process \(process.number) is told \(error?.code.rawValue ?? "nothing")\(error?.isHeldBack ?? false ? ", held back" : "")"
+            )
+            if error?.code == .signInRequired { session.hasToldEnd = true }
+        }
+    }
+
+    // MARK: - What happens
+
+    func canGo(_ event: Session.Event, _ session: Session) -> Bool {
+        switch event {
+        case .join, .call, .answer, .refuseLock, .revoke: true
+        case .lock: isLockFree(session.store)
+        case .wait(_, let time), .retry(_, let time), .verify(_, let time): clock.time >= time
+        case .wire(_, let request): clock.time >= request.endsAt
+        }
+    }
+
+    private func isLockFree(_ store: SimulatedStore) -> Bool {
+        store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread
+    }
+
+    /// When the next event comes that somebody waits for.
+    func nextEvent(_ session: Session) -> Int? {
+        session.events.compactMap { event in
+            switch event {
+            case .wait(_, let time), .verify(_, let time): time
+            case .wire(_, let request): request.endsAt
+            default: nil
+            }
+        }.min()
+    }
+
+    /// The event happens.
+    func go(_ index: Int, _ session: Session, _ process: SimulatedProcess) {
+        switch session.events.remove(at: index) {
+        case .join(let caller): join(caller, session, process)
+        case .call(let call): session.events.append(.answer(answer(call, session)))
+        case .answer(let result): hear(result, session, process)
+        case .lock(let id):
+            session.locks[id] = session.store.lock(for: process.number)
+            feed(.locked(id, nil), session, process)
+        case .refuseLock(let id):
+            let error = AuthError(.store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
+            feed(.locked(id, error), session, process)
+        case .wait(let id, _): feed(.waited(id), session, process)
+        case .retry(let number, _): feed(.retry(number), session, process)
+        case .wire(let id, let request): receive(id, request, session, process)
+        case .verify(let id, _):
+            feed(.verified(id, outcome, jitter: jitter), session, process)
+        case .revoke(let tokens, let next):
+            revoke(tokens)
+            for effect in next { execute(effect, session, process) }
+        }
+        if !process.isDaemon, session.isIdle, process.move == nil { kill(process) }
+    }
+
+    private func join(_ caller: Session.Caller, _ session: Session, _ process: SimulatedProcess) {
+        // It was cancelled.
+        guard caller.result == nil else { return }
+        if let flight = session.flights[caller.need.kind] { return caller.flight = flight }
+        let kind = caller.need.kind
+        let id = session.newID()
+        (session.flights[kind], caller.flight) = (id, id)
+        session.beginners[id] = caller
+        session.completions[id] = { [self] result in
+            session.flights[kind] = nil
+            for caller in session.callers where caller.flight == id {
+                leave(caller, result.map { if case .token(let token) = $0 { token } else { nil } }, session, process)
+            }
+        }
+        feed(.begin(id, .token(caller.need)), session, process)
+    }
+
+    private func hear(
+        _ result: Result<SessionMachine.StoreResult, any Error>, _ session: Session, _ process: SimulatedProcess
+    ) {
+        let record: AuthStateRecord? =
+            switch result {
+            case .success(.loaded(let record)), .success(.updated(_, let record)): record
+            case .failure: nil
+            }
+        // It was moved away, and back.
+        if let record, record.id == session.machine.record.id, record.move == nil, record.end == nil {
+            session.hasToldEnd = false
+        }
+        feed(.stored(result), session, process)
+    }
+
+    private func feed(_ input: SessionMachine.Input, _ session: Session, _ process: SimulatedProcess) {
+        let effects = session.machine.handle(input, at: now)
+        if session.machine.record.end != nil, session.machine.hasUnsavedTokens {
+            checker.endedInMemory.insert(session.machine.record.id)
+        }
+        for effect in effects { execute(effect, session, process) }
+    }
+
+    private func execute(_ effect: SessionMachine.Effect, _ session: Session, _ process: SimulatedProcess) {
+        func later(_ pause: Duration) -> Int { clock.time + Int((pause.seconds * 1000).rounded(.up)) }
+        switch effect {
+        case .call(let call):
+            if flaw == .publishesBeforeStored, case .update(.received(let attempt, let response), _, _) = call.work {
+                checker.handsOut(response.token, for: attempt.need, server)
+            }
+            session.events.append(.call(call))
+        case .lock(let id, _): session.events.append(.lock(id))
+        case .unlock(let id):
+            session.events.removeAll { if case .lock(id) = $0 { true } else { false } }
+            if flaw != .keepsTheLock { session.store.release(session.locks.removeValue(forKey: id)) }
+        case .refuseLock(let id): session.events.append(.refuseLock(id))
+        case .wait(let id, let pause): session.events.append(.wait(id, until: later(pause)))
+        case .stopWaiting(let id): session.events.removeAll { if case .wait(id, _) = $0 { true } else { false } }
+        case .retry(let number, let pause): session.events.append(.retry(number, at: later(pause)))
+        case .send(let id, let attempt): send(id, attempt, session, process)
+        case .verify(let id, _):
+            // Now and then the keys have to be fetched first.
+            session.events.append(.verify(id, at: clock.time + (jitter < 0.2 ? 20_000 : 0)))
+        case .publish: break
+        case .revoke(let tokens, let next): session.events.append(.revoke(tokens, then: next))
+        case .finish(let id, let result): session.completions.removeValue(forKey: id)?(result)
+        }
+    }
+
+    // MARK: - The store
+
+    private func answer(
+        _ call: SessionMachine.StoreCall, _ session: Session
+    ) -> Result<SessionMachine.StoreResult, any Error> {
+        let store = session.store
+        do {
+            guard case .update(let event, let known, let then) = call.work else {
+                return .success(.loaded(try store.read(at: clock.time)))
+            }
+            return .success(try update(store, event, known, then))
+        } catch { return .failure(error) }
+    }
+
+    private func update(
+        _ store: SimulatedStore, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ then: Timestamp?
+    ) throws -> SessionMachine.StoreResult {
+        let old = try store.read(at: clock.time)
+        if flaw == .storesLate, case .received = event { return .updated(.init(.done), old) }
+        if case .signedOut = event {} else { try old?.refuseToMove(at: store.location) }
+        var changed = old
+        let now = now
+        let decision = decide(event, &changed, known, at: now, then: then)
+        defer {
+            if old != changed, store.record == changed {
+                checker.stores(old, changed, by: event, server)
+                if changed?.id == known.record.id {
+                    checker.counts(event, decision.action, known.record.id, at: then ?? now)
+                }
+                note(changed.map { "stored: \($0.outline)" } ?? "removed from the store")
+            }
+        }
+        try store.write(changed, at: clock.time)
+        return .updated(decision, changed)
+    }
+
+    // MARK: - The provider
+
+    private func send(
+        _ id: SessionMachine.ID, _ attempt: SessionRules.Attempt, _ session: Session, _ process: SimulatedProcess
+    ) {
+        guard let caller = session.beginners[id] else { return }
+        let token = attempt.refreshToken?.reveal() ?? ""
+        let others = wire.requests.filter {
+            !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
+        }
+        checker.sends(
+            attempt, for: caller.need, of: session.machine.record.id, beside: others.count, session.store.record,
+            at: clock.timestamp)
+        note("process \(process.number) sends \(token)\(wire.fault.map { ", \($0)" } ?? "")")
+        session.events.append(.wire(id, wire.send(token, caller.kind, from: process.number, at: clock.time)))
+    }
+
+    private func receive(
+        _ id: SessionMachine.ID, _ request: SimulatedRequest, _ session: Session, _ process: SimulatedProcess
+    ) {
+        request.isOver = request.isAnswered
+        jitter = Double(request.number * 37 % 101) / 100
+        switch request.isAnswered ? request.response : nil {
+        case .tokens(let access, let refresh)?:
+            if let refresh, server.fates[refresh] != .stored {
+                server.fates[refresh] = .received(process: process.number)
+            }
+            let response = TokenResponse(
+                accessToken: Secret(access), lifetime: .seconds(setting.manner.lifetime),
+                refreshToken: refresh.map(Secret.init), idToken: Self.idToken(of: "alice"), received: now,
+                serverClock: ServerClock(date: clock.serverDate, received: now))
+            checker.receives(response.accessToken, at: clock.timestamp)
+            note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
+            feed(.responded(id, .success(response), jitter: jitter), session, process)
+        case .http(let response)?: fail(id, Self.error(of: response, at: now), session, process)
+        case nil:
+            let error = AuthError(
+                request.isUnsent ? .transport : .timeout, .refresh, "expected a response, found none",
+                outcome: request.isUnsent ? .notSent : .perhapsProcessed, isTemporary: true)
+            fail(id, error, session, process)
+        }
+    }
+
+    private func fail(
+        _ id: SessionMachine.ID, _ error: AuthError, _ session: Session, _ process: SimulatedProcess
+    ) {
+        var error = error
+        if flaw == .endsOnAnyError { (error.code, error.isTemporary) = (.invalidGrant, false) }
+        if flaw == .blamesEverybody, error.code == "invalid_scope" {
+            (error.code, error.server) = (.invalidResponse, nil)
+        }
+        note("no token: \(error.code.rawValue)\(error.httpStatus.map { ", status \($0)" } ?? "")")
+        feed(.responded(id, .failure(error), jitter: jitter), session, process)
+    }
+
+    /// What the ID tokens of this moment are worth.
+    private var outcome: SessionRules.IDTokenOutcome {
+        switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
+        case .fine: .verified(nil, keys: nil)
+        case .unverifiable:
+            .unverifiable(AuthError(.clockSkew, .idToken, "the ID token is refused", isTemporary: true))
+        case .foreign: .refused(AuthError(.invalidIDToken, .idToken, "expected another subject"))
+        }
+    }
+
+    private func revoke(_ tokens: [RevocableToken]) {
+        for token in tokens.map({ $0.value.reveal() }) {
+            let grant = server.grant(of: token)
+            let current = home.record.flatMap {
+                checker.signedOut.contains($0.id) || checker.endedInMemory.contains($0.id) ? nil : $0.refreshToken
+            }
+            let isInUse = current.map { server.grant(of: $0.reveal()) === grant } ?? false
+            checker.require(!isInUse, .sessionKept, "the tokens of a session that lasts are revoked")
+            note("\(token) is revoked")
+            server.revoke(token)
+        }
+    }
+
+    private static func error(of response: TransportResponse, at now: Timestamp) -> AuthError {
+        do {
+            guard response.status == .ok else {
+                let url = try SecureURL("https://op.example/token")
+                return response.oauthError(from: url, stage: .refresh, hiding: [])
+            }
+            _ = try TokenResponse(response, received: now, stage: .refresh)
+            return AuthError(.invalidResponse, .refresh, "expected a page")
+        } catch { return error as? AuthError ?? AuthError(.invalidResponse, .refresh, "\(error)") }
+    }
+
+    // MARK: - ID tokens
+
+    /// An ID token that nobody verifies.
+    static func idToken(of subject: String) -> Secret {
+        let parts = [#"{"alg":"RS256"}"#, #"{"sub":"\#(subject)"}"#, "signature"]
+        return Secret(parts.map { Base64URL.encode(Array($0.utf8)) }.joined(separator: "."))
+    }
+}
+
+extension AuthStateRecord {
+    /// The session with an ID token.
+    func identified(as subject: String) throws -> AuthStateRecord {
+        var json = try JSON(parsing: encoded()).object ?? JSON.Object()
+        json["verifiedIDToken"] = .string(Simulation.idToken(of: subject).reveal())
+        return try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "memory")
+    }
+
+    /// For a trace.
+    var outline: String {
+        if let move { return "\(refreshToken?.reveal() ?? "none"), \(move)" }
+        if let end { return "ended, \(end.reason)" }
+        let failures = backoff.map { ", failure \($0.count)" } ?? ""
+        let mark = pendingRefresh == nil ? "" : " (pending)"
+        return
+            "\(refreshToken?.reveal() ?? "none")\(mark), \(token(for: .session)?.value.reveal() ?? "none")\(failures)"
+    }
+}

@@ -1,0 +1,106 @@
+import AppAuthProtocol
+import Foundation
+
+/// Something that keeps sessions, and can be left out to see what it is worth.
+package enum Protection: String, CaseIterable, Sendable {
+    case lock
+    case rereading = "re-read"
+    case persistence = "persist-before-publish"
+    case mark = "write-ahead-mark"
+    case reconciliation
+
+    var flaw: Flaw {
+        switch self {
+        case .lock: .presentsWithoutLock
+        case .rereading: .presentsFromMemory
+        case .persistence: .storesLate
+        case .mark: .leavesNoMark
+        case .reconciliation: .believesRefusals
+        }
+    }
+}
+
+/// People who use an app for years: several processes on one machine, with sleep, restarts, crashes, lost answers, slow keys,
+/// rotation with and without grace, full disks, wrong clocks, moves between stores and sign-outs.
+package struct Years: Sendable {
+    private let years: Double
+    private let seed: UInt64
+    private let missing: Protection?
+    /// About a year.
+    private static let episodes = 180
+
+    package init(_ years: Double, seed: UInt64, without missing: Protection?) {
+        (self.years, self.seed, self.missing) = (years, seed, missing)
+    }
+
+    /// Simulates people one after another, some at a time, until they have used the app for so many years.
+    package func run() async throws -> Report {
+        let client = try Simulation.client()
+        return await withTaskGroup(of: (tally: InvariantChecker.Tally, years: Double).self) { group in
+            var report = Report()
+            var next = seed
+            func begin() {
+                let seed = next
+                next += 1
+                group.addTask { self.run(seed, client) }
+            }
+            for _ in 0..<ProcessInfo.processInfo.activeProcessorCount { begin() }
+            while let one = await group.next() {
+                guard report.years < years else { continue }
+                report.people += 1
+                report.years += one.years
+                report.tally += one.tally
+                begin()
+            }
+            return report
+        }
+    }
+
+    private func run(_ seed: UInt64, _ client: Client) -> (tally: InvariantChecker.Tally, years: Double) {
+        var generator = ScheduleGenerator(seed: seed)
+        let steps = generator.steps(episodes: Self.episodes)
+        let simulation = Simulation(generator.setting, client: client, flaw: missing?.flaw, isCounting: true)
+        simulation.run(steps)
+        return (simulation.checker.tally, Double(simulation.clock.time) / 1000 / 86_400 / 365)
+    }
+
+    /// What came of it.
+    package struct Report: Sendable {
+        fileprivate(set) var people = 0
+        fileprivate(set) var years = 0.0
+        fileprivate var tally = InvariantChecker.Tally()
+
+        /// How many sessions were lost that could have been kept, refresh tokens sent twice, and records that could not be read.
+        package var faults: Int { [.sessionKept, .noReuse, .readable].reduce(0) { $0 + count($1) } }
+
+        private func count(_ invariant: Invariant) -> Int { tally.violations[invariant] ?? 0 }
+
+        /// The rows of a table.
+        package var rows: [(name: String, value: String)] {
+            [
+                ("years of use", "\(Int(years))"), ("people", "\(people)"), ("faults struck", "\(tally.faults)"),
+                ("tokens handed out", "\(tally.tokens)"), ("refreshes", "\(tally.refreshes)"),
+                ("moves between stores", "\(tally.moves)"),
+                ("signed out by the provider or a person", "\(tally.revoked)"),
+                ("signed out by an ID token of another person", "\(tally.foreign)"),
+                ("signed out unavoidably", "\(tally.unavoidable)"),
+                ("signed out avoidably", "\(count(.sessionKept))"),
+                ("refresh tokens sent after their successor was stored", "\(count(.noReuse))"),
+                ("records that could not be read", "\(count(.readable))"),
+                (
+                    "other rules broken",
+                    "\(tally.violations.filter { ![.sessionKept, .noReuse, .readable].contains($0.key) }.values.reduce(0, +))"
+                ),
+            ]
+        }
+    }
+}
+
+extension Simulation {
+    static func client() throws -> Client {
+        Client(
+            id: "app",
+            provider: try ProviderMetadata(
+                issuer: "https://op.example", endpoints: [.token: "https://op.example/token"]))
+    }
+}

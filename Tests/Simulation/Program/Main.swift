@@ -1,0 +1,26 @@
+import ArgumentParser
+import SessionSimulation
+
+/// Simulates people over years, and prints what became of their sessions.
+@main
+struct Simulate: AsyncParsableCommand {
+    @Argument(help: "How many years of use.")
+    var years: Double
+
+    @Option(help: "The first person; each has a number of its own.")
+    var seed: UInt64 = 1
+
+    @Option(
+        help:
+            "Leave out one protection, to see what it is worth: \(Protection.allCases.map(\.rawValue).joined(separator: ", "))."
+    )
+    var without: Protection?
+
+    func run() async throws {
+        let report = try await Years(years, seed: seed, without: without).run()
+        for row in report.rows { print("| \(row.name) | \(row.value) |") }
+        if without == nil, report.faults > 0 { throw ExitCode(1) }
+    }
+}
+
+extension Protection: ExpressibleByArgument {}
