@@ -26,6 +26,8 @@ final class SimulatedSession {
     var completions: [SessionMachine.ID: (Result<SessionMachine.Outcome, any Error>) -> Void] = [:]
     var locks: [SessionMachine.ID: SimulatedStore.Lock] = [:]
     private var lastID = 0
+    /// The refresh token that came last, and when.
+    var latestResponse: (refreshToken: String, time: Int)?
     /// Whether a caller was told that the session is over.
     var hasToldEnd = false
 
@@ -38,6 +40,9 @@ final class SimulatedSession {
 
     /// Whether nobody waits for anything. What the store has refused may still be in memory.
     var isIdle: Bool { callers.isEmpty && completions.isEmpty && !events.contains { !$0.isRetry } }
+
+    /// Whether an ID token is being verified.
+    var hasTokenToVerify: Bool { events.contains { if case .verify = $0 { true } else { false } } }
 
     /// Somebody who wants a token.
     final class Caller {

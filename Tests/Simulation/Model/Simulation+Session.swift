@@ -236,7 +236,7 @@ extension Simulation {
         case .send(let id, let attempt): send(id, attempt, session, process)
         case .verify(let id, _):
             // Now and then the keys have to be fetched first.
-            session.events.append(.verify(id, at: clock.time + (jitter < 0.2 ? 20_000 : 0)))
+            session.events.append(.verify(id, at: clock.time + (keysAreSlow ? 20_000 : 0)))
         case .publish: break
         case .revoke(let tokens, let next): session.events.append(.revoke(tokens, then: next))
         case .finish(let id, let result): session.completions.removeValue(forKey: id)?(result)
@@ -300,7 +300,7 @@ extension Simulation {
         _ id: SessionMachine.ID, _ request: SimulatedRequest, _ session: Session, _ process: SimulatedProcess
     ) {
         request.isOver = request.isAnswered
-        jitter = Double(request.number * 37 % 101) / 100
+        (jitter, keysAreSlow) = (Double(request.number * 37 % 101) / 100, request.number % 4 == 1)
         switch request.isAnswered ? request.response : nil {
         case .tokens(let access, let refresh)?:
             if let refresh, server.fates[refresh] != .stored {
@@ -311,6 +311,7 @@ extension Simulation {
                 refreshToken: refresh.map(Secret.init), idToken: Self.idToken(of: "alice"), received: now,
                 serverClock: ServerClock(date: clock.serverDate, received: now))
             checker.receives(response.accessToken, at: clock.timestamp)
+            session.latestResponse = refresh.map { ($0, clock.time) }
             note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
             feed(.responded(id, .success(response), jitter: jitter), session, process)
         case .http(let response)?: fail(id, Self.error(of: response, at: now), session, process)

@@ -14,6 +14,7 @@ final class Simulation {
     let checker: InvariantChecker
     /// Of the response that came last: 0 to 1.
     var jitter = 0.0
+    var keysAreSlow = false
     /// What happened, for a person.
     private(set) var trace: [String] = []
     private let isTraced: Bool
@@ -175,6 +176,7 @@ final class Simulation {
     func kill(_ process: SimulatedProcess) {
         guard process.session != nil || process.move != nil else { return }
         note("process \(process.number) ends")
+        if let session = process.session, session.hasTokenToVerify { checkStored(session) }
         (process.session, process.move) = (nil, nil)
         for store in stores { store.processDied(process.number) }
         wire.breakAll(of: process.number, server, at: clock.time)
@@ -184,6 +186,13 @@ final class Simulation {
     }
 
     // MARK: - Judging
+
+    /// Fetching keys may take minutes: the refresh token that came is stored before, unless the store was in trouble.
+    private func checkStored(_ session: SimulatedSession) {
+        guard let response = session.latestResponse, session.store.troubledUntil < response.time else { return }
+        let isStored = server.fates[response.refreshToken].map { $0 == .stored } ?? true
+        checker.require(isStored, .sessionKept, "\(response.refreshToken) waited for keys, and was not stored")
+    }
 
     /// It is used from one store; a copy in the other is marked.
     func checkPlace() {

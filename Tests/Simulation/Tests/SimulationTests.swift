@@ -133,7 +133,7 @@ struct SimulationTests {
         }
         let report = try #require(found, "\(flaw) was not found out")
         #expect(report.violation.invariant == flaw.breaks)
-        #expect(report.trace.count <= 20, "\(report.report)")
+        #expect(report.trace.count <= 40, "\(report.report)")
         if Self.number("APPAUTH_SIMULATION_TRACES") != nil { print("\(flaw): \(report.report)") }
     }
 }
