@@ -17,7 +17,7 @@ enum Invariant: String, CaseIterable {
 }
 
 /// An invariant that does not hold.
-struct Violation {
+struct Violation: Sendable {
     let invariant: Invariant
     let what: String
 }

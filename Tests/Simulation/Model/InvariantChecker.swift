@@ -23,6 +23,7 @@ final class InvariantChecker {
         var faults = 0
         /// How often each invariant did not hold, where that does not end the run.
         var violations: [Invariant: Int] = [:]
+        var examples: [String] = []
     }
 
     private struct Failure {
@@ -42,6 +43,8 @@ final class InvariantChecker {
     private let watched: Invariant?
     private var storedTokens: Set<Secret> = []
     private var received: [Secret: Timestamp] = [:]
+    /// The refresh token that came with an access token.
+    private var companions: [Secret: String] = [:]
     private var superseded: Set<String> = []
     /// Sessions out of which a person has signed in some process, whether the store knows it or not.
     var signedOut: Set<String> = []
@@ -59,12 +62,16 @@ final class InvariantChecker {
 
     /// Whether a run goes on when an invariant does not hold.
     private let isCounting: Bool
+    private var seen: Set<String> = []
 
     init(watching watched: Invariant?, isCounting: Bool) { (self.watched, self.isCounting) = (watched, isCounting) }
 
     func require(_ isTrue: Bool, _ invariant: Invariant, _ what: @autoclosure () -> String) {
         if isCounting {
-            if !isTrue { tally.violations[invariant, default: 0] += 1 }
+            // The same may be seen at each step that follows.
+            guard !isTrue, case let what = what(), seen.insert(what).inserted else { return }
+            tally.violations[invariant, default: 0] += 1
+            tally.examples.append("\(invariant.rawValue): \(what)")
             return
         }
         guard !isTrue, violation == nil, watched == nil || watched == invariant else { return }
@@ -73,7 +80,10 @@ final class InvariantChecker {
 
     // MARK: - What happens
 
-    func receives(_ token: Secret, at now: Timestamp) { received[token] = now }
+    func receives(_ token: Secret, with refreshToken: String?, at now: Timestamp) {
+        received[token] = now
+        companions[token] = refreshToken
+    }
 
     /// The store has changed.
     func stores(
@@ -252,7 +262,7 @@ final class InvariantChecker {
         tally.tokens += 1
         if need.isForced, token.value == need.seen?.value { tally.refusedAgain += 1 }
         // Where the store has the refresh token, an access token that it has refused can be had again.
-        let isSafe = server.grant(of: token.value.reveal()).map { server.fates[$0.current] == .stored } ?? false
+        let isSafe = companions[token.value].map { server.fates[$0] == .stored } ?? !server.manner.rotates
         require(
             isSafe || storedTokens.contains(token.value), .persistBeforePublish,
             "\(token.value.reveal()) was never stored, nor the refresh token that came with it")

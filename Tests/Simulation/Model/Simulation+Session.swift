@@ -310,7 +310,7 @@ extension Simulation {
                 accessToken: Secret(access), lifetime: .seconds(setting.manner.lifetime),
                 refreshToken: refresh.map(Secret.init), idToken: Self.idToken(of: "alice"), received: now,
                 serverClock: ServerClock(date: clock.serverDate, received: now))
-            checker.receives(response.accessToken, at: clock.timestamp)
+            checker.receives(response.accessToken, with: refresh, at: clock.timestamp)
             session.latestResponse = refresh.map { ($0, clock.time) }
             note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
             feed(.responded(id, .success(response), jitter: jitter), session, process)

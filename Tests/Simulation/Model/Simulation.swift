@@ -167,7 +167,7 @@ final class Simulation {
         note("process \(process.number) signs in: \(grant.current)")
         kill(process)
         process.session = session(record, in: store)
-        checker.receives(token.value, at: clock.timestamp)
+        checker.receives(token.value, with: grant.current, at: clock.timestamp)
         checker.stores(old, record, by: nil, server)
         if !process.isDaemon { kill(process) }
     }

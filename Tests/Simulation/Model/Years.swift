@@ -36,7 +36,7 @@ package struct Years: Sendable {
     /// Simulates people one after another, some at a time, until they have used the app for so many years.
     package func run() async throws -> Report {
         let client = try Simulation.client()
-        return await withTaskGroup(of: (tally: InvariantChecker.Tally, years: Double).self) { group in
+        return await withTaskGroup(of: (seed: UInt64, tally: InvariantChecker.Tally, years: Double).self) { group in
             var report = Report()
             var next = seed
             func begin() {
@@ -50,18 +50,26 @@ package struct Years: Sendable {
                 report.people += 1
                 report.years += one.years
                 report.tally += one.tally
+                report.examples += one.tally.examples.prefix(3).map { "\(one.seed): \($0)" }
                 begin()
             }
             return report
         }
     }
 
-    private func run(_ seed: UInt64, _ client: Client) -> (tally: InvariantChecker.Tally, years: Double) {
+    /// How the first person comes to a broken rule; nil if none is broken.
+    package func explanation() throws -> String? {
+        try Finding.run(seed: seed, episodes: Self.episodes, Simulation.client(), missing?.flaw).found?.report
+    }
+
+    private func run(_ seed: UInt64, _ client: Client) -> (
+        seed: UInt64, tally: InvariantChecker.Tally, years: Double
+    ) {
         var generator = ScheduleGenerator(seed: seed)
         let steps = generator.steps(episodes: Self.episodes)
         let simulation = Simulation(generator.setting, client: client, flaw: missing?.flaw, isCounting: true)
         simulation.run(steps)
-        return (simulation.checker.tally, Double(simulation.clock.time) / 1000 / 86_400 / 365)
+        return (seed, simulation.checker.tally, Double(simulation.clock.time) / 1000 / 86_400 / 365)
     }
 
     /// What came of it.
@@ -69,6 +77,8 @@ package struct Years: Sendable {
         fileprivate(set) var people = 0
         fileprivate(set) var years = 0.0
         fileprivate var tally = InvariantChecker.Tally()
+        /// Rules that were broken, with the number of the person.
+        package fileprivate(set) var examples: [String] = []
 
         /// How many sessions were lost that could have been kept, refresh tokens sent twice, and records that could not be read.
         package var faults: Int { [.sessionKept, .noReuse, .readable].reduce(0) { $0 + count($1) } }

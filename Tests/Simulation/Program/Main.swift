@@ -16,9 +16,15 @@ struct Simulate: AsyncParsableCommand {
     )
     var without: Protection?
 
+    @Flag(help: "Show in short how the first person comes to a broken rule.")
+    var explain = false
+
     func run() async throws {
-        let report = try await Years(years, seed: seed, without: without).run()
+        let years = Years(years, seed: seed, without: without)
+        if explain { return print(try years.explanation() ?? "No rule is broken.") }
+        let report = try await years.run()
         for row in report.rows { print("| \(row.name) | \(row.value) |") }
+        for example in report.examples.prefix(without == nil ? 20 : 0) { print("person \(example)") }
         if without == nil, report.faults > 0 { throw ExitCode(1) }
     }
 }

@@ -11,43 +11,18 @@ import Testing
 struct SimulationTests {
     private static let episodes = 60
 
-    fileprivate struct Found: Sendable {
-        let seed: UInt64
-        let violation: Violation
-        let trace: [String]
-    }
-
-    private static func run(
-        _ seed: UInt64, _ client: Client, _ flaw: Flaw? = nil
-    ) -> (tally: InvariantChecker.Tally, processMonths: Double, found: Found?) {
-        var generator = ScheduleGenerator(seed: seed)
-        let (steps, setting) = (generator.steps(episodes: episodes), generator.setting)
-        func simulate(_ steps: [Step], _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
-            let simulation = Simulation(setting, client: client, flaw: flaw, watching: watched, isTraced: isTraced)
-            simulation.run(steps)
-            return simulation
-        }
-        let simulation = simulate(steps, flaw?.breaks)
-        let months = Double(simulation.clock.time) / 1000 / 86_400 / 30 * Double(setting.processes)
-        guard let violation = simulation.checker.violation else { return (simulation.checker.tally, months, nil) }
-        let shortest = Shrinking { simulate($0, violation.invariant).isOver }.shortest(of: steps)
-        let again = simulate(shortest, violation.invariant, isTraced: true)
-        let last = again.checker.violation ?? violation
-        return (simulation.checker.tally, months, Found(seed: seed, violation: last, trace: again.trace))
-    }
-
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
 
     /// Runs with seeds one after another, two at a time.
     private static func run(seeds: Range<Int>, _ client: Client) async -> (
-        InvariantChecker.Tally, months: Double, Found?
+        InvariantChecker.Tally, months: Double, Finding?
     ) {
-        @Sendable func lane(_ number: Int) -> (InvariantChecker.Tally, Double, Found?) {
+        @Sendable func lane(_ number: Int) -> (InvariantChecker.Tally, Double, Finding?) {
             var (total, months) = (InvariantChecker.Tally(), 0.0)
             for seed in seeds where seed % 2 == number {
-                let run = Self.run(UInt64(seed), client)
+                let run = Finding.run(seed: UInt64(seed), episodes: episodes, client)
                 total += run.tally
-                months += run.processMonths
+                months += run.months
                 if let found = run.found { return (total, months, found) }
             }
             return (total, months, nil)
@@ -125,9 +100,9 @@ struct SimulationTests {
     @Test(arguments: Flaw.allCases.filter { $0.breaks != nil })
     func `a driver that gets it wrong is found out, with a short trace`(flaw: Flaw) async throws {
         let client = try Simulation.client()
-        let found = await Self.onThreadOfItsOwn { () -> Found? in
+        let found = await Self.onThreadOfItsOwn { () -> Finding? in
             for seed in UInt64(1)...200 {
-                if let found = Self.run(seed, client, flaw).found { return found }
+                if let found = Finding.run(seed: seed, episodes: Self.episodes, client, flaw).found { return found }
             }
             return nil
         }
@@ -135,14 +110,5 @@ struct SimulationTests {
         #expect(report.violation.invariant == flaw.breaks)
         #expect(report.trace.count <= 40, "\(report.report)")
         if Self.number("APPAUTH_SIMULATION_TRACES") != nil { print("\(flaw): \(report.report)") }
-    }
-}
-
-extension SimulationTests.Found {
-    fileprivate var report: String {
-        """
-        broken: \(violation.invariant.rawValue): \(violation.what); seed \(seed), the shortest trace:
-        \(trace.suffix(40).joined(separator: "\n"))
-        """
     }
 }
