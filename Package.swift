@@ -168,7 +168,7 @@ let package = Package(
             dependencies: ["SessionSimulation", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Tests/Simulation/Program", swiftSettings: swift),
         .testTarget(
-            name: "SimulationTests", dependencies: ["SessionSimulation", "AppAuthProtocol"],
+            name: "SimulationTests", dependencies: ["SessionSimulation", "AppAuthProtocol", "AppAuthSession"],
             path: "Tests/Simulation/Tests", swiftSettings: swift),
         .testTarget(
             name: "AppAuthFoundationTests",

@@ -7,9 +7,9 @@ extension AuthState {
     func perform(_ purpose: SessionMachine.Purpose) async throws -> SessionMachine.Outcome {
         let id = newID()
         return try await withTaskCancellationHandler {
-            try await outcome(of: id) { feed(.begin(id, purpose)) }
+            try await outcome(of: id) { take(.begin(id, purpose)) }
         } onCancel: {
-            Task { await self.feed(.leave(id)) }
+            Task { await self.take(.leave(id)) }
         }
     }
 
@@ -18,7 +18,7 @@ extension AuthState {
         return lastID
     }
 
-    /// Waits for the outcome of what `begin` feeds.
+    /// Waits for the outcome of what `begin` brings about.
     func outcome(of id: SessionMachine.ID, after begin: () -> Void) async throws -> SessionMachine.Outcome {
         try await withCheckedThrowingContinuation { continuation in
             waiting[id] = continuation
@@ -26,7 +26,7 @@ extension AuthState {
         }
     }
 
-    func feed(_ input: SessionMachine.Input) {
+    func take(_ input: SessionMachine.Input) {
         let revision = machine.revision
         let effects = machine.handle(input, at: environment.now())
         if machine.revision != revision { show() }
@@ -47,29 +47,29 @@ extension AuthState {
 
     private func execute(_ effect: SessionMachine.Effect) {
         switch effect {
-        case .call(let call): Task { feed(.stored(await store.answer(to: call, environment))) }
+        case .call(let call): Task { take(.stored(await store.answer(to: call, environment))) }
         case .lock(let id, let expectsSession): acquireLock(id, expectsSession: expectsSession)
         case .unlock(let id):
             locks.removeValue(forKey: id)?.release()
             locking.removeValue(forKey: id)?.cancel()
         case .refuseLock(let id):
-            Task { feed(.locked(id, await store.lockIsHeld(for: environment.lockPatience.limit))) }
+            Task { take(.locked(id, await store.lockIsHeld(for: environment.lockPatience.limit))) }
         case .wait(let id, let pause):
             timers[id] = Task {
                 // A machine that sleeps lets nobody go on.
                 try await Task.sleep(for: pause, clock: .suspending)
-                feed(.waited(id))
+                take(.waited(id))
             }
         case .stopWaiting(let id): timers.removeValue(forKey: id)?.cancel()
         case .retry(let number, let pause):
             Task {
                 try await environment.sleep(pause)
-                feed(.retry(number))
+                take(.retry(number))
             }
         case .send(let id, let attempt):
-            Task { feed(.responded(id, await send(attempt), jitter: .random(in: 0...1))) }
+            Task { take(.responded(id, await send(attempt), jitter: .random(in: 0...1))) }
         case .verify(let id, let response):
-            Task { feed(.verified(id, await verify(response), jitter: .random(in: 0...1))) }
+            Task { take(.verified(id, await verify(response), jitter: .random(in: 0...1))) }
         case .publish(let change): publish(change)
         case .revoke(let tokens, let next):
             let previous = revoking
@@ -92,10 +92,10 @@ extension AuthState {
                 // It came too late, and is released.
                 guard locking.removeValue(forKey: id) != nil else { return lock.release() }
                 locks[id] = lock
-                feed(.locked(id, nil))
+                take(.locked(id, nil))
             } catch {
                 guard locking.removeValue(forKey: id) != nil else { return }
-                feed(.locked(id, error))
+                take(.locked(id, error))
             }
         }
     }

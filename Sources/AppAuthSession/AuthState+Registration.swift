@@ -63,7 +63,7 @@ extension AuthState {
         var client = record.client
         client.registration = new
         if case .success(let known) = registered { client = known }
-        _ = try await outcome(of: id) { feed(.registered(id, client)) }
+        _ = try await outcome(of: id) { take(.registered(id, client)) }
         do { _ = try registered.get() } catch var error as AuthError {
             error.outcome = .perhapsProcessed
             throw error
@@ -78,15 +78,15 @@ extension AuthState {
     ) async throws -> ClientRegistration {
         let id = newID()
         _ = try await withTaskCancellationHandler {
-            try await outcome(of: id) { feed(.begin(id, .registration)) }
+            try await outcome(of: id) { take(.begin(id, .registration)) }
         } onCancel: {
-            Task { await self.feed(.leave(id)) }
+            Task { await self.take(.leave(id)) }
         }
         let flight = SingleFlight<ClientRegistration>()
         registering = flight
         do { return try await flight.run { [self] in try await finish(id, work) } } catch {
             // A caller that is cancelled before the work has begun.
-            if flight.running == nil { feed(.end(id)) }
+            if flight.running == nil { take(.end(id)) }
             throw error
         }
     }
@@ -95,7 +95,7 @@ extension AuthState {
         _ id: SessionMachine.ID,
         _ work: @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        defer { feed(.end(id)) }
+        defer { take(.end(id)) }
         guard let registration = record.client.registration else {
             throw AuthError(
                 .invalidConfiguration, .registration,

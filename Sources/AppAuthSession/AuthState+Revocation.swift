@@ -14,7 +14,7 @@ extension AuthState {
         // at several providers a revocation ends all grants of the client, the new one among them.
         if case .read(isReplaced: true) = try? await perform(.read) { return [] }
         let tokens = record.revocable
-        feed(.revoked(tokens.map(\.value)))
+        take(.revoked(tokens.map(\.value)))
         return await revoke(tokens)
     }
 

@@ -35,7 +35,8 @@ extension AuthState {
     /// ``revokeTokens()`` is revoked, too.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; `CancellationError` if the task was
-    ///   cancelled and the store has not removed it within two seconds. Memory has forgotten it anyway.
+    ///   cancelled and the store has not removed it, or the provider has not been told, within two seconds. Memory has
+    ///   forgotten it anyway.
     public func forget() async throws { try await forget(because: "signed out") }
 
     func forget(because reason: String) async throws {
@@ -43,7 +44,7 @@ extension AuthState {
         // A caller that is cancelled while it signs out is signed out all the same, unless the store takes longer than a
         // caller that wants to leave can wait.
         _ = try await withTaskCancellationHandler {
-            try await outcome(of: id) { feed(.begin(id, .signOut(reason: reason))) }
+            try await outcome(of: id) { take(.begin(id, .signOut(reason: reason))) }
         } onCancel: {
             Task {
                 try await Task.sleep(for: .seconds(2))
@@ -53,7 +54,7 @@ extension AuthState {
     }
 
     private func leave(_ id: SessionMachine.ID) {
-        feed(.leave(id))
+        take(.leave(id))
         // The store has removed it, and the provider is being told.
         waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
     }

@@ -49,7 +49,7 @@ extension AuthState {
         client.provider = new
         let keys = new[.keys] == old[.keys] ? verification.keys?.entry : nil
         verification = IDTokenVerification(client: client, environment: environment, keys: keys)
-        feed(.changed(client))
+        take(.changed(client))
         return true
     }
 

@@ -28,7 +28,7 @@ extension SessionMachine {
         }
     }
 
-    /// A refresh goes on for the others; whatever else is only waited for is left.
+    /// Only an operation that has changed nothing yet can be left. A refresh goes on for the others.
     mutating func leave(_ id: ID) {
         guard let operation = operations[id] else { return }
         if case .token = operation.purpose { return }
@@ -50,7 +50,7 @@ extension SessionMachine {
 
     func isLooking(_ id: ID) -> Bool { operations[id]?.isLooking ?? false }
 
-    /// Nothing is unsaved any more.
+    /// Stores what is unsaved; if nothing is, takes the next step.
     mutating func proceed(_ id: ID) {
         guard let operation = operations[id] else { return }
         if unsaved != nil { return save(for: id) }
@@ -70,11 +70,11 @@ extension SessionMachine {
         switch operation.purpose {
         case .token(let need): loaded(operation, need, result)
         case .registration:
-            adoptSame(result)
-            finish(id, .success(.done), keepsLock: true)
-        case .read:
-            let isReplaced = adoptSame(result)
-            finish(id, .success(.read(isReplaced: isReplaced)))
+            do {
+                try adoptForChange(result.get())
+                finish(id, .success(.done), keepsLock: true)
+            } catch { finish(id, .failure(error)) }
+        case .read: finish(id, .success(.read(isReplaced: adoptSame(result))))
         case .signOut, .save: break
         }
     }
@@ -82,8 +82,8 @@ extension SessionMachine {
     private mutating func loaded(
         _ operation: Operation, _ need: SessionRules.TokenRequirement, _ result: Result<AuthStateRecord?, any Error>
     ) {
-        let (id, isWaiting) = (operation.id, operation.isLooking)
-        if case .reading = operation.phase {} else if !isWaiting { return }
+        let (id, isLooking) = (operation.id, operation.isLooking)
+        if case .reading = operation.phase {} else if !isLooking { return }
         let record: AuthStateRecord?
         do {
             record = try result.get()
@@ -92,13 +92,13 @@ extension SessionMachine {
             try record?.refuseToMove(at: location)
         } catch {
             // What cannot be read now may be read the next time.
-            return isWaiting ? keepWaiting(id) : fail(id, error)
+            return isLooking ? keepWaiting(id) : fail(id, error)
         }
         var copy = record
-        let decision = rules(isWaiting ? .waited(need) : .asked(need), &copy, knowledge, now, nil)
+        let decision = rules(isLooking ? .waited(need) : .asked(need), &copy, knowledge, now, nil)
         if let record { adopt(record) }
         guard case .waitForLock = decision.action else { return conclude(id, decision) }
-        if isWaiting { return keepWaiting(id) }
+        if isLooking { return keepWaiting(id) }
         operations[id]?.phase = .queued
         enterQueue(id)
     }
@@ -141,7 +141,7 @@ extension SessionMachine {
 
     mutating func locked(_ id: ID, _ error: (any Error)?) {
         guard let operation = operations[id], operation.phase.isWaiting else {
-            // It came too late.
+            // The operation is over. One that is not has its lock already, and this refusal came too late.
             if error == nil, operations[id] == nil { effects.append(.unlock(id)) }
             return
         }
@@ -166,8 +166,8 @@ extension SessionMachine {
         update(id, .wanted(need))
     }
 
-    private mutating func update(_ id: ID, _ event: SessionRules.Event, then: Timestamp? = nil) {
-        calls.append(Call(operation: id, work: .update(event, then: then)))
+    private mutating func update(_ id: ID, _ event: SessionRules.Event) {
+        calls.append(Call(operation: id, work: .update(event, then: nil)))
     }
 
     private mutating func store(_ id: ID, _ event: SessionRules.Event, isKept: Bool) {
@@ -214,7 +214,7 @@ extension SessionMachine {
 
     mutating func updated(_ id: ID, _ call: Call, _ decision: SessionRules.Decision) {
         guard let operation = operations[id], case .update(let event, _) = call.work else { return }
-        let decision = unlessSignedOut(decision, event)
+        let decision = unlessSignedOut(decision, event, call.known ?? knowledge)
         if case .registration = operation.purpose { return finish(id, .success(.done), keepsLock: true) }
         switch (decision.action, operation.phase) {
         case (.present(let attempt), _):
@@ -235,7 +235,7 @@ extension SessionMachine {
         case .keeping(let attempt, let response): verify(id, attempt, response, isKept: false)
         case .storing(_, _, let earlier?):
             if let error = error as? AuthError { publish(.storeFailed(error)) }
-            conclude(id, earlier)
+            conclude(id, unlessSignedOut(earlier, event, known))
         case .storing(.registered, _, _):
             // A sign-out that the store has not accepted takes the registration with it.
             if unsaved == nil {
@@ -257,11 +257,11 @@ extension SessionMachine {
         let decision = rules(event, &memory, knowledge, now, nil)
         // Signed out meanwhile: the response is dropped.
         guard record.end == nil, let memory else { return conclude(id, decision) }
+        if case .lookAgain = decision.action { return mark(id) }
         record = memory
         if let end = memory.end { publish(.ended(end)) }
         // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
         if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
-            if case .lookAgain = decision.action { return mark(id) }
             return conclude(id, decision)
         }
         // The store has the refresh token already: what it lacks can be had again, and nobody has to wait for it.
@@ -292,7 +292,7 @@ extension SessionMachine {
             case .waitForLock, .present, .lookAgain, .done:
                 .failure(SessionRules.signInRequired("it changed while it was being renewed"))
             }
-        finish(id, result, revoking: decision)
+        tellCaller(id, result, after: decision)
     }
 
     mutating func fail(_ id: ID, _ error: any Error) {
@@ -312,8 +312,9 @@ extension SessionMachine {
         return .success(.token(token))
     }
 
-    private mutating func finish(
-        _ id: ID, _ result: Result<Outcome, any Error>, revoking decision: SessionRules.Decision
+    /// The operation is removed already.
+    private mutating func tellCaller(
+        _ id: ID, _ result: Result<Outcome, any Error>, after decision: SessionRules.Decision
     ) {
         let tokens = tokensToRevoke(after: decision)
         let finish = Effect.finish(id, result)

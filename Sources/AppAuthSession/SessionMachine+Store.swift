@@ -55,6 +55,17 @@ extension SessionMachine {
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }
     }
 
+    /// Takes over what another process has stored of this session, so that a change of its registration is based on that and can
+    /// be stored afterwards.
+    mutating func adoptForChange(_ stored: AuthStateRecord?) throws {
+        try stored?.refuseToMove(at: location)
+        if let stored, unsaved == nil { adopt(stored) }
+        // A session that has ended keeps its registration in memory.
+        guard record.end == nil else { return }
+        if let stored, stored.id != record.id { throw SessionRules.sessionReplaced }
+        if stored == nil, wasStored { throw SessionRules.signInRequired("it was signed out") }
+    }
+
     /// Takes over what another process has stored of this session, if it can be read, and if nothing here is newer.
     ///
     /// - Returns: Whether the store has another session in its place.
@@ -67,11 +78,16 @@ extension SessionMachine {
     }
 
     /// What was decided while the session was signed out here is void: nothing of it is handed out, sent or told.
-    func unlessSignedOut(_ decision: SessionRules.Decision, _ event: SessionRules.Event) -> SessionRules.Decision {
+    ///
+    /// - Parameter known: What was known when it was decided.
+    func unlessSignedOut(
+        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: SessionRules.Knowledge
+    ) -> SessionRules.Decision {
         guard let end = record.end else { return decision }
         if case .ended? = decision.change { return decision }
         var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-        void.orphan = event.response ?? decision.orphan
+        // Where the sign-out was known, the decision has considered whether another sign-in has taken the place.
+        void.orphan = known.record.end == nil ? event.response : decision.orphan
         return void
     }
 
@@ -79,7 +95,7 @@ extension SessionMachine {
 
     /// Has an operation wait until what is unsaved is stored.
     mutating func save(for id: ID) {
-        savers.append(id)
+        if !savers.contains(id) { savers.append(id) }
         requestSave(isUnattended: isLooking(id))
     }
 
@@ -97,7 +113,7 @@ extension SessionMachine {
         guard let mine = call.unsaved else { return }
         if let stored { adopt(stored) }
         var decision = decision
-        if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event) }
+        if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event, mine.known) }
         // A sign-out may have come in between.
         if unsaved?.number == mine.number { situation = record.end == nil ? .stored : .ended }
         if let lock = mine.lock { effects.append(.unlock(lock)) }
@@ -105,11 +121,9 @@ extension SessionMachine {
         var tokens = tokensToRevoke(after: decision)
         // With it, what only memory had; see ``SessionRules`` for why nothing of a session that was replaced.
         if case .signedOut = mine.event, !decision.isReplaced { tokens += rest(of: mine.known.record) }
-        let before = effects
-        effects = []
+        if !tokens.isEmpty { effects.append(.revoke(tokens, then: [])) }
         savesEnded { machine, id in machine.proceed(id) }
         if unsaved == nil { retryPause = nil }
-        effects = before + (tokens.isEmpty ? effects : [.revoke(tokens, then: effects)])
     }
 
     private mutating func notSaved(_ call: Call, _ error: any Error) {
@@ -124,7 +138,7 @@ extension SessionMachine {
         }
         savesEnded { machine, id in
             let isLooking = machine.isLooking(id)
-            // Again, if it was something older that the store refused, or if it was not to ask the person, and now may.
+            // The attempt does not count for this one if it stored something older, or if it could not ask the user and now may.
             if !isLatest || call.isUnattended && !isLooking { return machine.proceed(id) }
             if isLooking { machine.keepWaiting(id) } else { machine.fail(id, error) }
         }
@@ -156,10 +170,12 @@ extension SessionMachine {
     // MARK: - The end
 
     mutating func signOut(because reason: String) {
-        let (known, wasAuthorized) = (SessionRules.Knowledge(record: record, wasStored: true), isAuthorized)
+        // The first sign-out knows the tokens.
+        if case .signedOut? = unsaved?.event { return }
+        let (known, wasAuthorized) = (knowledge, isAuthorized)
         record.end(reason, at: now.wall)
         if wasAuthorized, let end = record.end { publish(.ended(end)) }
-        // What is being written keeps its lock until the store has answered: the token before it may not be sent.
+        // What is being written keeps its lock until the store has answered: until then nobody can know which token is good.
         if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
             effects.append(.unlock(lock))
         }

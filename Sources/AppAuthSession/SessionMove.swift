@@ -108,7 +108,7 @@ package struct SessionMove {
             return .change(.source, .leave(record, to: target))
         case (.arrived(let record), .changed):
             step = .removed(record)
-            return .change(.source, .removeSame(record))
+            return .change(.source, .removeSame(record), expectsSession: true)
         case (.removed(let record), .changed(let isRemoved)):
             if isRemoved { return .end(true) }
             // Signed out since step 3, or replaced by a new sign-in, which is to be moved then: so it is over there, too.

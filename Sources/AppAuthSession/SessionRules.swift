@@ -63,6 +63,8 @@ package enum SessionRules {
 
     /// A refresh token, or a grant, on its way to the provider.
     package struct Attempt: Sendable {
+        /// The session whose token it is.
+        let session: String
         package let need: TokenRequirement
         package let renewal: Renewal
         /// The same refresh token on its way before, without a response that is known.
@@ -181,7 +183,7 @@ extension SessionRules {
             return decision
         }
         // The same person has signed in again meanwhile. What became of the earlier session's tokens no longer matters.
-        if record.id != known.record.id, event.attempt != nil { return Decision(.lookAgain) }
+        if let attempt = event.attempt, attempt.session != record.id { return Decision(.lookAgain) }
         let decision =
             switch event {
             case .asked(let need): want(need, &record, known, .unasked, now)
@@ -197,7 +199,7 @@ extension SessionRules {
         return decision
     }
 
-    private struct SessionLoss: Error {
+    fileprivate struct SessionLoss: Error {
         let reason: String
         let error: AuthError
 
@@ -265,12 +267,12 @@ extension SessionRules {
         // Most of those who wait find new tokens then: they need no digest, nor what libcrypto takes to begin.
         guard standing == .held else { return Decision(.waitForLock) }
         guard case .refreshToken(let refreshToken) = renewal else {
-            return Decision(.present(Attempt(need: need, renewal: renewal, earlier: nil)))
+            return Decision(.present(Attempt(session: record.id, need: need, renewal: renewal, earlier: nil)))
         }
         let fingerprint = refreshToken.fingerprint
         let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
-        return Decision(.present(Attempt(need: need, renewal: renewal, earlier: earlier)))
+        return Decision(.present(Attempt(session: record.id, need: need, renewal: renewal, earlier: earlier)))
     }
 
     private static func receive(_ response: TokenResponse, _ record: inout AuthStateRecord) -> Decision {
@@ -365,6 +367,8 @@ extension SessionRules {
         (error.server, error.httpStatus) = (cause.server, cause.httpStatus)
         return Decision(.fail(error), record.end.map(AuthState.Change.ended))
     }
+
+    static let sessionReplaced = SessionLoss.replaced.error
 
     static func signInRequired(_ reason: String) -> AuthError {
         AuthError(.signInRequired, .refresh, "the session has ended, sign in again: \(reason)")

@@ -1,0 +1,215 @@
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import Testing
+
+@testable import SessionSimulation
+
+/// Inputs in an unlucky order.
+struct SessionMachineTests {
+    /// A machine with a store that answers when the test says so.
+    private struct Bench {
+        var machine: SessionMachine
+        var stored: AuthStateRecord?
+        var isRefusing = false
+        private(set) var effects: [SessionMachine.Effect] = []
+        private(set) var call: SessionMachine.StoreCall?
+        let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(1000), boot: "boot")
+
+        init(_ record: AuthStateRecord, wasStored: Bool = true) {
+            machine = SessionMachine(
+                record: record, wasStored: wasStored, location: "here", patience: LockPatience(), now: now)
+            stored = wasStored ? record : nil
+        }
+
+        mutating func take(_ input: SessionMachine.Input) {
+            for effect in machine.handle(input, at: now) {
+                if case .call(let next) = effect { call = next } else { effects.append(effect) }
+            }
+        }
+
+        /// The store makes the call that it was asked for.
+        mutating func answer() throws {
+            let next = try #require(call)
+            call = nil
+            guard !isRefusing else { return take(.stored(.failure(AuthError(.store, .store, "the disk is full")))) }
+            guard case .update(let event, let known, let then) = next.work else {
+                return take(.stored(.success(.loaded(stored))))
+            }
+            do {
+                if case .signedOut = event {} else { try stored?.refuseToMove(at: "here") }
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: now, then: then)
+                take(.stored(.success(.updated(decision, stored))))
+            } catch { take(.stored(.failure(error))) }
+        }
+
+        /// A refresh, up to the response.
+        mutating func send(_ id: SessionMachine.ID) throws {
+            var need = SessionRules.TokenRequirement(began: now)
+            (need.isForced, need.seen) = (true, machine.record.token(for: .session))
+            take(.begin(id, .token(need)))
+            try answer()
+            take(.locked(id, nil))
+            try answer()
+            try #require(effects.contains { if case .send(id, _) = $0 { true } else { false } })
+        }
+
+        mutating func respond(_ id: SessionMachine.ID, refreshToken: String? = nil, idToken: String? = nil) {
+            let response = TokenResponse(
+                accessToken: Secret("new"), lifetime: .seconds(3600), refreshToken: refreshToken.map(Secret.init),
+                idToken: idToken.map(Simulation.idToken), received: now)
+            take(.responded(id, .success(response), jitter: 0))
+        }
+
+        func outcomes(of id: SessionMachine.ID) -> [Result<SessionMachine.Outcome, any Error>] {
+            outcomes(of: id, in: effects)
+        }
+
+        private func outcomes(
+            of id: SessionMachine.ID, in effects: [SessionMachine.Effect]
+        ) -> [Result<SessionMachine.Outcome, any Error>] {
+            effects.flatMap { effect -> [Result<SessionMachine.Outcome, any Error>] in
+                switch effect {
+                case .finish(id, let result): [result]
+                case .revoke(_, let next): outcomes(of: id, in: next)
+                default: []
+                }
+            }
+        }
+
+        var revoked: [String] {
+            effects.flatMap { effect -> [String] in
+                if case .revoke(let tokens, _) = effect { tokens.map { $0.value.reveal() } } else { [] }
+            }
+        }
+
+        var unlocked: [SessionMachine.ID] { effects.compactMap { if case .unlock(let id) = $0 { id } else { nil } } }
+    }
+
+    private func record(_ name: String, of subject: String = "alice") throws -> AuthStateRecord {
+        let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(900), boot: "boot")
+        return try AuthStateRecord(
+            client: Simulation.client(),
+            accessToken: AccessToken(value: Secret("access \(name)"), received: now, lifetime: .seconds(3600)),
+            refreshToken: Secret("refresh \(name)")
+        ).identified(as: subject)
+    }
+
+    private func code(_ result: Result<SessionMachine.Outcome, any Error>?) -> AuthError.Code? {
+        if case .failure(let error as AuthError)? = result { error.code } else { nil }
+    }
+
+    @Test(arguments: [true, false])
+    func `a response to the session of before does not change the same person's new session`(rotates: Bool) throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        let new = try record("new")
+        bench.stored = new
+        // Another caller sees the new session meanwhile.
+        bench.take(.begin(2, .token(SessionRules.TokenRequirement(began: bench.now))))
+        try bench.answer()
+        #expect(bench.machine.record.id == new.id)
+        bench.respond(1, refreshToken: rotates ? "refresh late" : nil, idToken: "alice")
+        if !rotates { bench.take(.verified(1, .verified(nil, keys: nil), jitter: 0)) }
+        try bench.answer()
+        #expect(bench.stored?.refreshToken == new.refreshToken)
+        #expect(bench.stored?.token(for: .session) == new.token(for: .session))
+    }
+
+    @Test func `a response after a sign-out is revoked, unless another sign-in has taken the place`() throws {
+        for isReplaced in [false, true] {
+            var bench = Bench(try record("old"))
+            try bench.send(1)
+            bench.take(.begin(2, .signOut(reason: "signed out")))
+            try bench.answer()
+            if isReplaced { bench.stored = try record("new") }
+            bench.respond(1, refreshToken: "refresh late")
+            try bench.answer()
+            #expect(bench.revoked == (isReplaced ? [] : ["refresh late", "new"]))
+            #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
+        }
+    }
+
+    @Test func `nothing is handed out after a sign-out that came while the store refused`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.respond(1)
+        try bench.answer()
+        bench.take(.begin(2, .signOut(reason: "signed out")))
+        try bench.answer()
+        #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
+    }
+
+    @Test func `a second sign-out still knows the tokens that only memory had`() throws {
+        var bench = Bench(try record("old"))
+        bench.take(.revoked([Secret("refresh old"), Secret("access old")]))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.respond(1, refreshToken: "refresh new")
+        try bench.answer()
+        #expect(bench.machine.hasUnsavedTokens)
+        bench.take(.begin(2, .signOut(reason: "signed out")))
+        try bench.answer()
+        #expect(code(bench.outcomes(of: 2).first) == .store)
+        bench.isRefusing = false
+        bench.take(.begin(3, .signOut(reason: "signed out")))
+        try bench.answer()
+        #expect(bench.revoked == ["refresh new", "new"])
+        #expect(bench.outcomes(of: 3).count == 1)
+        #expect(bench.stored == nil)
+    }
+
+    @Test func `a sign-out of a session that no store has had expects none`() throws {
+        for wasStored in [false, true] {
+            var bench = Bench(try record("new"), wasStored: wasStored)
+            bench.take(.begin(1, .signOut(reason: "signed out")))
+            #expect(bench.call?.expectsSession == wasStored)
+        }
+    }
+
+    @Test(arguments: [AuthStateRecord.Move.leaving(to: "there"), nil])
+    func `the registration of a session that is being moved is not changed`(move: AuthStateRecord.Move?) throws {
+        var bench = Bench(try record("old"))
+        bench.stored?.move = move
+        bench.take(.begin(1, .registration))
+        bench.take(.locked(1, nil))
+        try bench.answer()
+        let outcome = try #require(bench.outcomes(of: 1).first)
+        if move == nil {
+            #expect(throws: Never.self) { try outcome.get() }
+            #expect(bench.unlocked.isEmpty)
+            bench.take(.end(1))
+        } else {
+            #expect(throws: AuthError.self) { try outcome.get() }
+        }
+        #expect(bench.unlocked == [1])
+    }
+
+    @Test(arguments: [true, false])
+    func `the registration of a session that is gone from the store is not changed`(isReplaced: Bool) throws {
+        var bench = Bench(try record("old"))
+        bench.stored = isReplaced ? try record("new", of: "bob") : nil
+        bench.take(.begin(1, .registration))
+        bench.take(.locked(1, nil))
+        try bench.answer()
+        #expect(code(bench.outcomes(of: 1).first) == (isReplaced ? .sessionReplaced : .signInRequired))
+        #expect(bench.unlocked == [1])
+    }
+
+    @Test func `a caller that waits is told once, however often it has asked`() throws {
+        var bench = Bench(try record("old"))
+        var need = SessionRules.TokenRequirement(began: bench.now)
+        (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))
+        for id in 1...2 {
+            bench.take(.begin(id, .token(need)))
+            try bench.answer()
+        }
+        bench.isRefusing = true
+        bench.take(.begin(3, .signOut(reason: "signed out")))
+        bench.take(.waited(2))
+        bench.take(.locked(1, AuthError(.store, .store, "no lock")))
+        try bench.answer()
+        #expect(bench.outcomes(of: 2).count == 1)
+    }
+}
