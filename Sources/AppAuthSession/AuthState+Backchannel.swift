@@ -9,8 +9,7 @@ extension AuthState {
     ///
     /// - Parameters:
     ///   - authentication: The result of ``BackchannelAuthenticationRequest/send(in:)``. Good for one session.
-    ///   - store: The store for the session. A session that it already has is replaced at the end, if everything
-    ///     succeeded.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     ///   - polling: How to wait between two requests, and what observes them.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,

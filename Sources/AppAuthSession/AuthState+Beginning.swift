@@ -6,8 +6,8 @@ extension AuthState {
     ///
     /// - Parameters:
     ///   - tokens: The response of the token endpoint.
-    ///   - store: The store for the session. A session that it already has is replaced. If there is one and this one
-    ///     fails, nothing is revoked, since several providers would end the grant of the stored session too.
+    ///   - store: The store for the session. An existing session is replaced. If there is one and this one fails,
+    ///     nothing is revoked, since several providers would end the grant of the stored session too.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
     ///   - verified: Verifies the response.
     /// - Returns: The record that was stored.
@@ -29,8 +29,7 @@ extension AuthState {
             try await store.replace(with: confirmed)
             return confirmed
         } catch {
-            // If the ID token is refused, the tokens may be another user's: do not use them for anything, not even a
-            // revocation.
+            // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation.
             if let error = error as? AuthError, error.stage == .idToken { throw error }
             await revoke(unused, of: client, unlessStoredIn: store, environment)
             throw error

@@ -9,8 +9,7 @@ extension AuthState {
     ///
     /// - Parameters:
     ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
-    ///   - store: The store for the session. A session that it already has is replaced at the end, if everything
-    ///     succeeded.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored, and tokens that have

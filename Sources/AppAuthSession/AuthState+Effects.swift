@@ -1,8 +1,7 @@
 internal import AppAuthProtocol
 internal import Logging
 
-/// The execution of the effects of the ``SessionMachine``. An effect that takes time is a task, whose result is the
-/// next input.
+/// The execution of a ``SessionMachine``'s effects. An effect that takes time is a task; its result is the next input.
 extension AuthState {
     /// Begins an operation and waits for its outcome. If the caller is cancelled, it leaves the operation.
     func perform(_ purpose: SessionMachine.Purpose) async throws -> SessionMachine.Outcome {

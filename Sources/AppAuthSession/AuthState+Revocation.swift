@@ -4,15 +4,13 @@ internal import Logging
 extension AuthState {
     /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
     ///
-    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if the
-    /// provider fails.
+    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
     ///
     /// - Returns: One entry for each token; none if the provider has no revocation endpoint, or if another sign-in has
     ///   replaced the session in the store.
     public func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
-        // session, revoke nothing: at several providers a revocation ends all grants of the client, including the new
-        // one.
+        // session, revoke nothing: several providers then end all grants of the client, including the new one.
         if case .read(isReplaced: true) = try? await perform(.read) { return [] }
         let tokens = record.revocable
         feed(.revoked(tokens.map(\.value)))

@@ -123,8 +123,7 @@ public actor AuthState {
     ///   - minimumValidity: How long the token must remain valid.
     ///   - forceRefresh: Whether to refresh even if the token seems valid, and even in a pause after failures: for a
     ///     user who asks for it. After a 401, call ``reject(_:)`` instead, which respects the pauses.
-    ///   - parameters: A request for fewer scopes, or for certain resources. Such tokens are kept apart from the
-    ///     session's own.
+    ///   - parameters: A request for fewer scopes, or for certain resources. Such tokens are kept apart.
     /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by
     ///   an ID token about another user, or by a sign-out); ``AuthError/Code/sessionReplaced`` if the store has the
     ///   session of another sign-in, which is not known to be the same user's. The other errors do not end the session:

@@ -202,8 +202,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     }
 
     /// Returns what a sign-out leaves in a store: nothing, except for a session that is being moved. If the process
-    /// that moved it died, the copy in the other store may be in use, so the next move must find that the session is
-    /// over.
+    /// that moved it died, the copy in the other store may be in use, so the next move must see the end.
     static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
         guard var record else { return nil }
         switch record.move {

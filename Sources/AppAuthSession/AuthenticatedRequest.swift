@@ -9,8 +9,7 @@ extension AuthState {
     /// token is refreshed and the request is sent once more, with its body. Redirects are not followed, since they
     /// could send the token to another host.
     ///
-    /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to the servers it is
-    ///   meant for.
+    /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to its own servers.
     /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` and the transport do;
     ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
     public nonisolated func send(_ request: TransportRequest) async throws -> TransportResponse {

@@ -1,8 +1,7 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// A refresh lock for the tasks of one process, granted in the order of the requests. For stores that no other process
-/// shares.
+/// A refresh lock for the tasks of one process, granted in order, for stores that no other process shares.
 public final class RefreshQueue: Sendable {
     private struct State {
         var isLent = false

@@ -126,8 +126,7 @@ extension SessionMachine {
         }
         savesEnded { machine, id in
             let isLooking = machine.isLooking(id)
-            // Try again if the store rejected an older change, or if this call must not prompt the user and the next
-            // one may.
+            // Try again if the store rejected an older change, or if only the next call may prompt the user.
             if !isLatest || call.isUnattended && !isLooking { return machine.proceed(id) }
             if isLooking { machine.keepWaiting(id) } else { machine.fail(id, error) }
         }
@@ -163,8 +162,7 @@ extension SessionMachine {
         let (known, wasAuthorized) = (SessionRules.Knowledge(record: record, wasStored: true), isAuthorized)
         record.end(reason, at: now.wall)
         if wasAuthorized, let end = record.end { publish(.ended(end)) }
-        // A write in progress keeps its lock until the store has responded: the previous refresh token must not be
-        // sent.
+        // A write in progress keeps its lock until the store has responded: the token before it must not be sent.
         if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
             effects.append(.unlock(lock))
         }

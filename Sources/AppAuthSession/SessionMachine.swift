@@ -24,8 +24,7 @@ package struct SessionMachine {
         case stored
         /// The store has not accepted the latest change yet. The refresh lock, if any, stays with that change.
         case unsaved(Unsaved)
-        /// The store no longer has the session, or has another one. The session may come back, if the store was only
-        /// away.
+        /// The store no longer has the session, or has another one. The session may come back later.
         case missing
         /// The session has ended, and the store has recorded it.
         case ended
@@ -91,8 +90,7 @@ package struct SessionMachine {
         case lock(ID, expectsSession: Bool)
         /// Releases the operation's lock, or stops waiting for it.
         case unlock(ID)
-        /// Gives up the wait for the lock: the next input is ``Input/locked(_:_:)`` with an error that names the
-        /// holder.
+        /// Gives up the wait for the lock: the next input is ``Input/locked(_:_:)`` and names the holder.
         case refuseLock(ID)
         /// Waits for this duration, then feeds ``Input/waited(_:)``.
         case wait(ID, Duration)
@@ -278,8 +276,7 @@ extension SessionMachine {
         /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
         case keeping(SessionRules.Attempt, TokenResponse)
         case verifying(SessionRules.Attempt, TokenResponse, isKept: Bool)
-        /// Stores the result. `earlier` is the decision that was made in memory when the store first rejected the
-        /// result.
+        /// Stores the result. `earlier` is the decision in memory after the store first rejected the result.
         case storing(SessionRules.Event, isKept: Bool, earlier: SessionRules.Decision? = nil)
         /// The caller works under the lock.
         case working

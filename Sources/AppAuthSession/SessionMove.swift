@@ -1,7 +1,7 @@
 package import AppAuthProtocol
 
-/// The steps that move a session to another store, as a pure value: it takes the result of a store call and returns the
-/// next call.
+/// The steps that move a session to another store, as a pure value: it takes a store's result and returns the next
+/// call.
 ///
 /// The refresh token can be sent from only one store at any time. If there were two copies, one would miss the
 /// rotations of the other, and a server that sees a used token revokes both.
@@ -148,8 +148,7 @@ package struct SessionMove {
         return .load(.source)
     }
 
-    /// Takes the locks in the same order in both directions, so that two opposite moves do not wait for each other
-    /// forever.
+    /// Takes the locks in the same order in both directions, so that opposite moves cannot deadlock.
     private mutating func lock() -> Effect {
         step = .firstLock
         return .lock(source < target ? .source : .target)

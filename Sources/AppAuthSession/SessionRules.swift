@@ -92,8 +92,7 @@ package enum SessionRules {
         case waited(TokenRequirement)
         /// A caller needs a token, and holds the refresh lock.
         case wanted(TokenRequirement)
-        /// The provider has responded. The refresh token in the response is the valid one; the rest is not verified
-        /// yet.
+        /// The provider has responded. Its refresh token is the valid one; the rest is not verified yet.
         case received(Attempt, TokenResponse)
         /// The response is verified, or its verification has failed. The jitter, 0 to 1, is for the pause if the
         /// response is unusable.

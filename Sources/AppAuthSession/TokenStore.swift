@@ -53,14 +53,12 @@ extension TokenStore {
 /// What a store can know about the call that it serves.
 public enum TokenStoreCall {
     /// Whether no caller waits for the call: ``AuthState`` itself retries a write that the store has rejected. A store
-    /// that could prompt the user, for example to unlock a keyring, does not prompt then: the user would be asked every
-    /// minute.
+    /// that could prompt the user, for example to unlock a keyring, does not do so then: it would prompt every minute.
     @TaskLocal public static var isUnattended = false
 
     /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a
     /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
-    /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, a missing location is a new
-    /// one.
+    /// store throws ``StoreProblem/unavailable`` and creates nothing. Otherwise such a location is a new one.
     @TaskLocal public static var expectsSession = false
 }
 
