@@ -4,8 +4,7 @@ extension AuthState {
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
     /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews
-    /// itself with the same grant. Any other session needs a refresh token for that, if the server issues one. RFC 6749
-    /// §4.4, §4.5.
+    /// itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
     ///
     /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
     ///

@@ -113,8 +113,8 @@ public actor AuthState {
     /// ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store them again.
     ///
     /// After a second failure in a row, nothing is sent for a while, and callers get the error at once.
-    /// ``AuthError/nextAttempt`` says when the next attempt is made. A server's `Retry-After` counts from the first
-    /// failure, for five minutes at most.
+    /// ``AuthError/nextAttempt`` says when the next attempt is made. A server's `Retry-After` causes a pause even after
+    /// the first failure, of five minutes at most.
     ///
     /// If the same user signs in again meanwhile, with the same client and store, the caller gets the new session's
     /// token, and this `AuthState` continues with that session.

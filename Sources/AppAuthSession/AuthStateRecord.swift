@@ -12,7 +12,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var client: Client
     /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).
     public private(set) var scope: [Scope]
-    /// The current access token; nil after the session has ended. Apps get it from the ``AuthState``, once it is stored.
+    /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package private(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
     package private(set) var refreshToken: Secret?

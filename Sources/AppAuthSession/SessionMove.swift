@@ -1,7 +1,6 @@
 package import AppAuthProtocol
 
-/// The steps that move a session to another store, as a pure value: it takes a store's result and returns the next
-/// call.
+/// The steps of a move to another store, as a pure value: it takes the result of a store call and returns the next one.
 ///
 /// The refresh token can be sent from only one store at any time. If there were two copies, one would miss the
 /// rotations of the other, and a server that sees a used token revokes both.

@@ -58,7 +58,7 @@ public enum TokenStoreCall {
 
     /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a
     /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
-    /// store throws ``StoreProblem/unavailable`` and creates nothing. Otherwise such a location is a new one.
+    /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, it is a new one.
     @TaskLocal public static var expectsSession = false
 }
 
