@@ -1,19 +1,19 @@
 public import AppAuthProtocol
 
 extension AuthState {
-    /// Waits until the person has approved the sign-in on their own device, verifies the ID token and stores the session.
+    /// Waits until the user has approved the sign-in on their own device, verifies the ID token and stores the session.
     ///
-    /// Asks the token endpoint in the rhythm that the provider gave, as for a device that waits for a code to be entered
-    /// (``awaitApproval(of:store:environment:polling:)-(DeviceAuthorization,_,_,_)``). CIBA Core §10.1, §11; OpenID Connect Core
-    /// §3.1.3.7, without a nonce, since this flow sends none.
+    /// Polls the token endpoint at the interval that the provider gave, as for a device whose code the user enters
+    /// elsewhere (``awaitApproval(of:store:environment:polling:)-(DeviceAuthorization,_,_,_)``). CIBA Core §10.1, §11;
+    /// OpenID Connect Core §3.1.3.7, without a nonce, since this flow sends none.
     ///
     /// - Parameters:
-    ///   - authentication: What ``BackchannelAuthenticationRequest/send(in:)`` returned. Good for one session.
-    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
-    ///   - polling: How time passes between two requests, and what observes them.
-    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
-    ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
-    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    ///   - authentication: The result of ``BackchannelAuthenticationRequest/send(in:)``. Good for one session.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///   - polling: How to wait between two requests, and what observes them.
+    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
+    ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
     public static func awaitApproval(
         of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
         polling: PollingOptions = PollingOptions()
@@ -41,18 +41,18 @@ extension AuthState {
 }
 
 extension IDToken {
-    /// What this flow adds to the verification.
+    /// Checks what this flow adds to the verification.
     fileprivate func check(against authentication: BackchannelAuthentication) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
         }
-        // CIBA Core §10.3.1: where it stands there, it is the one of this authentication.
+        // CIBA Core §10.3.1: if the ID token has the claim, it must be the one of this authentication.
         if let id = claims["urn:openid:params:jwt:claim:auth_req_id"],
             id.string.map(Secret.init) != authentication.authReqID
         {
             throw refusal("expected the 'auth_req_id' of this authentication, found another")
         }
-        // §7.1: whoever the hint is about, and nobody else.
+        // §7.1: the ID token must be about the user in the hint.
         if case .idToken(let hint) = authentication.request.hint, !subject.isExactly(hint.subject) {
             throw refusal("expected the 'sub' of the ID token that was sent as a hint, found another")
         }
@@ -60,7 +60,7 @@ extension IDToken {
 }
 
 extension TokenRequest {
-    /// CIBA Core §10.1.
+    /// Creates the token request of CIBA Core §10.1.
     fileprivate static func ciba(_ authReqID: Secret) -> TokenRequest {
         TokenRequest(.ciba, [("auth_req_id", authReqID.reveal())])
     }

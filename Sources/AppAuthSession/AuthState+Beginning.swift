@@ -1,16 +1,16 @@
 package import AppAuthProtocol
 
 extension AuthState {
-    /// Verifies, confirms and stores the tokens that have just come. If they cannot be stored in the end, they are revoked:
-    /// they would stay good for months, and no sign-out could reach them.
+    /// Verifies, confirms and stores tokens that have just arrived. If they cannot be stored in the end, they are
+    /// revoked: otherwise they would stay valid for months, and no sign-out could reach them.
     ///
     /// - Parameters:
-    ///   - tokens: What the token endpoint answered.
-    ///   - store: Where the session goes. A session that is there is replaced. If there is one and this one fails, nothing is
-    ///     revoked, since several providers would end the grant of the stored session too.
-    ///   - confirm: A last step of the app's before the session is stored, which may use it.
-    ///   - verified: Verifies what came.
-    /// - Returns: What is stored.
+    ///   - tokens: The response of the token endpoint.
+    ///   - store: The store for the session. An existing session is replaced. If there is one and this one fails,
+    ///     nothing is revoked, since several providers would end the grant of the stored session too.
+    ///   - confirm: A last step of the app before the session is stored, which may use the session.
+    ///   - verified: Verifies the response.
+    /// - Returns: The record that was stored.
     package static func begin(
         with tokens: TokenResponse, of client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
@@ -29,14 +29,15 @@ extension AuthState {
             try await store.replace(with: confirmed)
             return confirmed
         } catch {
-            // What came with an ID token that is refused may be another person's: nothing of it is used for anything.
+            // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation.
             if let error = error as? AuthError, error.stage == .idToken { throw error }
             await revoke(unused, of: client, unlessStoredIn: store, environment)
             throw error
         }
     }
 
-    /// Waits for the provider a few seconds at most, also in a task that was cancelled.
+    /// Revokes tokens, unless the store has a session or cannot be read. Waits a few seconds at most for the provider,
+    /// even in a cancelled task.
     private static func revoke(
         _ tokens: [RevocableToken], of client: Client, unlessStoredIn store: any TokenStore,
         _ environment: Environment

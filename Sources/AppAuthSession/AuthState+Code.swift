@@ -3,17 +3,17 @@ public import AppAuthProtocol
 extension AuthState {
     /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
     ///
-    /// What the provider has signed of the response is verified first. One POST goes to the token endpoint, never a second
-    /// one, since a code is good once (but for a server that wants another proof of the key, RFC 9449 §8, which has not
-    /// looked at the code yet). RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    /// The signed parts of the provider's response are verified first. One POST goes to the token endpoint, never a
+    /// second one, since a code is good once. (The exception is a server that demands another proof of the key, RFC
+    /// 9449 §8, and has not looked at the code yet.) RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
     ///
     /// - Parameters:
-    ///   - response: What ``AuthorizationRequest/response(fromQuery:)`` returned.
-    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then, and tokens that have come are revoked unless
-    ///   the store has a session, which several providers would end with them.
+    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored, and tokens that have
+    ///   arrived are revoked, unless the store has a session, which several providers would end with them.
     public static func exchange(
         _ response: AuthorizationResponse, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {

@@ -1,20 +1,20 @@
 public import AppAuthProtocol
 
 extension AuthState {
-    /// Waits until a person has approved the device elsewhere, verifies the ID token and stores the session.
+    /// Waits until the user has approved the device elsewhere, verifies the ID token and stores the session.
     ///
-    /// Asks the token endpoint in the rhythm that the provider gave, measured from the end of each response. A provider
-    /// that cannot be reached is asked again, less and less often; only a response that means it, the code's expiry and
-    /// cancellation end the wait. Then the provider's keys are fetched. RFC 8628 §3.4, §3.5; OpenID Connect Core
+    /// Polls the token endpoint at the interval that the provider gave, measured from the end of each response. If the
+    /// provider cannot be reached, it is polled less and less often. Only a definite response, the expiry of the code
+    /// or cancellation ends the wait. Then the provider's keys are fetched. RFC 8628 §3.4, §3.5; OpenID Connect Core
     /// §3.1.3.7, without a nonce, since this flow sends none.
     ///
     /// - Parameters:
-    ///   - authorization: What ``DeviceAuthorizationRequest/send(in:)`` returned. Good for one session.
-    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
-    ///   - polling: How time passes between two requests, and what observes them.
-    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own code,
-    ///   ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
-    ///   ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    ///   - authorization: The result of ``DeviceAuthorizationRequest/send(in:)``. Good for one session.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///   - polling: How to wait between two requests, and what observes them.
+    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
+    ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
     public static func awaitApproval(
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
         polling: PollingOptions = PollingOptions()
@@ -38,7 +38,7 @@ extension AuthState {
             with: tokens, of: request.client, proof: proof, in: store, environment: environment, confirm: confirm
         ) {
             let verification = IDTokenVerification(client: request.client, environment: environment)
-            // Without a nonce, since none was sent: a token that has one is not for this sign-in.
+            // No nonce was sent, so an ID token that has one is not for this sign-in.
             let idToken = try await verification.idToken(
                 of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
             var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)

@@ -1,9 +1,9 @@
 internal import AppAuthProtocol
 internal import Logging
 
-/// Executes what the ``SessionMachine`` wants done. Whatever takes time is a task, whose result is the next input.
+/// The execution of a ``SessionMachine``'s effects. An effect that takes time is a task; its result is the next input.
 extension AuthState {
-    /// Begins an operation, and waits for its outcome. A cancelled caller leaves.
+    /// Begins an operation and waits for its outcome. If the caller is cancelled, it leaves the operation.
     func perform(_ purpose: SessionMachine.Purpose) async throws -> SessionMachine.Outcome {
         let id = newID()
         return try await withTaskCancellationHandler {
@@ -18,7 +18,7 @@ extension AuthState {
         return lastID
     }
 
-    /// Waits for the outcome of what `begin` brings about.
+    /// Waits for the outcome of the operation that `begin` starts.
     func outcome(of id: SessionMachine.ID, after begin: () -> Void) async throws -> SessionMachine.Outcome {
         try await withCheckedThrowingContinuation { continuation in
             waiting[id] = continuation
@@ -36,7 +36,7 @@ extension AuthState {
         settling = []
     }
 
-    /// Shows what is known now to those who do not wait for this actor.
+    /// Publishes the current state to callers that do not wait for this actor.
     private func show() {
         if record.client.provider[.keys] != verification.client.provider[.keys] {
             verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
@@ -56,7 +56,7 @@ extension AuthState {
             Task { take(.locked(id, await store.lockIsHeld(for: environment.lockPatience.limit))) }
         case .wait(let id, let pause):
             timers[id] = Task {
-                // A machine that sleeps lets nobody go on.
+                // While the machine sleeps, the holder of the lock cannot go on either.
                 try await Task.sleep(for: pause, clock: .suspending)
                 take(.waited(id))
             }
@@ -89,7 +89,7 @@ extension AuthState {
         locking[id] = Task { [store] in
             do {
                 let lock = try await store.attempt(expectsSession: expectsSession) { try await store.refreshLock() }
-                // It came too late, and is released.
+                // The lock came too late.
                 guard locking.removeValue(forKey: id) != nil else { return lock.release() }
                 locks[id] = lock
                 take(.locked(id, nil))
@@ -112,7 +112,7 @@ extension AuthState {
 }
 
 extension TokenStore {
-    /// Reads or changes what is stored.
+    /// Reads or changes the stored session.
     fileprivate func answer(
         to call: SessionMachine.StoreCall, _ environment: Environment
     ) async -> Result<SessionMachine.StoreResult, any Error> {
@@ -131,7 +131,7 @@ extension TokenStore {
         case .load: .loaded(try await load())
         case .update(let event, let known, let then):
             try await update { stored in
-                // A sign-out is no use of it.
+                // A sign-out does not use the session, so it may happen during a move.
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
                 let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
                 return .updated(decision, stored)

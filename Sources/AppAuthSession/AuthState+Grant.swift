@@ -1,20 +1,21 @@
 public import AppAuthProtocol
 
 extension AuthState {
-    /// Begins a session with a grant that needs no browser, verifies the ID token if there is one, and stores the session.
+    /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
-    /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews itself
-    /// by the same grant; any other needs a refresh token for that, if the server gives one. RFC 6749 §4.4, §4.5.
+    /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews
+    /// itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
     ///
-    /// An ID token is verified with the provider's keys, without a nonce; where the metadata names no keys it is dropped.
+    /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
     ///
     /// - Parameters:
-    ///   - grant: What is presented. It is stored only if it is the client's own credentials.
+    ///   - grant: The grant to send. It is stored only if it is the client's own credentials.
     ///   - client: The client, with a provider that has a token endpoint.
-    ///   - store: Where the session goes. A session that is there is replaced at the end, if all went well.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
-    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; `CancellationError`. Nothing is stored then.
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is
+    ///   stored.
     public static func present(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {

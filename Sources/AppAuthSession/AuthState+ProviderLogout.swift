@@ -1,14 +1,14 @@
 public import AppAuthProtocol
 
 extension AuthState {
-    /// Ends the session if it is one that the provider has ended.
+    /// Ends the session if the provider has ended it.
     ///
-    /// - Parameter isNamed: Whether what the provider sent names the session of an ID token.
-    /// - Returns: Whether it did; false also where the session was over already.
+    /// - Parameter isNamed: Whether the provider's message names the session of an ID token.
+    /// - Returns: Whether the session was ended by this call; false if it was over already.
     package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
-        // What another process has stored, or ended, counts.
+        // Another process may have stored or ended the session.
         _ = try? await perform(.read)
-        // What memory has forgotten may still be in a store that refused to remove it.
+        // A session that has ended in memory may still be in a store that rejected its removal.
         guard record.end == nil || machine.isUnsaved, let idToken = record.idToken, isNamed(idToken) else {
             return false
         }
@@ -18,7 +18,7 @@ extension AuthState {
 }
 
 extension EndSessionRequest {
-    /// Makes a request that signs out of a stored session; see ``init(client:idToken:postLogoutRedirectURI:)``.
+    /// Creates a request to sign out of a stored session; see ``init(client:idToken:postLogoutRedirectURI:)``.
     public init(record: AuthStateRecord, postLogoutRedirectURI: String?) throws {
         try self.init(client: record.client, idToken: record.idToken, postLogoutRedirectURI: postLogoutRedirectURI)
     }

@@ -2,33 +2,33 @@ public import AppAuthProtocol
 internal import JOSE
 
 extension AuthState {
-    /// Reads the client's registration as it stands at the provider (RFC 7592 §2.1), and stores what has changed: a
-    /// registration access token is often good once.
+    /// Reads the client's registration from the provider (RFC 7592 §2.1) and stores what has changed: a registration
+    /// access token is often good once.
     ///
-    /// Others who share the session wait for each other here, in whatever process they are, and each goes on from what
-    /// the one before has stored. What was sent is finished and stored even if the caller is cancelled, since the provider
-    /// has taken back the token before; ``settle(atMost:)`` waits for it. If the store refuses, the error is
-    /// ``AuthError/Code/store``, the registration stays in memory, and it is stored again after a while or with the next
-    /// call.
+    /// Callers that share the session wait for each other, even in different processes, and each continues from what
+    /// the previous one has stored. If the caller is cancelled, a request that was sent is still completed and its
+    /// result stored, since the provider has invalidated the previous token. ``settle(atMost:)`` waits for it. If the
+    /// store rejects the registration, the error is ``AuthError/Code/store``, the registration stays in memory, and it
+    /// is stored again after a while or with the next call.
     ///
-    /// - Parameter name: The name by which ``Environment/clientKey`` finds the key, if the client is registered with one
-    ///   since; nil stands for the name that the client has.
+    /// - Parameter name: The name by which ``Environment/clientKey`` finds the key, if the client has been registered
+    ///   with one since; nil for the client's current name.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the client was not registered by
-    ///   ``ClientRegistrationRequest``; as ``ClientRegistration/read(in:)``; ``AuthError/Code/store``; what
-    ///   ``ClientRegistration/client(at:keyNamed:)`` says of a method by which this client cannot authenticate: then the
-    ///   registration is stored all the same, and the client authenticates as before.
+    ///   ``ClientRegistrationRequest``; the errors of ``ClientRegistration/read(in:)``; ``AuthError/Code/store``; the
+    ///   error of ``ClientRegistration/client(at:keyNamed:)`` for a method by which this client cannot authenticate:
+    ///   then the registration is stored all the same, and the client authenticates as before.
     @discardableResult
     public func registration(keyNamed name: String? = nil) async throws -> ClientRegistration {
         try await changeRegistration(keyNamed: name) { [environment] in try await $0.read(in: environment) }
     }
 
-    /// Changes what is registered (RFC 7592 §2.2), and stores what the provider made of it.
+    /// Changes the client's registration (RFC 7592 §2.2) and stores it as the provider has accepted it.
     ///
     /// - Parameters:
-    ///   - name: The name by which ``Environment/clientKey`` finds the key, for a client that is to authenticate by one from
-    ///     now on; nil stands for the name that the client has.
+    ///   - name: The name by which ``Environment/clientKey`` finds the key, for a client that authenticates with a key
+    ///     from now on; nil for the client's current name.
     ///   - change: Alters the metadata; see ``ClientRegistration/update(in:_:)``.
-    /// - Throws: As ``registration(keyNamed:)``, and as ``ClientRegistration/update(in:_:)``.
+    /// - Throws: The errors of ``registration(keyNamed:)`` and of ``ClientRegistration/update(in:_:)``.
     @discardableResult
     public func updateRegistration(
         keyNamed name: String? = nil, _ change: @escaping @Sendable (inout ClientMetadata) throws -> Void
@@ -36,9 +36,9 @@ extension AuthState {
         try await changeRegistration(keyNamed: name) { [environment] in try await $0.update(in: environment, change) }
     }
 
-    /// Deletes the client at the provider (RFC 7592 §2.3), and the session with it, which is of no use any more.
+    /// Deletes the client at the provider (RFC 7592 §2.3), and with it the session, which is of no use any more.
     ///
-    /// - Throws: As ``registration(keyNamed:)``. The session stays then.
+    /// - Throws: The errors of ``registration(keyNamed:)``, after which the session stays, and of ``forget()``.
     public func deleteRegistration() async throws {
         _ = try await withRegistration { [self] registration, _ in
             try await registration.delete(in: environment)
@@ -59,7 +59,7 @@ extension AuthState {
         _ new: ClientRegistration, keyNamed name: String?, in id: SessionMachine.ID
     ) async throws -> ClientRegistration {
         let registered = Result { try record.client.registered(as: new, keyNamed: name) }
-        // The token before this one is dead by now (RFC 7592 §2.1, §2.2): the new one is stored in any case.
+        // The previous token is invalid by now (RFC 7592 §2.1, §2.2), so the new one is stored in any case.
         var client = record.client
         client.registration = new
         if case .success(let known) = registered { client = known }
@@ -71,8 +71,8 @@ extension AuthState {
         return new
     }
 
-    /// Works with the latest registration, one at a time: under the lock of the session, since two who send the same token
-    /// would lose it. A caller that is cancelled leaves at once, and the work goes on.
+    /// Runs `work` with the latest registration under the session's lock: two requests with the same token would lose
+    /// it. A caller that is cancelled leaves at once, and the work goes on.
     private func withRegistration(
         _ work: @escaping @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
@@ -85,7 +85,7 @@ extension AuthState {
         let flight = SingleFlight<ClientRegistration>()
         registering = flight
         do { return try await flight.run { [self] in try await finish(id, work) } } catch {
-            // A caller that is cancelled before the work has begun.
+            // The caller was cancelled before the work began.
             if flight.running == nil { take(.end(id)) }
             throw error
         }
@@ -101,7 +101,7 @@ extension AuthState {
                 .invalidConfiguration, .registration,
                 "expected a client that was registered here, found one that was not", outcome: .notSent)
         }
-        // It may be stored since before this was checked when it came.
+        // The URL may have been stored before URLs were checked on arrival.
         if let url = registration.configurationEndpoint {
             try record.client.provider.allow(url, as: "registration_client_uri")
         }
@@ -110,7 +110,7 @@ extension AuthState {
 }
 
 extension SessionRules {
-    /// A session that has ended keeps its registration, too.
+    /// Stores the registration, even in a session that has ended.
     static func register(_ client: Client, _ stored: inout AuthStateRecord?, _ known: Knowledge) -> Decision {
         if let theirs = stored, theirs.id == known.record.id {
             stored?.change(client.unless(registeredLater: theirs.client))

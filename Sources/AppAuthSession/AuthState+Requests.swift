@@ -30,8 +30,8 @@ extension AuthState {
 extension TransportResponse {
     /// Decodes the JSON body of a successful response.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the status is not 2xx or the body does not decode;
-    ///   ``AuthError/httpStatus`` has the status.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the status is not 2xx or the body cannot be
+    ///   decoded; ``AuthError/httpStatus`` has the status.
     public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
         func failure(_ message: String) -> AuthError {
             AuthError(.invalidResponse, .resource, message, httpStatus: status.code)

@@ -4,14 +4,13 @@ internal import Logging
 extension AuthState {
     /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
     ///
-    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on whatever the provider
-    /// says.
+    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
     ///
-    /// - Returns: One entry for each token that there was; none if the provider has no revocation endpoint, or if another
-    ///   sign-in has taken the session's place in the store.
+    /// - Returns: One entry for each token; none if the provider has no revocation endpoint, or if another sign-in has
+    ///   replaced the session in the store.
     public func revokeTokens() async -> [TokenRevocation] {
-        // Another process may have refreshed since: its tokens are the ones to revoke. If it has signed in anew, nothing is:
-        // at several providers a revocation ends all grants of the client, the new one among them.
+        // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
+        // session, revoke nothing: several providers then end all grants of the client, including the new one.
         if case .read(isReplaced: true) = try? await perform(.read) { return [] }
         let tokens = record.revocable
         take(.revoked(tokens.map(\.value)))
@@ -24,7 +23,7 @@ extension AuthState {
 }
 
 extension RevocableToken {
-    /// A refresh token and an access token, in the order in which they are revoked.
+    /// Returns a refresh token and an access token, in the order in which they are revoked.
     static func tokens(_ refreshToken: Secret?, _ accessToken: Secret?) -> [RevocableToken] {
         [
             refreshToken.map { RevocableToken(name: "refresh_token", value: $0) },

@@ -1,15 +1,16 @@
 internal import AppAuthProtocol
 
-/// How an app lets go of a session.
+/// The end of an app's use of a session.
 extension AuthState {
-    /// Waits until a refresh that was sent has ended and its refresh token is stored, but no longer than the limit. Brings
-    /// once more to the store what it has refused.
+    /// Waits until a refresh that was sent has ended and its refresh token is stored, but no longer than the limit.
+    /// Tries once more to store what the store has rejected.
     ///
-    /// Call it before a process ends in which a caller was cancelled: callers leave at once, and the refresh that they
-    /// leave behind has used up its refresh token. It waits in a cancelled task too. It does not wait for a refresh that has
-    /// sent nothing, nor for the verification of what came.
+    /// Call it before the end of a process in which a caller was cancelled: the caller returns at once, and the refresh
+    /// that it leaves behind has used up its refresh token. This method waits even in a cancelled task. It also waits
+    /// for changes of the client's registration and for revocations. It does not wait for a refresh that has sent
+    /// nothing, nor for the verification of a response whose refresh token is stored.
     ///
-    /// - Parameter limit: The default is more than a refresh takes whose every request times out (30 s each).
+    /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
         guard machine.isExposed || registering?.running != nil || machine.isUnsaved || revoking != nil else { return }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
@@ -28,21 +29,21 @@ extension AuthState {
         clock.cancel()
     }
 
-    /// Ends the session here and removes it from the store; no response that is still to come brings it back, here or in
-    /// another process. A newer session in its place stays.
+    /// Ends the session here and removes it from the store. No later response brings it back, here or in another
+    /// process. A newer session in the store stays.
     ///
-    /// The provider is not told: see ``revokeTokens()`` and ``EndSessionRequest``. Only what a refresh has brought since
-    /// ``revokeTokens()`` is revoked, too.
+    /// The provider is not notified: see ``revokeTokens()`` and ``EndSessionRequest``. Only tokens that a refresh has
+    /// brought since ``revokeTokens()`` are revoked, too.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; `CancellationError` if the task was
-    ///   cancelled and the store has not removed it, or the provider has not been told, within two seconds. Memory has
-    ///   forgotten it anyway.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
+    ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
+    ///   answered a revocation. In both cases the session in memory has ended.
     public func forget() async throws { try await forget(because: "signed out") }
 
     func forget(because reason: String) async throws {
         let id = newID()
-        // A caller that is cancelled while it signs out is signed out all the same, unless the store takes longer than a
-        // caller that wants to leave can wait.
+        // A caller that is cancelled during the sign-out is still signed out, unless the store takes too long for a
+        // cancelled caller.
         _ = try await withTaskCancellationHandler {
             try await outcome(of: id) { take(.begin(id, .signOut(reason: reason))) }
         } onCancel: {
@@ -55,7 +56,7 @@ extension AuthState {
 
     private func leave(_ id: SessionMachine.ID) {
         take(.leave(id))
-        // The store has removed it, and the provider is being told.
+        // The store may have removed the session, with a revocation still in progress.
         waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
     }
 }

@@ -1,9 +1,9 @@
 internal import AppAuthProtocol
 internal import Logging
 
-/// What goes to the provider in a refresh, and what its response is worth.
+/// The sending of a refresh, and the verification of its response.
 extension AuthState {
-    /// Sends the refresh token, once (RFC 6749 §6), or the grant.
+    /// Sends the refresh token (RFC 6749 §6) or the grant, once.
     func send(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: the access token is being refreshed")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
@@ -20,7 +20,7 @@ extension AuthState {
         }
     }
 
-    /// Core §12.2: an ID token that comes with a refresh is verified like the first one, and against it.
+    /// Returns the ID token of a refresh, verified like the first one, and against it (OpenID Connect Core §12.2).
     private func verifiedIDToken(of response: TokenResponse) async throws -> IDToken? {
         guard let token = response.idToken, let previous = record.idToken else { return nil }
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
@@ -34,10 +34,10 @@ extension AuthState {
         }
     }
 
-    /// Asks the provider anew by what its ID tokens are verified: what is stored may be as old as the session. What an app
-    /// has put together stays.
+    /// Fetches the metadata for the verification of ID tokens again: the stored one may be as old as the session.
+    /// Metadata that an app has put together stays.
     ///
-    /// - Returns: Whether it is something else than was known.
+    /// - Returns: Whether the metadata has changed.
     private func renewMetadata() async -> Bool {
         let old = record.client.provider
         guard old.isDiscovered else { return false }

@@ -3,14 +3,14 @@ internal import FoundationEssentials
 internal import JOSE
 internal import Logging
 
-/// A signed-in session: what an app keeps.
+/// A signed-in session, the object that an app keeps.
 ///
-/// It exchanges the code, gives out access tokens that are valid, refreshes them when needed, keeps the verified ID
-/// token, authenticates requests and signs out. A new refresh token is in the store before anybody gets the access token
-/// that came with it.
+/// It exchanges the code, returns valid access tokens, refreshes them when needed, keeps the verified ID token,
+/// authenticates requests and signs out. The store has a new refresh token before any caller gets the access token that
+/// came with it.
 ///
-/// Safe to share, within a process and, by way of the store, among processes: however many callers need a token at
-/// once, one refresh is made for all of them, and a caller that is cancelled does not cancel it for the others.
+/// A session can be shared within a process and, through the store, among processes. However many callers need a token
+/// at the same time, they share one refresh. A caller that is cancelled does not cancel it for the others.
 ///
 /// ```swift
 /// if let state = try await AuthState(restoring: store, environment: .live) {
@@ -18,35 +18,36 @@ internal import Logging
 /// }
 /// ```
 public actor AuthState {
-    /// What happens to the session, and what is to be done.
+    /// The control flow of the session.
     var machine: SessionMachine
     package nonisolated let environment: Environment
     let store: any TokenStore
     var verification: IDTokenVerification
     let feed = ChangeFeed()
     let cache: TokenCache
-    /// The operations that callers have begun, and what is done for them.
+    /// The last identifier of an operation. The callers, locks and tasks below belong to operations.
     var lastID = 0
     var waiting: [SessionMachine.ID: CheckedContinuation<SessionMachine.Outcome, any Error>] = [:]
     var locks: [SessionMachine.ID: RefreshLock] = [:]
     var locking: [SessionMachine.ID: Task<Void, Never>] = [:]
     var timers: [SessionMachine.ID: Task<Void, any Error>] = [:]
-    /// The revocation that was begun last.
+    /// The revocation that began last.
     var revoking: Task<Void, Never>?
     /// Callers of ``settle(atMost:)``.
     var settling: [CheckedContinuation<Void, Never>] = []
-    /// The change of the client's registration that was sent last.
+    /// The change of the client's registration that began last.
     var registering: SingleFlight<ClientRegistration>?
 
-    /// Takes up a session that was stored; nil if there is none. Sends nothing.
+    /// Restores a stored session; nil if there is none. Sends nothing.
     ///
     /// - Parameters:
-    ///   - store: Where it is.
-    ///   - client: The client as it is now, for an app whose client has another secret or another way to authenticate since
-    ///     the sign-in; nil for the client that was stored.
+    ///   - store: The store that has the session.
+    ///   - client: The current client, if its secret or its authentication method has changed since the sign-in; nil
+    ///     for the client that was stored.
     ///   - environment: HTTP, clock and log.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, and
-    ///   ``AuthError/Code/invalidConfiguration`` if the session is another client's or another issuer's.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, or if
+    ///   the session is being moved, and ``AuthError/Code/invalidConfiguration`` if the session belongs to another
+    ///   client or another issuer.
     public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
         guard var record = try await store.attempt({ try await store.load() }) else { return nil }
         try record.refuseToMove(at: store.location)
@@ -62,16 +63,17 @@ public actor AuthState {
         self.init(record: record, store: store, environment: environment, wasStored: true)
     }
 
-    /// Takes up a session that an app has from somewhere else. It is stored with its first change, unless the store has
-    /// another by then.
+    /// Creates a session from tokens that an app has from elsewhere. It is stored with its first change, unless the
+    /// store has another session by then.
     ///
-    /// What was read from this very store is taken up by ``init(restoring:as:environment:)``: this one takes an empty store
-    /// for a new one, and would bring back a session that another process has signed out meanwhile.
+    /// For a session that was read from this same store, use ``init(restoring:as:environment:)`` instead. This
+    /// initializer takes an empty store for a new one, and would bring back a session that another process has signed
+    /// out meanwhile.
     public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
         self.init(record: record, store: store, environment: environment, wasStored: false)
     }
 
-    /// - Parameter proof: What has been in use with the record's key already, and knows its servers.
+    /// - Parameter proof: A proof that is already in use with the record's key, and knows its servers.
     package init(
         record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
     ) {
@@ -86,48 +88,48 @@ public actor AuthState {
     /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
     public var record: AuthStateRecord { machine.record }
 
-    /// Proves the possession of the key that the tokens are bound to; nil for bearer tokens.
+    /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
     package nonisolated var proof: DPoP? { cache.proof }
 
-    /// Whether there are tokens that the store has refused to take so far. They are lost if the process ends now.
+    /// Whether there are tokens that the store has rejected so far. If the process ends now, they are lost.
     public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
 
-    /// Whether the session goes on: it has neither ended nor been removed from the store, as far as this process knows.
+    /// Whether the session goes on: as far as this process knows, it has neither ended nor been removed from the store.
     public var isAuthorized: Bool { machine.isAuthorized }
 
-    /// The claims of the verified ID token, which say who is signed in; nil if the session has no ID token.
+    /// The claims of the verified ID token, which identify the user; nil if the session has no ID token.
     public var claims: Claims? { record.idToken?.claims }
 
-    /// What happens to the session from now on. Each use begins a stream of its own; one that nobody reads keeps the
+    /// The changes of the session from now on. Each access begins a new stream. A stream that is not read keeps the
     /// latest 64 changes. The stream ends with the `AuthState`.
     public nonisolated var changes: AsyncStream<Change> { feed.subscribe() }
 
-    /// Returns an access token that is valid, refreshed if needed.
+    /// Returns a valid access token, refreshing it if necessary.
     ///
-    /// Without parameters a token is refreshed 60 seconds before its end, at most a tenth of its lifetime. Callers that
-    /// need a refresh at the same time share one, in whatever process they are; a token that is issued while a caller
-    /// waits is handed out even if it is shorter than asked. A new token is handed out only after the store has the refresh
-    /// token that came with it. If it refuses, the error is ``AuthError/Code/store``, the tokens stay in memory, and the next
-    /// call tries to store them again.
+    /// By default, a token is refreshed 60 seconds before it expires, or a tenth of its lifetime if that is shorter.
+    /// Callers that need a refresh at the same time share one, even in different processes. A token that is issued
+    /// while a caller waits is returned even if its validity is shorter than requested. A new token is returned only
+    /// after the store has the refresh token that came with it. If the store rejects it, the error is
+    /// ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store them again.
     ///
-    /// After a second failure in a row callers get the error at once for a while, and nothing is sent:
-    /// ``AuthError/nextAttempt`` says for how long. A server's `Retry-After` counts from the first failure, for five minutes
-    /// at most.
+    /// After a second failure in a row, nothing is sent for a while, and callers get the error at once.
+    /// ``AuthError/nextAttempt`` says when the next attempt is made. A server's `Retry-After` causes a pause even after
+    /// the first failure, of five minutes at most.
     ///
-    /// If the same person signs in again meanwhile, with the same client and store, the caller gets the new session's token,
-    /// and this `AuthState` goes on with that session.
+    /// If the same user signs in again meanwhile, with the same client and store, the caller gets the new session's
+    /// token, and this `AuthState` continues with that session.
     ///
     /// - Parameters:
-    ///   - minimumValidity: For how long the token must be good.
-    ///   - forceRefresh: Refresh even if the token seems to be good, and even in a pause after failures: for a user who asks
-    ///     for it. After a 401 call ``reject(_:)`` instead, which keeps the pauses.
-    ///   - parameters: Fewer scopes, or certain resources. Such tokens are kept apart from the session's own.
-    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by an ID
-    ///   token about another person, or by a sign-out), ``AuthError/Code/sessionReplaced`` if the store has another sign-in's
-    ///   session, which is not known to be the same person's, ``AuthError/Code/noRefreshToken``,
-    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   - minimumValidity: How long the token must remain valid.
+    ///   - forceRefresh: Whether to refresh even if the token seems valid, and even in a pause after failures: for a
+    ///     user who asks for it. After a 401, call ``reject(_:)`` instead, which respects the pauses.
+    ///   - parameters: A request for fewer scopes, or for certain resources. Such tokens are kept apart.
+    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by
+    ///   an ID token about another user, or by a sign-out); ``AuthError/Code/sessionReplaced`` if the store has the
+    ///   session of another sign-in, which is not known to be the same user's. The other errors do not end the session:
+    ///   ``AuthError/Code/noRefreshToken``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
-    ///   ``AuthError/Code/store``, or the server's own code: none of these ends the session; `CancellationError`.
+    ///   ``AuthError/Code/store``, the server's own code, and `CancellationError`.
     public nonisolated func freshAccessToken(
         minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
     ) async throws -> AccessToken {
@@ -138,15 +140,15 @@ public actor AuthState {
         }
     }
 
-    /// How a caller gets its token. What a task keeps while it waits has to fit into the first kilobyte of its stack, or
-    /// each of the thousands who may wait takes another one: no more than a reference.
+    /// How a caller gets its token. It is no more than a reference: if a waiting task keeps more than fits into the
+    /// first kilobyte of its stack, it takes another one, and thousands may wait.
     private enum Beginning {
         case ready(AccessToken)
         case join(TokenCache.Flight.Run)
         case refresh(Refresh)
     }
 
-    /// The refresh that a caller begins.
+    /// A refresh that a caller begins.
     private final class Refresh: Sendable {
         let state: AuthState
         let flight: TokenCache.Flight
@@ -175,17 +177,17 @@ public actor AuthState {
         }
     }
 
-    /// Notes that a resource server has refused a token that seemed to be good (401, RFC 6750 §3.1): it is handed out no
-    /// more, and the next caller gets a new one. ``send(_:)`` does that by itself.
+    /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). The token is not
+    /// returned again, and the next caller gets a new one. ``send(_:)`` does this by itself.
     public nonisolated func reject(_ token: AccessToken) { cache.refuse(token) }
 
-    /// How many wait for a token.
+    /// How many callers wait for a token.
     package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
 
-    /// How many wait for the store to accept what it has refused.
+    /// How many operations wait until the store accepts the unsaved change.
     package var savingCount: Int { machine.savingCount }
 
-    /// Reads the store, refreshes if that is needed, and waits until the result is stored.
+    /// Reads the store, refreshes if necessary, and waits until the result is stored.
     private func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
         guard case .token(let token) = try await perform(.token(need)) else { throw CancellationError() }
         return token

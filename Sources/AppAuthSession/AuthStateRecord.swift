@@ -2,93 +2,94 @@ public import AppAuthProtocol
 public import FoundationEssentials
 internal import JOSE
 
-/// The part of an ``AuthState`` that is stored: a value, with rules of merging that need no I/O.
+/// The part of an ``AuthState`` that is stored: a value whose merge rules need no I/O.
 ///
-/// It holds tokens and may hold the client's secret: it belongs into protected stores alone.
+/// It holds tokens and may hold the client's secret. Keep it only in protected stores.
 public struct AuthStateRecord: Sendable, Hashable {
-    /// Tells one sign-in from the next: random, and the same until the session ends.
+    /// A random identifier that distinguishes this sign-in from others, and stays the same until the session ends.
     public let id: String
     /// The client, with its provider's metadata.
     public var client: Client
-    /// What was granted; what was asked for, where the provider did not say (RFC 6749 §5.1).
+    /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).
     public private(set) var scope: [Scope]
-    /// The current access token; nil after the session has ended. Apps get it from the ``AuthState``, once it is stored.
+    /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package private(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
     package private(set) var refreshToken: Secret?
-    /// The grant by which the session renews itself without a refresh token.
+    /// The grant with which the session renews itself without a refresh token.
     package private(set) var grant: TokenGrant?
-    /// What was granted in detail (RFC 9396 §7); empty where the provider did not say.
+    /// The granted authorization details (RFC 9396 §7); empty if the provider did not say.
     public private(set) var authorizationDetails: [AuthorizationDetail] = []
-    /// See ``additionalParameters``; a JSON object, since a server may send secrets among them.
+    /// A JSON object, kept as a secret since a server may send secrets in it; see ``additionalParameters``.
     private var additional: Secret?
     /// The key that the tokens are bound to (RFC 9449).
     package private(set) var proofKey: DPoPKey?
-    /// The latest ID token, as it came; see ``idToken``.
+    /// The latest ID token, as received; see ``idToken``.
     private var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
     package private(set) var nonce: Secret?
-    /// Where the provider sent the browser back to: sign-out uses the same place, since it is registered.
+    /// The URI to which the provider sent the browser back. Sign-out uses the same one, since it is registered.
     package private(set) var redirectURI: String?
     /// The provider's keys, so that a refresh in another process need not fetch them.
     package private(set) var keys: KeySetCache.Entry?
     /// Access tokens for fewer scopes or for certain resources.
     package private(set) var otherTokens: [TokenParameters: AccessToken] = [:]
-    /// The refresh token that was presented and to which no response has come yet.
+    /// The refresh token that was sent and has had no response yet.
     package var pendingRefresh: PendingRefresh?
-    /// What kept the last refreshes from succeeding; nil after one that did.
+    /// The failure of the last refreshes; nil after a success.
     package private(set) var backoff: RefreshBackoff?
     /// Why and when the session ended; nil while it lasts.
     public private(set) var end: End?
-    /// On its way to another store, or from one: then nobody uses it from here. See ``TokenStore/moveSession(to:)``.
+    /// The mark of a session that is being moved to or from another store, and must not be used from this one. See
+    /// ``TokenStore/moveSession(to:)``.
     package var move: Move?
 
     package enum Move: Sendable, Hashable {
         case leaving(to: String)
         case arriving(from: String)
-        /// It was signed out here while it was on its way: what there may be of it in the other place is over, too.
+        /// The session was signed out here while it was being moved. Any copy in the other store is over, too.
         case signedOut(at: String)
     }
 
     /// The end of a session.
     public struct End: Sendable, Hashable {
-        /// What ended it, in one line, without secrets.
+        /// The reason, in one line, without secrets.
         public let reason: String
-        /// When.
+        /// The time of the end.
         public let date: Date
 
         package init(reason: String, date: Date) { (self.reason, self.date) = (reason.onOneLine, date) }
     }
 
-    /// A session whose tokens an app has from somewhere else, for example from another library's store.
+    /// Creates a session from tokens that an app has from elsewhere, for example from another library's store.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the system gives no random bytes.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the system provides no random bytes.
     public init(client: Client, scope: [Scope] = [], accessToken: AccessToken?, refreshToken: Secret?) throws {
         id = try Secret(randomBytes: 16).reveal()
         (self.client, self.scope) = (client, scope)
         (self.accessToken, self.refreshToken) = (accessToken, refreshToken)
     }
 
-    /// A session that begins: its tokens are bound to the key, if there is one.
+    /// Creates a new session whose tokens are bound to the key, if there is one.
     init(client: Client, scope: [Scope], proof: DPoP?) throws {
         try self.init(client: client, scope: scope, accessToken: nil, refreshToken: nil)
         proofKey = proof?.key
     }
 
-    /// The session that a grant without a browser begins.
+    /// Creates the session that a grant without a browser begins.
     init(client: Client, grant: TokenGrant, proof: DPoP?) throws {
         try self.init(client: client, scope: grant.scope, proof: proof)
         if grant.isRepeatable { self.grant = grant }
     }
 
-    /// The session that a sign-in begins.
+    /// Creates the session that a sign-in begins.
     init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
         try self.init(client: request.client, scope: request.scope, proof: request.proof)
         (nonce, redirectURI) = (request.nonce, request.redirectURI)
         merge(response, idToken: idToken, keys: keys)
     }
 
-    /// Whether it is a later sign-in of the same person by the same client. Without an ID token nobody can tell.
+    /// Returns whether this is a later sign-in of the same user with the same client; false if either has no ID token.
     func succeeds(_ other: AuthStateRecord) -> Bool {
         guard id != other.id, end == nil, client.id.isExactly(other.client.id),
             client.provider.issuer == other.client.provider.issuer, let subject = idToken?.subject,
@@ -97,48 +98,49 @@ public struct AuthStateRecord: Sendable, Hashable {
         return subject.isExactly(previous)
     }
 
-    /// What keeps the session from being refreshed at this time: the error of the last refresh, with ``AuthError/nextAttempt``;
-    /// nil if nothing does.
+    /// Returns the error that keeps the session from being refreshed at this time: that of the last refresh, with
+    /// ``AuthError/nextAttempt``. Returns nil if nothing does.
     public func refreshPause(at now: Timestamp) -> AuthError? {
         guard let backoff, !backoff.pause.isOver(at: now) else { return nil }
         return backoff.pauseError(at: now)
     }
 
-    /// When the current access token expires; nil if there is none, or if the provider did not say.
+    /// The expiry of the current access token; nil if there is none, or if the provider did not say.
     public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
 
     /// Whether the provider gave a refresh token.
     public var hasRefreshToken: Bool { refreshToken != nil }
 
-    /// Whether the session can go on without the person when the access token expires: by a refresh token, or by the
+    /// Whether the session can go on without the user when the access token expires: with a refresh token, or with the
     /// client's own credentials.
     public var renewsItself: Bool { renewal != nil }
 
-    /// What gets the next access token.
+    /// The credential for the next access token.
     package var renewal: SessionRules.Renewal? {
         if let grant { return .grant(grant) }
         return refreshToken.map(SessionRules.Renewal.refreshToken)
     }
 
-    /// What else the server's response to the request for tokens had (RFC 6749 §5.1), for example `patient` or `instance_url`: of
-    /// the latest response for the session's own tokens that had anything. Gone when the session ends, as the tokens are.
+    /// The additional parameters of the token response (RFC 6749 §5.1), for example `patient` or `instance_url`. They
+    /// are those of the latest response for the session's own tokens that had any. They are removed when the session
+    /// ends, as the tokens are.
     public var additionalParameters: JSON.Object {
         additional.flatMap { try? JSON(parsing: $0.bytes).object } ?? JSON.Object()
     }
 
-    /// The latest verified ID token; it stays after the end of the session, for "Welcome back, …".
+    /// The latest verified ID token. It stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
-    /// Every access token, whatever it was issued for.
+    /// Every access token, whatever its parameters.
     var accessTokens: [AccessToken] { [accessToken].compactMap(\.self) + otherTokens.values }
 
-    /// The token that was issued for these parameters.
+    /// Returns the token that was issued for these parameters.
     package func token(for parameters: TokenParameters) -> AccessToken? {
         parameters == .session ? accessToken : otherTokens[parameters]
     }
 
-    /// Takes over what the token endpoint answered. What a response does not repeat stays: refresh token (RFC 6749 §6),
-    /// scope (§5.1) and ID token (OpenID Connect Core §12.2).
+    /// Merges a response of the token endpoint. A refresh token (RFC 6749 §6), scope (§5.1) or ID token (OpenID Connect
+    /// Core §12.2) that the response does not repeat stays.
     mutating func merge(
         _ response: TokenResponse, for parameters: TokenParameters = .session, idToken: IDToken?,
         keys: KeySetCache.Entry?
@@ -157,9 +159,9 @@ public struct AuthStateRecord: Sendable, Hashable {
         backoff = nil
     }
 
-    /// Takes over the rotated refresh token, if there is one: alone, from a response that cannot be used otherwise.
+    /// Merges only the rotated refresh token, if there is one. The rest of the response may be unusable.
     mutating func merge(refreshToken rotated: Secret?) {
-        // RFC 6749 §4.4.3: client credentials have no use for one.
+        // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
         if grant == nil { refreshToken = rotated ?? refreshToken }
         pendingRefresh = nil
     }
@@ -176,22 +178,22 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     private static let mostOtherTokens = 16
 
-    /// Has another client, or the same one with something changed, from now on.
+    /// Replaces the client, or its configuration.
     mutating func change(_ client: Client) {
-        // Keys from elsewhere are not the provider's any more.
+        // Keys from another URL are no longer the provider's.
         let name = ProviderMetadata.Endpoint.keys.rawValue
         if client.provider.document[name] != self.client.provider.document[name] { keys = nil }
         self.client = client
     }
 
-    /// Notes one more refresh in a row that failed.
+    /// Records one more failed refresh in a row.
     mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
         let backoff = RefreshBackoff(error, after: backoff, at: now, jitter: jitter)
         self.backoff = backoff
         return backoff
     }
 
-    /// Ends the session: no token stays, the claims do. A session that has ended stays as it ended.
+    /// Ends the session. All tokens are removed; the claims stay. A session that has already ended does not change.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
@@ -199,8 +201,8 @@ public struct AuthStateRecord: Sendable, Hashable {
         end = End(reason: reason, date: date)
     }
 
-    /// What a sign-out leaves in a store: nothing, but for a session that was on its way to or from another store. What is
-    /// there may be used by now if whoever moved it died, so the next call that moves it has to find that it is over.
+    /// Returns what a sign-out leaves in a store: nothing, except for a session that is being moved. If the process
+    /// that moved it died, the copy in the other store may be in use, so the next move must see the end.
     static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
         guard var record else { return nil }
         switch record.move {
@@ -209,7 +211,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         case nil: return nil
         }
         record.end("signed out", at: date)
-        // It says that it is over, and nothing else.
+        // Keep only that the session is over.
         (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
         record.authorizationDetails = []
         record.client = Client(id: record.client.id, provider: record.client.provider)
@@ -223,7 +225,7 @@ extension AuthStateRecord {
 
     /// The record as JSON, with dates in seconds since 1970.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for a date that is no number of seconds.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for a date that is not a number of seconds.
     public func encoded() throws -> [UInt8] {
         var json: JSON.Object = [
             "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
@@ -253,15 +255,17 @@ extension AuthStateRecord {
         return Array(JSON.object(json).serialized().utf8)
     }
 
-    /// Reads a record.
+    /// Decodes a record.
     ///
-    /// - Parameter place: Where it comes from, for the error.
-    /// - Throws: ``AuthError`` with ``StoreProblem/damaged`` for anything but a whole record of a version known here.
+    /// - Parameters:
+    ///   - bytes: The encoded record.
+    ///   - location: The location of the record, for the error message.
+    /// - Throws: ``AuthError`` with ``StoreProblem/damaged`` unless the bytes are a complete record of a known version.
     public init(decoding bytes: [UInt8], from location: String) throws {
         func refusal(_ why: String) -> AuthError {
             .damagedStore(location, why)
         }
-        // What servers sent stands two levels deeper here.
+        // JSON from servers is nested two levels deeper here.
         guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,
             let version = json["version"]?.int
         else { throw refusal("is damaged or holds something else than a session") }

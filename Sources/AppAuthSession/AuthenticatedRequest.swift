@@ -2,30 +2,30 @@ public import AppAuthProtocol
 internal import HTTPTypes
 
 extension AuthState {
-    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the response,
-    /// whatever its status.
+    /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the
+    /// response, whatever its status.
     ///
-    /// If the response is a 401 that says `invalid_token`, or what ``Dialect/refusesToken`` takes for the same, the token is refreshed and the request is sent once more, with
-    /// its body. Redirects are not followed, since they could take the token to another host.
+    /// If the response is a 401 with `invalid_token`, or one that ``Dialect/refusesToken`` treats in the same way, the
+    /// token is refreshed and the request is sent once more, with its body. Redirects are not followed, since they
+    /// could send the token to another host.
     ///
-    /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to the servers it is
-    ///   meant for.
+    /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to its own servers.
     /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` and the transport do;
     ///   ``AuthError/Code/invalidConfiguration`` for a URL that must not get a token; `CancellationError`.
     public nonisolated func send(_ request: TransportRequest) async throws -> TransportResponse {
         try await send(request, stage: .resource)
     }
 
-    /// Sends a request with a token that this session has beside its own: an exchanged one, or one for other parameters.
-    /// What is bound to the session's key is good with the key's proof alone (RFC 9449 §7.1).
+    /// Sends a request with another token of this session: an exchanged one, or one for other parameters. A token that
+    /// is bound to the session's key is valid only with the key's proof (RFC 9449 §7.1).
     ///
     /// Nothing is refreshed: a 401 is a response like any other.
     ///
     /// - Parameters:
     ///   - request: A request, as for ``send(_:)``.
-    ///   - token: What ``exchange(_:)`` or ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` returned.
-    /// - Throws: ``AuthError``, as the transport does; ``AuthError/Code/invalidConfiguration`` for a URL that must not get
-    ///   a token; `CancellationError`.
+    ///   - token: The result of ``exchange(_:)`` or ``freshAccessToken(minimumValidity:forceRefresh:parameters:)``.
+    /// - Throws: ``AuthError``, as the transport does; ``AuthError/Code/invalidConfiguration`` for a URL that must not
+    ///   get a token; `CancellationError`.
     public nonisolated func send(_ request: TransportRequest, with token: AccessToken) async throws -> TransportResponse
     {
         try request.refuseUnsafeURL(.resource)
@@ -37,7 +37,7 @@ extension AuthState {
         let token = try await freshAccessToken()
         let response = try await send(request, with: token, stage: stage)
         guard environment.dialect.refusesToken(response) else { return response }
-        // Another caller may have had the same response and refreshed already.
+        // Another caller may have received the same response and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return response }
         reject(token)
@@ -56,10 +56,10 @@ extension AuthState {
 }
 
 extension TransportRequest {
-    /// A token goes to https alone, or to this machine.
+    /// Throws unless the URL is https, or http on this machine.
     fileprivate func refuseUnsafeURL(_ stage: AuthError.Stage) throws {
         let url = try SecureURL("\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")")
-        // A path without its slash would go on in the name of the host.
+        // A path without a leading slash would extend the host name.
         guard url.authority == head.authority else {
             throw AuthError(
                 .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)

@@ -1,4 +1,4 @@
-/// Keeps a session for as long as the process lives.
+/// A store that keeps a session for as long as the process lives.
 public actor MemoryTokenStore: TokenStore {
     private var record: AuthStateRecord?
     private let lock = RefreshQueue()
@@ -6,7 +6,7 @@ public actor MemoryTokenStore: TokenStore {
     /// Always `memory`.
     public nonisolated var location: String { "memory" }
 
-    /// Makes a store, with a session in it or empty.
+    /// Creates a store, with a session or empty.
     public init(_ record: AuthStateRecord? = nil) { self.record = record }
 
     /// Reads the session.
@@ -22,9 +22,9 @@ public actor MemoryTokenStore: TokenStore {
         return result
     }
 
-    /// Waits for its turn among the tasks of this process.
+    /// Waits for the lock among the tasks of this process.
     public func refreshLock() async throws -> RefreshLock { try await lock.wait() }
 
-    /// How many wait for the refresh lock.
+    /// How many tasks wait for the refresh lock.
     package nonisolated var lockWaitingCount: Int { lock.waitingCount }
 }

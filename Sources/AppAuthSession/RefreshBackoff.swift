@@ -2,13 +2,13 @@ package import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// A refresh token that was sent to the provider, noted before it is sent and struck out with the response.
+/// A note about a refresh token, stored before the token is sent and removed with the response.
 ///
-/// If the response never comes, the token may have been used up: whoever finds this note knows why the provider refuses it.
+/// If the response never comes, the token may have been used up. The note then explains why the provider refuses it.
 package struct PendingRefresh: Sendable, Hashable {
-    /// Which token, by its hash.
+    /// The hash of the token.
     package let fingerprint: String
-    /// When it was first sent, and when last.
+    /// When the token was first sent; `last` is when it was last sent.
     package let first: Timestamp
     package let last: Timestamp
 
@@ -17,41 +17,41 @@ package struct PendingRefresh: Sendable, Hashable {
     }
 }
 
-/// Refreshes that failed one after another for reasons that may go away, and how long nobody tries again.
+/// Consecutive refresh failures that may be temporary, and the pause before the next attempt.
 ///
-/// Kept with the session, so that all processes which share it leave a broken server in peace together.
+/// Stored with the session, so that all processes that share it spare a broken server together.
 package struct RefreshBackoff: Sendable, Hashable {
-    /// How many in a row.
+    /// The number of failures in a row.
     package let count: Int
-    /// When the last of them failed, and for how long nobody tries again.
+    /// The pause, which begins with the last failure.
     package let pause: Term
     private let code: AuthError.Code
     private let message: String
     private let outcome: AuthError.Outcome
     private let httpStatus: Int?
 
-    /// The longest pause without a server's wish, in seconds.
+    /// The longest pause that the server did not ask for, in seconds.
     package static let longestPause = 60.0
-    /// The longest pause that a server's `Retry-After` makes, in seconds. A server, or a proxy before it, that asks for a day
-    /// would keep a person signed out for a day after all is well again.
+    /// The longest pause that a server's `Retry-After` causes, in seconds. If a server or a proxy asks for a day, the
+    /// user must not stay without tokens for a day after the server has recovered.
     package static let longestWish = 300.0
 
-    /// - Parameter jitter: 0 to 1: the processes of many machines must not come back in step.
+    /// - Parameter jitter: 0 to 1. The processes of many machines must not return in step.
     package init(_ error: AuthError, after previous: RefreshBackoff?, at now: Timestamp, jitter: Double) {
         count = min(previous?.count ?? 0, 1_000_000) + 1
-        // None after a first failure, then 1 s, 2 s, 4 s, …
+        // No pause after the first failure, then 1 s, 2 s, 4 s, …
         let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
         let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
         pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
         (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
     }
 
-    /// The error of the failure itself, for those who waited for that refresh.
+    /// Returns the error of the failure itself, for callers that waited for that refresh.
     package func error(at now: Timestamp) -> AuthError {
         error(message, outcome, at: now)
     }
 
-    /// The error for those who come while nobody tries.
+    /// Returns the error for callers that come during the pause.
     package func pauseError(at now: Timestamp) -> AuthError {
         let seconds = Int(pause.remaining(at: now).seconds.rounded(.up))
         let failures = count == 1 ? "the last refresh" : "the last \(count) refreshes"

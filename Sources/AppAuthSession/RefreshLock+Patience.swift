@@ -1,10 +1,10 @@
 package import AppAuthProtocol
 
-/// How long the refresh of another process, or of another caller here, is waited for.
+/// How long to wait for a refresh by another process, or by another caller in this process.
 package struct LockPatience: Sendable {
-    /// How often the store is looked at meanwhile.
+    /// The interval at which the store is read meanwhile.
     package var pause: Duration
-    /// How long it may take: longer than most refreshes whose every request times out.
+    /// The longest wait: longer than most refreshes in which every request times out.
     package var limit: Duration
 
     package init(pause: Duration = .seconds(2), limit: Duration = .seconds(120)) {
@@ -13,13 +13,13 @@ package struct LockPatience: Sendable {
 }
 
 extension Environment {
-    /// How long the refresh of another process is waited for.
+    /// How long to wait for a refresh by another process.
     package var lockPatience: LockPatience {
         get { self[LockPatience.self] }
         set { self[LockPatience.self] = newValue }
     }
 
-    /// Passes time before something that was refused is tried again.
+    /// Waits before a rejected write is tried again.
     package var sleep: @Sendable (Duration) async throws -> Void {
         get { self[Sleep.self].pass }
         set { self[Sleep.self].pass = newValue }
@@ -37,11 +37,11 @@ private struct Sleep: EnvironmentKey, Sendable {
 }
 
 extension TokenStore {
-    /// Waits for the refresh lock, but not for ever.
+    /// Waits for the refresh lock until a deadline.
     ///
     /// - Parameters:
-    ///   - end: Until when.
-    ///   - limit: How long that was from the beginning.
+    ///   - end: The deadline.
+    ///   - limit: The length of the whole wait, for the error message.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     func refreshLock(until end: SuspendingClock.Instant, _ limit: Duration) async throws -> RefreshLock {
         try await withThrowingTaskGroup(of: RefreshLock.self) { group in

@@ -1,20 +1,19 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// Refresh locks for the tasks of one process, lent in the order in which they were asked for: for stores that no other
-/// process shares.
+/// A refresh lock for the tasks of one process, granted in order, for stores that no other process shares.
 public final class RefreshQueue: Sendable {
     private struct State {
         var isLent = false
         var nextID = 0
         var waiting: [(id: Int, continuation: LockedContinuation<RefreshLock>)] = []
-        /// Callers whose cancellation came before their continuation.
+        /// Callers that were cancelled before their continuation was registered.
         var cancelled: Set<Int> = []
     }
 
     private let state = LockedValue(State())
 
-    /// Makes a queue in which nobody waits.
+    /// Creates an empty queue.
     public init() {}
 
     /// Waits for the lock.
@@ -33,7 +32,7 @@ public final class RefreshQueue: Sendable {
         }
     }
 
-    /// How many wait for the lock.
+    /// How many tasks wait for the lock.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func enter(_ id: Int, _ continuation: LockedContinuation<RefreshLock>) {
@@ -76,7 +75,7 @@ public final class RefreshQueue: Sendable {
     }
 }
 
-/// Says yes the first time it is asked.
+/// A flag that is true the first time it is read.
 final class Once: Sendable {
     private let done = LockedValue(false)
 

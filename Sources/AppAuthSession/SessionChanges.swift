@@ -2,20 +2,21 @@ public import AppAuthProtocol
 internal import JOSE
 
 extension AuthState {
-    /// Something that happened to a session.
+    /// A change of a session.
     public enum Change: Sendable {
-        /// There are new tokens, got by this process or found in the store; they are stored.
+        /// There are new tokens, from this process or from the store. They are stored.
         case renewed(AuthStateRecord)
-        /// The session is over: the person has to sign in again.
+        /// The session is over: the user has to sign in again.
         case ended(AuthStateRecord.End)
-        /// A refresh failed for a reason that may go away; ``AuthError/nextAttempt`` says when the next is made.
+        /// A refresh failed for a reason that may go away; ``AuthError/nextAttempt`` says when the next one is made.
         case refreshFailed(AuthError)
-        /// New tokens could not be stored. They are kept, nobody gets them, and the next call tries again.
+        /// The store has rejected new tokens or another change. A new refresh token is kept in memory, no caller gets
+        /// the access token that came with it, and the next call tries to store it again.
         case storeFailed(AuthError)
     }
 }
 
-/// Tells each subscriber everything from the moment on at which it subscribed.
+/// The subscribers to a session's changes. Each receives every change after its subscription.
 final class ChangeFeed: Sendable {
     private struct State {
         var nextID = 0
@@ -23,7 +24,7 @@ final class ChangeFeed: Sendable {
     }
 
     private let state = LockedValue(State())
-    /// A subscriber that does not listen loses the oldest.
+    /// If a subscriber does not read, it loses the oldest changes.
     private static let longestBuffer = 64
 
     func subscribe() -> AsyncStream<AuthState.Change> {

@@ -1,13 +1,13 @@
 internal import AppAuthProtocol
 
-/// From a caller's wish to its token.
+/// The phases of an operation, from a caller's request to its token.
 extension SessionMachine {
     mutating func begin(_ id: ID, _ purpose: Purpose) {
         var operation = Operation(id: id, purpose: purpose, phase: .reading, patience: patience.limit)
         switch purpose {
         case .token:
             operations[id] = operation
-            // What another process has stored meanwhile is read without the lock, which not every store can lend.
+            // Not every store can provide the lock: first read without it what another process may have stored.
             read(id)
         case .read:
             operations[id] = operation
@@ -28,7 +28,8 @@ extension SessionMachine {
         }
     }
 
-    /// Only an operation that has changed nothing yet can be left. A refresh goes on for the others.
+    /// Ends an operation whose caller no longer waits. A refresh goes on for its other callers. A write of a result and
+    /// work under the lock go on too.
     mutating func leave(_ id: ID) {
         guard let operation = operations[id] else { return }
         if case .token = operation.purpose { return }
@@ -39,7 +40,7 @@ extension SessionMachine {
 
     // MARK: - Reading
 
-    /// What is unsaved is newer than what the store has, so it is stored first.
+    /// Reads the store, or first saves the unsaved change, which is newer than the stored session.
     mutating func read(_ id: ID) {
         if unsaved != nil {
             save(for: id)
@@ -50,7 +51,7 @@ extension SessionMachine {
 
     func isLooking(_ id: ID) -> Bool { operations[id]?.isLooking ?? false }
 
-    /// Stores what is unsaved; if nothing is, takes the next step.
+    /// Continues an operation once nothing is unsaved.
     mutating func proceed(_ id: ID) {
         guard let operation = operations[id] else { return }
         if unsaved != nil { return save(for: id) }
@@ -87,11 +88,11 @@ extension SessionMachine {
         let record: AuthStateRecord?
         do {
             record = try result.get()
-            // What a refresh could not store meanwhile is newer than what was read.
+            // A change that a refresh could not store meanwhile is newer than the session that was read.
             if unsaved != nil { return read(id) }
             try record?.refuseToMove(at: location)
         } catch {
-            // What cannot be read now may be read the next time.
+            // A later read may succeed.
             return isLooking ? keepWaiting(id) : fail(id, error)
         }
         var copy = record
@@ -111,7 +112,8 @@ extension SessionMachine {
         advanceQueue()
     }
 
-    /// One at a time here, before the lock is asked for: what the store refused is stored first, and has it.
+    /// Lets the first operation in the queue continue. Only one operation of this process asks for the lock, and only
+    /// after the unsaved change is stored, since that change has the lock.
     mutating func advanceQueue() {
         guard let first = queue.first, case .queued? = operations[first]?.phase else { return }
         operations[first]?.phase = .saving
@@ -119,7 +121,7 @@ extension SessionMachine {
         proceed(first)
     }
 
-    /// Some seconds have passed: whoever holds the lock may be stopped, or may have stored new tokens.
+    /// Handles the end of a pause. The holder of the lock may be stopped, or may have stored new tokens.
     mutating func waited(_ id: ID) {
         guard let operation = operations[id], operation.phase.isWaiting else { return }
         let left = operation.patience - min(patience.pause, operation.patience)
@@ -141,7 +143,7 @@ extension SessionMachine {
 
     mutating func locked(_ id: ID, _ error: (any Error)?) {
         guard let operation = operations[id], operation.phase.isWaiting else {
-            // The operation is over. One that is not has its lock already, and this refusal came too late.
+            // The lock came too late.
             if error == nil, operations[id] == nil { effects.append(.unlock(id)) }
             return
         }
@@ -179,13 +181,13 @@ extension SessionMachine {
         guard case .sending(let attempt)? = operations[id]?.phase else { return }
         switch result {
         case .failure(let error): store(id, .failed(attempt, error, jitter: jitter), isKept: false)
-        // OpenID Connect Core §12.2: one that comes where the session has none is not used.
+        // OpenID Connect Core §12.2: if the session has no ID token, one in the response is not used.
         case .success(let response) where response.idToken == nil || record.idToken == nil:
             store(id, .answered(attempt, response, .verified(nil, keys: nil), jitter: jitter), isKept: false)
         case .success(let response) where response.refreshToken == nil: verify(id, attempt, response, isKept: true)
         case .success(let response):
-            // The verification may fetch metadata and keys for minutes. A process that dies meanwhile must not take the only
-            // good refresh token with it.
+            // The verification may take minutes to fetch metadata and keys. If the process dies meanwhile, the only
+            // valid refresh token must not be lost with it.
             operations[id]?.phase = .keeping(attempt, response)
             update(id, .received(attempt, response))
         }
@@ -205,12 +207,12 @@ extension SessionMachine {
 
     mutating func registered(_ id: ID, _ client: Client) {
         guard case .working? = operations[id]?.phase else { return }
-        // Nothing that was read before is newer.
+        // No earlier read is newer than this.
         record.client = client
         store(id, .registered(client), isKept: true)
     }
 
-    // MARK: - What the store says
+    // MARK: - Results of the store
 
     mutating func updated(_ id: ID, _ call: Call, _ decision: SessionRules.Decision) {
         guard let operation = operations[id], case .update(let event, _) = call.work else { return }
@@ -231,13 +233,13 @@ extension SessionMachine {
             return
         }
         switch operation.phase {
-        // The write after the verification has all of it.
+        // The write after the verification includes the refresh token.
         case .keeping(let attempt, let response): verify(id, attempt, response, isKept: false)
         case .storing(_, _, let earlier?):
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             conclude(id, unlessSignedOut(earlier, event, known))
         case .storing(.registered, _, _):
-            // A sign-out that the store has not accepted takes the registration with it.
+            // An unsaved sign-out removes the registration too.
             if unsaved == nil {
                 keep(event, known: known, then: nil, lock: id)
                 retryLater()
@@ -249,22 +251,22 @@ extension SessionMachine {
         }
     }
 
-    /// Keeps in memory what the store has refused, together with the lock.
+    /// Keeps in memory a change that the store has rejected, together with the lock.
     private mutating func keep(
         _ id: ID, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ error: any Error
     ) {
         var memory: AuthStateRecord? = record
         let decision = rules(event, &memory, knowledge, now, nil)
-        // Signed out meanwhile: the response is dropped.
+        // The session was signed out meanwhile: drop the response.
         guard record.end == nil, let memory else { return conclude(id, decision) }
         if case .lookAgain = decision.action { return mark(id) }
         record = memory
         if let end = memory.end { publish(.ended(end)) }
-        // That a refresh failed may be forgotten; a new refresh token, or that the session is over, may not.
+        // The record of a failed refresh may be lost. A new refresh token or the end of the session may not.
         if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil, memory.end == nil {
             return conclude(id, decision)
         }
-        // The store has the refresh token already: what it lacks can be had again, and nobody has to wait for it.
+        // The store already has the refresh token. The rest can be fetched again, so it need not be stored.
         if case .handOut = decision.action, known.wasStored, known.record.refreshToken == memory.refreshToken {
             operations[id]?.phase = .storing(event, isKept: true, earlier: decision)
             calls.append(Call(operation: id, work: .update(event, then: now), known: known))
@@ -272,7 +274,7 @@ extension SessionMachine {
         }
         keep(event, known: known, then: now, lock: id)
         retryLater()
-        // Of a new refresh token nobody is told before the store has it.
+        // Do not report a new refresh token before the store has it.
         if case .fail = decision.action, !decision.isRenewal { return conclude(id, decision) }
         if let error = error as? AuthError { publish(.storeFailed(error)) }
         fail(id, error)
@@ -280,7 +282,7 @@ extension SessionMachine {
 
     // MARK: - The end of an operation
 
-    /// Does what was decided.
+    /// Ends an operation with a decision.
     mutating func conclude(_ id: ID, _ decision: SessionRules.Decision) {
         guard case .token(let need)? = operations[id]?.purpose else { return }
         remove(id)
@@ -301,7 +303,8 @@ extension SessionMachine {
         effects.append(.finish(id, orToken(error, need)))
     }
 
-    /// Refreshed in good time, and the store refused before anything was sent: what there is is still good.
+    /// Returns the current token instead of an error if the refresh was early and the store failed before anything was
+    /// sent: the token is still valid.
     private mutating func orToken(
         _ error: any Error, _ need: SessionRules.TokenRequirement
     ) -> Result<Outcome, any Error> {
@@ -321,13 +324,15 @@ extension SessionMachine {
         effects.append(tokens.isEmpty ? finish : .revoke(tokens, then: [finish]))
     }
 
+    /// Reports the result of an operation to its caller.
+    ///
     /// - Parameter keepsLock: Whether the caller goes on under the lock.
     mutating func finish(_ id: ID, _ result: Result<Outcome, any Error>, keepsLock: Bool = false) {
         if keepsLock { operations[id]?.phase = .working } else { remove(id) }
         effects.append(.finish(id, result))
     }
 
-    /// The lock is released, unless it is kept with what is unsaved.
+    /// Removes an operation and releases its lock, unless an unsaved change keeps the lock.
     mutating func remove(_ id: ID) {
         guard let operation = operations.removeValue(forKey: id) else { return }
         drop(id)
@@ -338,7 +343,7 @@ extension SessionMachine {
         advanceQueue()
     }
 
-    /// What it has asked for, and has no use for any more.
+    /// Drops the calls that an operation has requested and no longer needs.
     private mutating func drop(_ id: ID) {
         savers.removeAll { $0 == id }
         calls.removeAll { $0.operation == id }

@@ -1,6 +1,6 @@
 internal import AppAuthProtocol
 
-/// How a session and its store are kept the same, and what becomes of what the store refuses.
+/// The synchronization of a session with its store, and the handling of changes that the store rejects.
 extension SessionMachine {
     // MARK: - One call at a time
 
@@ -44,7 +44,8 @@ extension SessionMachine {
         }
     }
 
-    /// What the store has is what is known, if it is this session, or the same person's later sign-in.
+    /// Adopts the stored session if it is this one or a later sign-in of the same user. A session that is being moved
+    /// is not adopted, and a session that has ended adopts nothing.
     mutating func adopt(_ stored: AuthStateRecord) {
         guard stored.id == record.id || stored.succeeds(record), stored.move == nil, record.end == nil else { return }
         let wasAuthorized = isAuthorized
@@ -55,8 +56,9 @@ extension SessionMachine {
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }
     }
 
-    /// Takes over what another process has stored of this session, so that a change of its registration is based on that and can
-    /// be stored afterwards.
+    /// Adopts the session as it is stored, so that a change of its registration starts from there and can be stored.
+    ///
+    /// - Throws: If the store has this session no longer, or if it is being moved to another store.
     mutating func adoptForChange(_ stored: AuthStateRecord?) throws {
         try stored?.refuseToMove(at: location)
         if let stored, unsaved == nil { adopt(stored) }
@@ -66,9 +68,9 @@ extension SessionMachine {
         if stored == nil, wasStored { throw SessionRules.signInRequired("it was signed out") }
     }
 
-    /// Takes over what another process has stored of this session, if it can be read, and if nothing here is newer.
+    /// Adopts this session as another process has stored it, if it can be read and nothing here is newer.
     ///
-    /// - Returns: Whether the store has another session in its place.
+    /// - Returns: Whether the store has another session instead.
     @discardableResult
     mutating func adoptSame(_ result: Result<AuthStateRecord?, any Error>) -> Bool {
         guard let stored = try? result.get() else { return false }
@@ -77,29 +79,27 @@ extension SessionMachine {
         return false
     }
 
-    /// What was decided while the session was signed out here is void: nothing of it is handed out, sent or told.
-    ///
-    /// - Parameter known: What was known when it was decided.
+    /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.
     func unlessSignedOut(
         _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: SessionRules.Knowledge
     ) -> SessionRules.Decision {
         guard let end = record.end else { return decision }
         if case .ended? = decision.change { return decision }
         var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-        // Where the sign-out was known, the decision has considered whether another sign-in has taken the place.
+        // If the sign-out was known, the decision already considers whether another session is in the store.
         void.orphan = known.record.end == nil ? event.response : decision.orphan
         return void
     }
 
-    // MARK: - What is unsaved
+    // MARK: - Unsaved changes
 
-    /// Has an operation wait until what is unsaved is stored.
+    /// Makes an operation wait until the unsaved change is stored.
     mutating func save(for id: ID) {
         if !savers.contains(id) { savers.append(id) }
         requestSave(isUnattended: isLooking(id))
     }
 
-    /// One attempt serves all who wait.
+    /// Requests one save for all operations that wait.
     private mutating func requestSave(isUnattended: Bool) {
         if current.map(\.isSave) ?? false { return }
         if let queued = calls.firstIndex(where: \.isSave) {
@@ -114,12 +114,13 @@ extension SessionMachine {
         if let stored { adopt(stored) }
         var decision = decision
         if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event, mine.known) }
-        // A sign-out may have come in between.
+        // The session may have been signed out meanwhile.
         if unsaved?.number == mine.number { situation = record.end == nil ? .stored : .ended }
         if let lock = mine.lock { effects.append(.unlock(lock)) }
         tell(decision)
         var tokens = tokensToRevoke(after: decision)
-        // With it, what only memory had; see ``SessionRules`` for why nothing of a session that was replaced.
+        // A sign-out also revokes the tokens that only memory had, unless another sign-in has replaced the session;
+        // ``SessionRules`` gives the reason.
         if case .signedOut = mine.event, !decision.isReplaced { tokens += rest(of: mine.known.record) }
         if !tokens.isEmpty { effects.append(.revoke(tokens, then: [])) }
         savesEnded { machine, id in machine.proceed(id) }
@@ -138,7 +139,7 @@ extension SessionMachine {
         }
         savesEnded { machine, id in
             let isLooking = machine.isLooking(id)
-            // The attempt does not count for this one if it stored something older, or if it could not ask the user and now may.
+            // Try again if the store rejected an older change, or if only the next call may prompt the user.
             if !isLatest || call.isUnattended && !isLooking { return machine.proceed(id) }
             if isLooking { machine.keepWaiting(id) } else { machine.fail(id, error) }
         }
@@ -152,7 +153,8 @@ extension SessionMachine {
         if isRetrying { requestSave(isUnattended: true) }
     }
 
-    /// Tries now and then even if nobody asks, since the lock keeps all others waiting; and whoever began it may be gone.
+    /// Retries the save from time to time without a caller. The lock keeps all others waiting, and the operation that
+    /// failed to save may be gone.
     mutating func retryLater() { if retryPause == nil { retry(after: .seconds(1)) } }
 
     private mutating func retry(after pause: Duration) {
@@ -175,15 +177,15 @@ extension SessionMachine {
         let (known, wasAuthorized) = (knowledge, isAuthorized)
         record.end(reason, at: now.wall)
         if wasAuthorized, let end = record.end { publish(.ended(end)) }
-        // What is being written keeps its lock until the store has answered: until then nobody can know which token is good.
+        // A write in progress keeps its lock until the store has responded: the token before it must not be sent.
         if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
             effects.append(.unlock(lock))
         }
         keep(.signedOut, known: known, then: nil, lock: nil)
     }
 
-    /// Tells those who observe the session. That another has ended it is not noted in the record: the store may be away for
-    /// a while, and come back.
+    /// Reports a decision to the observers of the session. If another process has ended the session, the record does
+    /// not note it: the store may only be away for a while.
     mutating func tell(_ decision: SessionRules.Decision) {
         switch decision.change {
         case .ended? where !isAuthorized: break
@@ -197,8 +199,8 @@ extension SessionMachine {
 
     mutating func publish(_ change: AuthState.Change) { effects.append(.publish(change)) }
 
-    /// Tokens that came after the end are of no use to anybody; and what a sign-out has removed may have come after the app
-    /// had the tokens revoked.
+    /// Returns the tokens to revoke: those that arrived after the end of the session, and, if the app has revoked the
+    /// session's tokens, those that a sign-out has removed and that arrived after that revocation.
     mutating func tokensToRevoke(after decision: SessionRules.Decision) -> [RevocableToken] {
         let orphans = decision.orphan.map { RevocableToken.tokens($0.refreshToken, $0.accessToken) } ?? []
         return orphans + (decision.removed.map { rest(of: $0) } ?? [])

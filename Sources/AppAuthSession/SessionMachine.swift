@@ -1,105 +1,108 @@
 package import AppAuthProtocol
 
-/// The control flow of a session, as a value: what happened goes in, and what is to be done comes out.
+/// The control flow of a session, as a pure value: it takes inputs and returns effects.
 ///
-/// It knows no task, clock, file or socket. ``AuthState`` executes the effects; the simulation in the tests executes the same
-/// effects in virtual time. What is stored, and what a response is worth, is decided by ``SessionRules``.
+/// It uses no task, clock, file or socket. ``AuthState`` executes the effects. The simulation in the tests executes the
+/// same effects in virtual time. ``SessionRules`` decides what is stored and whether a response is accepted.
 ///
-/// Callers begin *operations*. Each has an identifier and ends with one ``Effect/finish(_:_:)``. A token is obtained in these
-/// phases; the store's answer, the lock, the response or a timer leads from one to the next:
+/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``. An operation
+/// that obtains a token passes through these phases. The store's result, the lock, the response or a timer leads from
+/// one to the next:
 ///
 /// reading → queued → saving → locking → marking → sending → keeping → verifying → storing
 ///
-/// The calls of the store are made one at a time, in the order in which they were requested. So nothing that was read can be
-/// older than what is known, and a sign-out comes after everything that began before it.
+/// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
+/// than the one in memory, and a sign-out is stored after everything that began before it.
 package struct SessionMachine {
     package typealias ID = Int
 
     /// How the session in memory relates to the one in the store.
     package enum Situation {
-        /// No store has had the session yet.
+        /// The session has never been stored.
         case new
-        /// The store had it when it was last read or written.
+        /// The store had this session at the last read or write.
         case stored
-        /// Something happened that the store has not accepted yet. The refresh lock belongs to it.
+        /// The store has not accepted the latest change yet. The refresh lock, if any, stays with that change.
         case unsaved(Unsaved)
-        /// The store has no session any more, or another one. It may be away for a while and come back.
+        /// The store no longer has the session, or has another one. The session may come back later.
         case missing
-        /// It is over, and the store knows.
+        /// The session has ended, and the store has recorded it.
         case ended
     }
 
-    /// What happened, and is not stored yet. Nobody may send the refresh token that the store still has: it is used up.
+    /// A change that the store has not accepted yet. No process may send the refresh token that the store still has,
+    /// since it is used up.
     package struct Unsaved {
-        /// Tells one from the next.
+        /// Distinguishes this change from later ones.
         let number: Int
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
-        /// When it happened.
+        /// The time of the change, if pauses must begin there.
         let then: Timestamp?
-        /// The operation whose lock is kept; nil where there are no tokens to lose.
+        /// The operation whose lock is kept; nil if there are no tokens to lose.
         let lock: ID?
     }
 
-    /// What a caller wants.
+    /// The goal of an operation.
     package enum Purpose {
         case token(SessionRules.TokenRequirement)
-        /// The refresh lock, and what is stored: to change the client's registration. It is held until ``Input/end(_:)``.
+        /// The refresh lock and the stored session, for a change of the client's registration. The lock is held until
+        /// ``Input/end(_:)``.
         case registration
-        /// The end of the session, here and in the store.
+        /// The end of the session, in memory and in the store.
         case signOut(reason: String)
-        /// That what is unsaved is stored.
+        /// A save of the unsaved change.
         case save
-        /// What another process has stored.
+        /// The session as another process may have stored it.
         case read
     }
 
     package enum Input {
         case begin(ID, Purpose)
-        /// The caller does not wait any more.
+        /// The caller has stopped waiting.
         case leave(ID)
-        /// The answer to ``Effect/call(_:)``.
+        /// The result of ``Effect/call(_:)``.
         case stored(Result<StoreResult, any Error>)
-        /// The refresh lock of the store was acquired for an operation, or cannot be.
+        /// An operation has acquired the store's refresh lock. If there is an error, it could not.
         case locked(ID, (any Error)?)
-        /// The time of ``Effect/wait(_:_:)`` is over.
+        /// The time of ``Effect/wait(_:_:)`` has passed.
         case waited(ID)
-        /// The time of ``Effect/retry(_:after:)`` is over.
+        /// The time of ``Effect/retry(_:after:)`` has passed.
         case retry(Int)
-        /// The answer to ``Effect/send(_:_:)``. Jitter: 0 to 1.
+        /// The result of ``Effect/send(_:_:)``. The jitter is between 0 and 1.
         case responded(ID, Result<TokenResponse, AuthError>, jitter: Double)
-        /// The answer to ``Effect/verify(_:_:)``. Jitter: 0 to 1.
+        /// The result of ``Effect/verify(_:_:)``. The jitter is between 0 and 1.
         case verified(ID, SessionRules.IDTokenOutcome, jitter: Double)
-        /// The provider has changed the client's registration, and taken back the token before.
+        /// The provider has changed the client's registration and invalidated the previous registration access token.
         case registered(ID, Client)
-        /// An operation does not need its lock any more.
+        /// An operation no longer needs its lock.
         case end(ID)
         /// The client has newer metadata in this process.
         case changed(Client)
-        /// The provider was asked to revoke these.
+        /// The app has asked the provider to revoke these tokens.
         case revoked([Secret])
     }
 
     package enum Effect {
-        /// Read or change the store. The next call comes after the answer.
+        /// Reads or changes the store. The next call follows only after the result of this one.
         case call(StoreCall)
-        /// Wait for the store's refresh lock; ``unlock(_:)`` ends the wait.
+        /// Waits for the store's refresh lock. ``unlock(_:)`` ends the wait.
         case lock(ID, expectsSession: Bool)
-        /// Release the operation's lock, or stop waiting for it.
+        /// Releases the operation's lock, or stops waiting for it.
         case unlock(ID)
-        /// The lock was waited for too long: answer ``Input/locked(_:_:)`` with who holds it.
+        /// Gives up the wait for the lock: the next input is ``Input/locked(_:_:)`` and names the holder.
         case refuseLock(ID)
-        /// Pass this time, then ``Input/waited(_:)``.
+        /// Waits for this duration, then sends ``Input/waited(_:)``.
         case wait(ID, Duration)
         case stopWaiting(ID)
-        /// Pass this time, then ``Input/retry(_:)``.
+        /// Waits for this duration, then sends ``Input/retry(_:)``.
         case retry(Int, after: Duration)
-        /// Send the refresh token or the grant, once.
+        /// Sends the refresh token or the grant, once.
         case send(ID, SessionRules.Attempt)
-        /// Verify the ID token of a response.
+        /// Verifies the ID token of a response.
         case verify(ID, TokenResponse)
         case publish(AuthState.Change)
-        /// Tell the provider that nobody will use these tokens, after those before, then go on.
+        /// Revokes tokens that will not be used, after all earlier revocations, then executes the remaining effects.
         case revoke([RevocableToken], then: [Effect])
         case finish(ID, Result<Outcome, any Error>)
     }
@@ -107,7 +110,7 @@ package struct SessionMachine {
     package enum Outcome: Sendable {
         case token(AccessToken)
         case done
-        /// Whether the store has another session in its place.
+        /// Whether the store has another session instead of this one.
         case read(isReplaced: Bool)
     }
 
@@ -124,11 +127,12 @@ package struct SessionMachine {
 
     package enum StoreResult: Sendable {
         case loaded(AuthStateRecord?)
-        /// What was decided, and what the store has now.
+        /// The decision, and the stored session after it.
         case updated(SessionRules.Decision, AuthStateRecord?)
     }
 
-    /// ``SessionRules/apply(_:to:known:at:then:)``, unless the simulation shows what a protection is worth.
+    /// The signature of ``SessionRules/apply(_:to:known:at:then:)``. The simulation can replace that function with one
+    /// that lacks a protection, to show that the protection is needed.
     package typealias Rules = (
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
         _ now: Timestamp,
@@ -138,7 +142,7 @@ package struct SessionMachine {
     /// The session as this process knows it.
     package internal(set) var record: AuthStateRecord { didSet { revision += 1 } }
     package internal(set) var situation: Situation { didSet { revision += 1 } }
-    /// Grows with each change of the two above.
+    /// Grows with each change of `record` or `situation`.
     package private(set) var revision = 0
 
     let location: String
@@ -147,20 +151,20 @@ package struct SessionMachine {
     var now: Timestamp
     var effects: [Effect] = []
     var operations: [ID: Operation] = [:]
-    /// Operations that need the refresh lock. The first has it, or waits for it; the others wait for the first.
+    /// Operations that need the refresh lock. The first holds the lock or waits for it; the others wait for the first.
     var queue: [ID] = []
-    /// Calls of the store that were requested, and the one that is being made.
+    /// The requested store calls; `current` is the one in progress.
     var calls: [Call] = []
     var current: Call?
-    /// Operations that wait until what is unsaved is stored.
+    /// Operations that wait until the unsaved change is stored.
     var savers: [ID] = []
-    /// How long the pause is before the next attempt that nobody waits for; nil where none is planned.
+    /// The pause before the next attempt to save that no caller waits for; nil if none is planned.
     var retryPause: Duration?
-    /// Whether that attempt is being made.
+    /// Whether that attempt is in progress.
     var isRetrying = false
-    /// Tells the last pause from those before.
+    /// The number of the latest pause, which distinguishes it from earlier ones.
     var retries = 0
-    /// What the provider was asked to revoke.
+    /// The tokens that the app has asked the provider to revoke.
     var revoked: Set<Secret> = []
     private var unsavedCount = 0
 
@@ -174,7 +178,7 @@ package struct SessionMachine {
 
     /// Takes one input.
     ///
-    /// - Returns: What is to be done, in this order.
+    /// - Returns: The effects, in the order in which to execute them.
     package mutating func handle(_ input: Input, at now: Timestamp) -> [Effect] {
         self.now = now
         effects = []
@@ -196,9 +200,9 @@ package struct SessionMachine {
         return effects
     }
 
-    // MARK: - What is known
+    // MARK: - Knowledge
 
-    /// Whether the store has or had the session: then its absence means that it was removed.
+    /// Whether the store has or had the session. If so, its absence means that it was removed.
     var wasStored: Bool {
         switch situation {
         case .new: false
@@ -211,19 +215,19 @@ package struct SessionMachine {
 
     var unsaved: Unsaved? { if case .unsaved(let unsaved) = situation { unsaved } else { nil } }
 
-    /// Whether something happened that the store has not accepted.
+    /// Whether there is a change that the store has not accepted.
     var isUnsaved: Bool { unsaved != nil }
 
     /// Whether there are tokens that the store has not accepted.
     package var hasUnsavedTokens: Bool { unsaved?.lock != nil }
 
-    /// Whether the session lasts, as far as this process knows.
+    /// Whether the session goes on, as far as this process knows.
     package var isAuthorized: Bool {
         if case .missing = situation { return false }
         return record.end == nil
     }
 
-    /// Whether tokens may be handed out without a look into the store: it has confirmed what there is.
+    /// Whether tokens may be handed out without reading the store: nothing is unsaved, and the session is not missing.
     package var isOpen: Bool {
         switch situation {
         case .new, .stored, .ended: true
@@ -231,10 +235,10 @@ package struct SessionMachine {
         }
     }
 
-    /// Whether a refresh token may be at the provider, and what takes its place is not stored.
+    /// Whether a refresh token may be at the provider while its successor is not stored.
     package var isExposed: Bool { operations.values.contains { $0.phase.isExposed } }
 
-    /// How many wait for the store to accept what it has refused.
+    /// How many operations wait until the store accepts the unsaved change. An attempt without a caller counts as one.
     package var savingCount: Int { savers.count + (isRetrying ? 1 : 0) }
 
     mutating func keep(
@@ -246,38 +250,38 @@ package struct SessionMachine {
 }
 
 extension SessionMachine {
-    /// What a caller has begun.
+    /// An operation that a caller has begun.
     struct Operation {
         let id: ID
         var purpose: Purpose
         var phase: Phase
-        /// For how much longer the lock is waited for.
+        /// How much longer the operation waits for the lock.
         var patience: Duration
-        /// Whether the store is read while the lock is waited for. Nobody is asked to unlock anything for that.
+        /// Whether the operation reads the store while it waits for the lock. Such a read never prompts the user.
         var isLooking = false
     }
 
     enum Phase {
-        /// The store is read, without the lock.
+        /// Reads the store, without the lock.
         case reading
-        /// Others of this process come first.
+        /// Waits for earlier operations of this process.
         case queued
-        /// What is unsaved is stored first: it has the lock.
+        /// Waits until the unsaved change is stored, since that change has the lock.
         case saving
-        /// The lock of the store is waited for.
+        /// Waits for the store's lock.
         case locking
-        /// The store is told that the refresh token is about to be sent.
+        /// Records in the store that the refresh token is about to be sent.
         case marking
         case sending(SessionRules.Attempt)
-        /// The rotated refresh token is stored. The ID token is not verified yet, and nothing is handed out before.
+        /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
         case keeping(SessionRules.Attempt, TokenResponse)
         case verifying(SessionRules.Attempt, TokenResponse, isKept: Bool)
-        /// The result is stored. `earlier` is what was decided in memory when the store refused it for the first time.
+        /// Stores the result. `earlier` is the decision in memory after the store first rejected the result.
         case storing(SessionRules.Event, isKept: Bool, earlier: SessionRules.Decision? = nil)
         /// The caller works under the lock.
         case working
 
-        /// Whether the lock is waited for.
+        /// Whether the operation waits for the lock.
         var isWaiting: Bool {
             switch self {
             case .queued, .saving, .locking: true
@@ -285,7 +289,7 @@ extension SessionMachine {
             }
         }
 
-        /// Whether a refresh token may be at the provider, and what takes its place is not stored.
+        /// Whether a refresh token may be at the provider while its successor is not stored.
         var isExposed: Bool {
             switch self {
             case .marking, .sending, .keeping: true
@@ -295,22 +299,22 @@ extension SessionMachine {
         }
     }
 
-    /// A call of the store that was requested.
+    /// A requested store call.
     struct Call {
         enum Work {
             case load
             case update(SessionRules.Event, then: Timestamp?)
-            /// Whatever is unsaved when it is its turn.
+            /// Stores the change that is unsaved when the call's turn comes.
             case save
         }
 
-        /// Nil for ``Work/save``, which several may wait for.
+        /// Nil for ``Work/save``, which several operations may wait for.
         let operation: ID?
         let work: Work
         var isUnattended = false
-        /// What was known when it was made.
+        /// What this process knew when the call was made.
         var known: SessionRules.Knowledge?
-        /// What ``Work/save`` stores.
+        /// The change that ``Work/save`` stores.
         var unsaved: Unsaved?
 
         var isSave: Bool { if case .save = work { true } else { false } }

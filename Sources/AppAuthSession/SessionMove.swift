@@ -1,28 +1,30 @@
 package import AppAuthProtocol
 
-/// The steps by which a session moves to another store, as a value: the answer of a store goes in, and the next call comes out.
+/// The steps of a move to another store, as a pure value: it takes the result of a store call and returns the next one.
 ///
-/// There is never more than one place from which its refresh token can be sent: of two copies one would miss the rotations of
-/// the other, and a server that sees a used token revokes both.
+/// The refresh token can be sent from only one store at any time. If there were two copies, one would miss the
+/// rotations of the other, and a server that sees a used token revokes both.
 ///
-/// Two stores cannot be changed in one step. So the session carries a mark while it is on its way, and a copy with a mark
+/// Two stores cannot be changed in one step. So the session carries a mark while it is being moved. A copy with a mark
 /// is never used, only moved on. Both refresh locks are held throughout. Each step is one change of one store:
 ///
 /// | Step | Source | Target | Where the session is |
 /// |---|---|---|---|
 /// | | session | – | in the source |
 /// | 1 | session | arriving | in the source: the copy is not used |
-/// | 2 | leaving | arriving | on the way: from here on it goes forward alone |
+/// | 2 | leaving | arriving | in transit: from here on it can only go forward |
 /// | 3 | leaving | session | in the target |
 /// | 4 | – | session | in the target |
 ///
-/// Whoever dies in between leaves one of these lines behind, and the next call goes on from it: after step 1 the session
-/// may have been refreshed in the source, so it is copied again. A sign-out takes no lock and may come anywhere; the
-/// session is over with it, and nothing is brought back: without a session in the source, "arriving" is removed, and
-/// where the target has none, "leaving" is. One that was on its way is not removed by a sign-out, since its copy may be in
-/// use if the mover died after step 3: what is left says "signed out", and the next call removes both. (A new sign-in here
-/// before that call takes its place, and then the copy lasts.) Step 2 fails if the source has changed since step 1, and
-/// begins again.
+/// If a process dies during a move, it leaves the state of one of these lines, and the next call continues from there.
+/// After step 1 the session may have been refreshed in the source, so it is copied again. If the source has changed
+/// since step 1, step 2 fails and the move begins again.
+///
+/// A sign-out takes no lock and may happen at any time. It ends the session, and no copy is brought back. If the source
+/// has no session, "arriving" is removed. If the target has none, "leaving" is removed. A sign-out does not remove a
+/// session in transit: if the mover died after step 3, its copy may be in use. The sign-out leaves the mark "signed
+/// out" instead, and the next call removes both. (If a new sign-in in the same store replaces the mark before that
+/// call, the copy lasts.)
 package struct SessionMove {
     package typealias Record = AuthStateRecord
 
@@ -32,14 +34,14 @@ package struct SessionMove {
         case load(Place, expectsSession: Bool = false)
         case lock(Place)
         case change(Place, Change, expectsSession: Bool = false)
-        /// Release the locks. Whether the session was moved.
+        /// Releases the locks. The value is whether the session was moved.
         case end(Bool)
     }
 
     package enum Answer: Sendable {
         case loaded(Record?)
         case locked
-        /// What ``Change/apply(to:)`` returned.
+        /// The result of ``Change/apply(to:)``.
         case changed(Bool)
     }
 
@@ -47,13 +49,13 @@ package struct SessionMove {
         case begin
         case here
         case there(Record?)
-        /// Whether an empty place is a sign-out, or away.
+        /// Checks whether a store without the session was signed out or is unavailable.
         case absent(here: Record?, there: Record?)
-        /// Both had the same session.
+        /// Both stores had the same session.
         case twin(Record?)
         case firstLock, secondLock
         case grave
-        /// What a sign-out has left, and where; without its copy in the other place, if that is gone.
+        /// Removes what a sign-out has left, and first its copy in the other store, if that is not gone yet.
         case bury(Record, in: Place, copyIsGone: Bool)
         case again
         case dropped
@@ -66,15 +68,15 @@ package struct SessionMove {
 
     package init(from source: String, to target: String) { (self.source, self.target) = (source, target) }
 
-    /// The first call.
+    /// Returns the first call.
     package mutating func begin() -> Effect {
         step = .here
         return .load(.source)
     }
 
-    /// Takes the answer to the last call.
+    /// Takes the result of the last call.
     ///
-    /// - Returns: The next one.
+    /// - Returns: The next call.
     package mutating func next(_ answer: Answer) throws(AuthError) -> Effect {
         switch (step, answer) {
         case (.here, .loaded(let here)):
@@ -83,7 +85,7 @@ package struct SessionMove {
         case (.there(let here), .loaded(let there)): return try compare(here, there)
         case (.absent(let here, let there), .loaded): return try lock(here, there)
         case (.twin(let there), .loaded(let here)):
-            // Another process may have moved it between the two looks.
+            // Another process may have moved the session between the two reads.
             guard here?.isTwin(of: there) ?? false else { return lock() }
             throw AuthError(
                 .store, .store,
@@ -111,7 +113,8 @@ package struct SessionMove {
             return .change(.source, .removeSame(record), expectsSession: true)
         case (.removed(let record), .changed(let isRemoved)):
             if isRemoved { return .end(true) }
-            // Signed out since step 3, or replaced by a new sign-in, which is to be moved then: so it is over there, too.
+            // The session was signed out since step 3, or a new sign-in replaced it, which is to be moved next. In both
+            // cases the moved session is over in the target, too.
             step = .forgotten
             return .change(.target, .remove(id: record.id))
         case (.bury(_, _, copyIsGone: true), .changed), (.left, .changed), (.forgotten, .changed): return goOn()
@@ -119,14 +122,14 @@ package struct SessionMove {
         }
     }
 
-    /// Nothing is locked where there is nothing to do.
+    /// Compares the two stores. If there is nothing to do, nothing is locked.
     private mutating func compare(_ here: Record?, _ there: Record?) throws(AuthError) -> Effect {
         step = .absent(here: here, there: there)
         guard let here else {
             guard there?.move == .arriving(from: source) || there?.move == .signedOut(at: source) else {
                 return .end(false)
             }
-            // It was here: an unmounted disk is no sign-out.
+            // The session was in the source: an unmounted disk is not a sign-out.
             return .load(.source, expectsSession: true)
         }
         if there == nil, here.move == .leaving(to: target) || here.move == .signedOut(at: target) {
@@ -135,15 +138,16 @@ package struct SessionMove {
         return try lock(here, there)
     }
 
-    /// On its way the session may be in both, but the marks tell them apart. Where both are one place, by a link or a relative
-    /// path, its lock would be waited for by the one who has it.
+    /// Takes the locks, but first reads again if both stores seem to have the same session. While a session is being
+    /// moved, both may have it, but the marks tell the copies apart. If both stores are one location, by a link or a
+    /// relative path, the process would wait for a lock that it holds itself.
     private mutating func lock(_ here: Record?, _ there: Record?) throws(AuthError) -> Effect {
         guard let here, here.isTwin(of: there) else { return lock() }
         step = .twin(there)
         return .load(.source)
     }
 
-    /// In one order, whichever way the session goes: two that move it against each other do not wait for ever.
+    /// Takes the locks in the same order in both directions, so that opposite moves cannot deadlock.
     private mutating func lock() -> Effect {
         step = .firstLock
         return .lock(source < target ? .source : .target)
@@ -156,17 +160,17 @@ package struct SessionMove {
 
     private mutating func move(_ record: Record?) throws(AuthError) -> Effect {
         guard let record else {
-            // Signed out on the way.
+            // Signed out during the move.
             step = .dropped
             return .change(.target, .dropArriving(from: source))
         }
         switch record.move {
         case nil:
-            // Step 1, and then step 2.
+            // Step 1, then step 2.
             step = .copied(record)
             return .change(.target, .arrive(record, from: source, at: target))
         case .leaving(to: target):
-            // Step 3. Where the target has no copy any more, it was signed out there. Then step 4.
+            // Step 3, then step 4. If the target no longer has a copy, the session was signed out there.
             step = .arrived(record)
             return .change(.target, .settle(record, from: source), expectsSession: true)
         case .signedOut(at: target): return bury(record, in: .source)
@@ -175,7 +179,7 @@ package struct SessionMove {
         }
     }
 
-    /// Removes what a sign-out has left of a session that was leaving, and before that what has arrived of it.
+    /// Removes what a sign-out has left of a session in transit. Its copy in the other store is removed first.
     private mutating func bury(_ record: Record, in place: Place) -> Effect {
         step = .bury(record, in: place, copyIsGone: false)
         return .change(place == .source ? .target : .source, .remove(id: record.id), expectsSession: true)
@@ -192,12 +196,14 @@ extension SessionMove {
         case remove(id: String)
         case dropArriving(from: String)
 
-        /// - Returns: Whether it had anything to do.
+        /// Applies the change.
+        ///
+        /// - Returns: Whether the session in the store has changed.
         package func apply(to stored: inout Record?) throws(AuthError) -> Bool {
             let before = stored
             switch self {
             case .arrive(let record, let source, let target):
-                // A move that was cut off before its last step may have left something of this session there.
+                // An opposite move that was interrupted before its last step may have left this session here.
                 let isBack = stored?.move == .leaving(to: source) && stored?.id == record.id
                 guard stored == nil || stored?.move == .arriving(from: source) || isBack else {
                     throw AuthError(
@@ -218,10 +224,11 @@ extension SessionMove {
 }
 
 extension AuthStateRecord {
-    /// Whether it is the same session in the same state: while one is moved, the marks differ. Others may refresh it meanwhile.
+    /// Whether this is the same session in the same state. The marks of a session that is being moved differ. Other
+    /// processes may refresh it meanwhile, so the tokens are not compared.
     fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
-    /// Refuses to be used while it is on its way. What a sign-out has left of it is a session that has ended.
+    /// Throws if the session is being moved. What a sign-out has left of it is a session that has ended.
     package func refuseToMove(at location: String) throws {
         switch move {
         case .leaving(let other), .arriving(let other): throw Self.moving(at: location, other)

@@ -1,32 +1,32 @@
 package import AppAuthProtocol
 internal import FoundationEssentials
 
-/// The rules of staying signed in, as a pure function: what is stored and what happened go in, what is stored then and
-/// what is to be done come out. ``AuthState`` and the locks of its store only drive them.
+/// The rules of a session, as a pure function: it takes the stored session and an event, and returns what to store and
+/// what to do. ``AuthState`` executes its decisions, under the locks of its store.
 package enum SessionRules {
-    /// What a caller wants.
+    /// The token that a caller needs.
     package struct TokenRequirement: Sendable {
         package var parameters = TokenParameters.session
-        /// For how long the token has to be good; nil for the usual margin.
+        /// How long the token must remain valid; nil for the default margin.
         package var minimumValidity: Duration?
-        /// Whether the token that the caller has seen is no good, whatever its date says.
+        /// Whether the token that the caller has seen is unusable, whatever its expiry.
         package var isForced = false
-        /// Whether it is sent in a pause after failures, too: the caller asked for a refresh in so many words.
+        /// Whether to refresh even in a pause after failures, since the caller has explicitly asked for a refresh.
         package var ignoresPause = false
-        /// The token that there was when the caller began.
+        /// The current token when the caller began.
         package var seen: AccessToken?
 
-        /// What callers have in common who may share a refresh and its response.
+        /// What callers must have in common to share a refresh and its response.
         package struct Kind: Hashable, Sendable {
             let parameters: TokenParameters
             let minimumValidity: Duration?
-            /// The token that is no good, where one is forced.
+            /// The unusable token, if a refresh is forced.
             let refused: Secret?
             let isForced: Bool
             let ignoresPause: Bool
         }
 
-        /// Whether it is what nearly all callers need.
+        /// Whether this is the default requirement, which nearly all callers have.
         var isUsual: Bool { !isForced && minimumValidity == nil && parameters == .session }
 
         package var kind: Kind {
@@ -39,13 +39,13 @@ package enum SessionRules {
 
         package init(began: Timestamp) { self.began = began }
 
-        /// Whether a token is better than an error: one that has not ended, though it will soon.
+        /// Whether a token is better than an error: it has not expired, though it soon will.
         package func putsUpWith(_ token: AccessToken, at now: Timestamp) -> Bool {
             !isForced && minimumValidity == nil && !token.isExpired(at: now)
         }
 
-        /// Whether a token is what the caller wants. One that was issued since it began is, however short it is: a server
-        /// with lifetimes of a second must not be asked again and again.
+        /// Whether a token satisfies the caller. A token that was issued after the caller began does, however short its
+        /// lifetime: a server with lifetimes of a second must not be asked again and again.
         package func accepts(_ token: AccessToken, at now: Timestamp) -> Bool {
             if isForced, token.value == seen?.value { return false }
             if token.isFresh(at: now, minimumValidity: minimumValidity) { return true }
@@ -53,110 +53,111 @@ package enum SessionRules {
         }
     }
 
-    /// What gets the next access token.
+    /// The credential for the next access token.
     package enum Renewal: Sendable {
-        /// Good once, if the provider rotates it (RFC 6749 §6).
+        /// Good only once if the provider rotates it (RFC 6749 §6).
         case refreshToken(Secret)
-        /// Good again and again (RFC 6749 §4.4).
+        /// Good any number of times (RFC 6749 §4.4).
         case grant(TokenGrant)
     }
 
-    /// A refresh token, or a grant, on its way to the provider.
+    /// A refresh token or a grant that is sent to the provider.
     package struct Attempt: Sendable {
         /// The session whose token it is.
         let session: String
         package let need: TokenRequirement
         package let renewal: Renewal
-        /// The same refresh token on its way before, without a response that is known.
+        /// An earlier attempt with the same refresh token whose response is unknown.
         package let earlier: PendingRefresh?
 
-        /// The refresh token that is presented, if it is one.
+        /// The refresh token that is sent; nil for a grant.
         package var refreshToken: Secret? {
             guard case .refreshToken(let token) = renewal else { return nil }
             return token
         }
     }
 
-    /// What a response is worth.
+    /// The result of verifying the ID token of a response.
     package enum IDTokenOutcome: Sendable {
-        /// Its ID token is verified, or it has none.
+        /// The ID token is verified, or the response has none.
         case verified(IDToken?, keys: KeySetCache.Entry?)
-        /// Its ID token could not be verified, for a reason that may go away.
+        /// The ID token could not be verified, for a reason that may go away.
         case unverifiable(AuthError)
-        /// Its ID token is not this session's.
+        /// The ID token is not this session's.
         case refused(AuthError)
     }
 
     package enum Event: Sendable {
-        /// A caller wants a token, and has no refresh lock yet.
+        /// A caller needs a token, and does not hold the refresh lock yet.
         case asked(TokenRequirement)
-        /// The same, after some seconds in which another had the refresh lock.
+        /// The same, after some seconds in which another caller or process held the refresh lock.
         case waited(TokenRequirement)
-        /// A caller wants a token, and has the refresh lock.
+        /// A caller needs a token, and holds the refresh lock.
         case wanted(TokenRequirement)
-        /// The provider has answered. The refresh token in it is the one that is good now; the rest is not verified yet.
+        /// The provider has responded. Its refresh token is the valid one; the rest is not verified yet.
         case received(Attempt, TokenResponse)
-        /// Jitter: 0 to 1, for the pause if the response is of no use.
+        /// The response is verified, or its verification has failed. The jitter, 0 to 1, is for the pause if the
+        /// response is unusable.
         case answered(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
-        /// No response, or an error.
+        /// There was an error, or no response.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
-        /// The provider has answered about the client's registration, and has taken back the token before.
+        /// The provider has changed the client's registration and invalidated the previous registration access token.
         case registered(Client)
     }
 
-    /// What this process knows of its session.
+    /// What this process knows about its session.
     package struct Knowledge: Sendable {
         package let record: AuthStateRecord
-        /// Whether it was in the store: then its absence means that it was removed.
+        /// Whether the session was in the store. If so, its absence means that it was removed.
         package let wasStored: Bool
 
         package init(record: AuthStateRecord, wasStored: Bool) { (self.record, self.wasStored) = (record, wasStored) }
     }
 
     package enum Action: Sendable {
-        /// This is the caller's token.
+        /// Returns this token to the caller.
         case handOut(AccessToken)
-        /// Wait for the refresh lock, and want the token again then.
+        /// Waits for the refresh lock, then decides again.
         case waitForLock
-        /// Send it, and come back with what happened.
+        /// Sends the refresh token or the grant. The result is the next event.
         case present(Attempt)
-        /// Another process has changed the refresh token, or the same person has signed in again: see what is needed now.
+        /// Decides again: another process has changed the refresh token, or the same user has signed in again.
         case lookAgain
         case fail(AuthError)
-        /// Nothing but what was stored.
+        /// Does nothing more: the store has the result.
         case done
     }
 
     package struct Decision: Sendable {
         package internal(set) var action: Action
-        /// What those who watch the session are told.
+        /// The change to report to the observers of the session.
         package var change: AuthState.Change?
-        /// Tokens that nobody will use: a response that came after the end.
+        /// A response whose tokens will not be used: it came after the end, or its ID token ended the session.
         package var orphan: TokenResponse?
-        /// The session that a sign-out has taken out of the store.
+        /// The session that a sign-out has removed from the store.
         package var removed: AuthStateRecord?
-        /// Whether a sign-out has found a newer sign-in in its place, which stays.
+        /// Whether a sign-out has found a newer sign-in in the store, which stays.
         package var isReplaced = false
 
         package init(_ action: Action, _ change: AuthState.Change? = nil) {
             (self.action, self.change) = (action, change)
         }
 
-        /// Whether it tells of new tokens.
+        /// Whether the decision reports new tokens.
         var isRenewal: Bool { if case .renewed? = change { true } else { false } }
     }
 }
 
-// MARK: - The function
+// MARK: - Decisions
 
 extension SessionRules {
-    /// Decides.
+    /// Decides what to do about an event.
     ///
     /// - Parameters:
-    ///   - stored: What the store has, and what it is to have.
+    ///   - stored: The stored session; on return, the session to store.
     ///   - known: What this process knows.
-    ///   - then: When it happened, if that could not be stored for a while: pauses begin there.
+    ///   - then: The time of the event, if it could not be stored for a while. Pauses begin there.
     package static func apply(
         _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Timestamp, then: Timestamp? = nil
     ) -> Decision {
@@ -173,16 +174,16 @@ extension SessionRules {
         switch current(stored, known) {
         case .success(let current): record = current
         case .failure(let gone):
-            // What was known already is told to nobody.
+            // Do not report an end that was already known.
             let end = AuthStateRecord.End(reason: gone.reason, date: now.wall)
             var decision = Decision(.fail(gone.error), known.record.end == nil ? .ended(end) : nil)
-            // Of a session that another sign-in has replaced nothing is revoked: at several providers that would end all of
-            // the client's grants of this person, the new one among them.
+            // If another sign-in has replaced the session, revoke nothing: at several providers that would end all of
+            // the client's grants of this user, including the new one.
             let isReplaced = stored.map { $0.id != known.record.id } ?? false
             if !isReplaced { decision.orphan = event.response }
             return decision
         }
-        // The same person has signed in again meanwhile. What became of the earlier session's tokens no longer matters.
+        // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
         if let attempt = event.attempt, attempt.session != record.id { return Decision(.lookAgain) }
         let decision =
             switch event {
@@ -215,8 +216,8 @@ extension SessionRules {
         }
     }
 
-    /// The session as it stands: the stored one, if it is still this one, or the same person's later sign-in. Nothing that
-    /// comes after a sign-out or another sign-in changes anything.
+    /// Returns the current session: the stored one, if it is still this one or a later sign-in of the same user. No
+    /// event after a sign-out or another sign-in changes anything.
     private static func current(_ stored: AuthStateRecord?, _ known: Knowledge) -> Result<AuthStateRecord, SessionLoss>
     {
         if let end = known.record.end { return .failure(SessionLoss(end.reason)) }
@@ -224,12 +225,12 @@ extension SessionRules {
             return known.wasStored ? .failure(SessionLoss("it was signed out")) : .success(known.record)
         }
         guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
-        // The app's own configuration counts: it may have a new client secret.
+        // The app's own configuration takes precedence: it may have a new client secret.
         record.change(known.record.client.unless(registeredLater: record.client))
         return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
     }
 
-    /// How a caller stands with the refresh lock.
+    /// Whether a caller has not asked for the refresh lock, waits for it, or holds it.
     private enum LockPhase { case unasked, awaited, held }
 
     private static func want(
@@ -242,7 +243,7 @@ extension SessionRules {
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
         guard let renewal = record.renewal else {
-            // Nothing better can be had: the rest of its life is worth more than an error.
+            // There is no way to a better token: the remaining validity is worth more than an error.
             if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
             return Decision(
                 .fail(
@@ -252,7 +253,7 @@ extension SessionRules {
                         outcome: .notSent)))
         }
         if let backoff = record.backoff {
-            // One response for all who waited for it, also when it is a failure, and in whatever process they wait.
+            // All callers that waited for the refresh get its result, even a failure, in whatever process they wait.
             if backoff.pause.begin.isAfter(need.began) {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
                 return Decision(.fail(backoff.error(at: now)))
@@ -262,9 +263,9 @@ extension SessionRules {
                 return Decision(.fail(backoff.pauseError(at: now)))
             }
         }
-        // Refreshed in good time, and the one who does it takes long, or is stopped: what there is is still good.
+        // The refresh is early, and the holder of the lock is slow or stopped: the current token is still valid.
         if standing == .awaited, let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
-        // Most of those who wait find new tokens then: they need no digest, nor what libcrypto takes to begin.
+        // Most callers that wait find new tokens in the end: they need no digest, nor the initialization of libcrypto.
         guard standing == .held else { return Decision(.waitForLock) }
         guard case .refreshToken(let refreshToken) = renewal else {
             return Decision(.present(Attempt(session: record.id, need: need, renewal: renewal, earlier: nil)))
@@ -286,7 +287,7 @@ extension SessionRules {
     ) -> Decision {
         switch verdict {
         case .verified where response.token.isExpired(at: response.received):
-            // A server that gives out dead tokens must not be asked again at each call.
+            // A server that issues expired tokens must not be asked again at each call.
             record.merge(refreshToken: response.refreshToken)
             let error = AuthError(
                 .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
@@ -295,13 +296,13 @@ extension SessionRules {
         case .verified(let idToken, let keys):
             record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
             guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
-            // That is no fault of the server's, and the next call asks it again at once.
+            // This is not the server's fault, and the next call asks it again at once.
             let late = AuthError(
                 .store, .refresh, "the store has taken the new tokens only after the access token had expired",
                 isTemporary: true)
             return Decision(.fail(late), .renewed(record))
         case .unverifiable(let error):
-            // The old refresh token is used up: the new one is kept, but nothing that could not be verified.
+            // The old refresh token is used up: keep the new one, but nothing that could not be verified.
             record.merge(refreshToken: response.refreshToken)
             return failure(error, attempt.need, jitter, &record, now, then)
         case .refused(let error):
@@ -316,11 +317,11 @@ extension SessionRules {
         _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp,
         _ then: Timestamp
     ) -> Decision {
-        // RFC 6749 §5.2: the one error that says that the grant is over.
+        // RFC 6749 §5.2: the only error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
             guard record.refreshToken == refreshToken else { return Decision(.lookAgain) }
-            // Several servers answer so where the refresh token is good, but not for what one caller asks for. The next
-            // refresh of the session's own finds out.
+            // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
+            // The next refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else {
                 record.pendingRefresh = attempt.earlier
                 return Decision(.fail(error))
@@ -333,9 +334,9 @@ extension SessionRules {
                 "the response to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was of no "
                     + "use, and the provider does not accept its refresh token again (\(said))", error, &record, now)
         }
-        // Whatever the server has done with the token, the note stays until it has answered.
+        // If the server may have processed the token, the note stays until the server has responded.
         if error.outcome != .perhapsProcessed { record.pendingRefresh = attempt.earlier }
-        // The old refresh token is used up: the new one is kept of a response that cannot be used otherwise.
+        // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
         var error = error
         if let rotated = error.rotatedRefreshToken {
             record.merge(refreshToken: rotated)
@@ -352,7 +353,7 @@ extension SessionRules {
     ) -> Decision {
         var error = error
         error.nextAttempt = then.wall + record.fail(error, at: then, jitter: jitter).pause.length.seconds
-        // Refreshed in good time: what there is is still good.
+        // The refresh was early: the current token is still valid.
         if let token = record.token(for: need.parameters), need.putsUpWith(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))
         }
@@ -376,7 +377,7 @@ extension SessionRules {
 }
 
 extension SessionRules.Event {
-    /// The refresh token that was sent, once it is known what came of it.
+    /// The attempt whose result is known.
     package var attempt: SessionRules.Attempt? {
         switch self {
         case .received(let attempt, _), .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt
@@ -384,7 +385,7 @@ extension SessionRules.Event {
         }
     }
 
-    /// The tokens that came.
+    /// The response that brought tokens.
     package var response: TokenResponse? {
         switch self {
         case .received(_, let response), .answered(_, let response, _, _): response
@@ -394,20 +395,20 @@ extension SessionRules.Event {
 }
 
 extension AuthError {
-    /// Whether the fault lies in what one caller asks for, as all may that the provider says to it alone (`invalid_scope`,
-    /// RFC 6749 §5.2; `invalid_target`, RFC 8707 §2; `consent_required`): that is no trouble of the session's, and those who
-    /// ask for something else neither hear of it nor wait for it.
+    /// Whether the error concerns only what one caller requests. That may hold for any error that the provider returns
+    /// to that caller (`invalid_scope`, RFC 6749 §5.2; `invalid_target`, RFC 8707 §2; `consent_required`). Such an
+    /// error is not a failure of the session: callers with other requests neither get it nor wait for it.
     fileprivate var isAboutParameters: Bool {
         !isTemporary && (code == .invalidConfiguration || server != nil && code != .invalidClient)
     }
 }
 
 extension Timestamp {
-    /// Whether it is this moment or a later one of the same boot.
+    /// Whether this is the same time or a later one, in the same boot.
     func isSince(_ earlier: Timestamp) -> Bool {
         earlier.isInSameBoot(as: self) && sinceBoot >= earlier.sinceBoot
     }
 
-    /// Whether it is later, in the same boot.
+    /// Whether this is a later time, in the same boot.
     func isAfter(_ earlier: Timestamp) -> Bool { isSince(earlier) && sinceBoot > earlier.sinceBoot }
 }

@@ -1,10 +1,10 @@
 public import AppAuthProtocol
 
-/// A session that stays in its store: nothing secret of it is in memory between two calls.
+/// A session that stays in its store: between two calls, none of its secrets is in memory.
 ///
-/// Each call reads the store, as a new process would, and forgets what it has read; new tokens that the store refuses are
-/// kept until it takes them. That costs a read of the store for each token; callers in the same process share a refresh
-/// by way of the store's lock alone.
+/// Each call reads the store, as a new process would, and discards what it has read. New tokens that the store rejects
+/// are kept until the store accepts them. This costs a read of the store for each token. Callers in the same process
+/// share a refresh only through the store's lock.
 ///
 /// ```swift
 /// let session = StoredSession(in: store, environment: .live)
@@ -14,15 +14,15 @@ public struct StoredSession: Sendable {
     private let store: any TokenStore
     private let environment: Environment
 
-    /// A session in a store, if there is one by then.
+    /// Creates a session for a store, which may still be empty.
     public init(in store: any TokenStore, environment: Environment) {
         (self.store, self.environment) = (store, environment)
     }
 
-    /// Takes the session up for one piece of work.
+    /// Restores the session for one piece of work.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/signInRequired`` if the store has no session,
-    ///   ``AuthError/Code/store`` if it cannot be read, and whatever the work throws.
+    ///   ``AuthError/Code/store`` if it cannot be read, and any error that the work throws.
     public func use<Value: Sendable>(
         _ work: @Sendable (AuthState) async throws -> Value
     ) async throws -> Value {

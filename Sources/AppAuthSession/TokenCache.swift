@@ -1,8 +1,7 @@
 internal import AppAuthProtocol
 internal import JOSE
 
-/// Where callers get their tokens without waiting for one another: what an ``AuthState`` has to hand out, and the
-/// refreshes that are under way.
+/// The tokens of an ``AuthState`` and the refreshes in progress. Callers use it without waiting for one another.
 final class TokenCache: Sendable {
     typealias Flight = SingleFlight<AccessToken>
 
@@ -10,12 +9,12 @@ final class TokenCache: Sendable {
         var record: AuthStateRecord
         var proof: DPoP?
         var isOpen = true
-        /// The flight of those who have no special wishes: nearly all.
+        /// The refresh for callers with the default requirement: nearly all.
         let usual = Flight()
-        /// Whether one of them has found the token that is shown too old. It gets no younger.
+        /// Whether one of those callers has found the current token too old.
         var isStale = false
         var others: [SessionRules.TokenRequirement.Kind: Flight] = [:]
-        /// Tokens that resource servers have refused, whatever their dates say.
+        /// Tokens that resource servers have rejected, whatever their expiry.
         var refused: Set<Issue> = []
 
         mutating func other(for kind: SessionRules.TokenRequirement.Kind) -> Flight {
@@ -26,7 +25,7 @@ final class TokenCache: Sendable {
         }
     }
 
-    /// A token as it was received once: a provider may give out the same one again, and then it is worth another try.
+    /// A token as it was received at one time. If the provider issues the same one again, it is worth another try.
     private struct Issue: Hashable {
         let value: Secret
         let boot: String
@@ -38,20 +37,20 @@ final class TokenCache: Sendable {
     }
 
     private let state: LockedValue<State>
-    /// More flights than this are not kept once they are over.
+    /// If there are more flights than this, those that are over are removed.
     private static let mostOthers = 8
 
     init(_ record: AuthStateRecord, proof: DPoP?) { state = LockedValue(State(record: record, proof: proof)) }
 
-    /// Proves the possession of the key that the tokens are bound to.
+    /// The proof of possession of the key that the tokens are bound to.
     var proof: DPoP? { state.withLock { $0.proof } }
 
-    /// Shows what there is from now on. Where it is not open, nobody gets anything without a look into the store: it has
-    /// not confirmed what there is, or has it no longer.
+    /// Sets the current session. If `isOpen` is false, callers get no token until the store is read: it has not
+    /// confirmed the session, or no longer has it.
     func show(_ record: AuthStateRecord, isOpen: Bool) {
         state.withLock { state in
             (state.record, state.isOpen, state.isStale) = (record, isOpen, false)
-            // A later sign-in has a key of its own. What has ended has none any more, and its last requests may need one.
+            // A later sign-in has its own key. An ended session has none, and its last requests may need the old one.
             if let key = record.proofKey, key != state.proof?.key {
                 state.proof = DPoP(key: key)
             } else if record.proofKey == nil, record.end == nil {
@@ -61,7 +60,7 @@ final class TokenCache: Sendable {
         }
     }
 
-    /// Hands a token out no more.
+    /// Stops returning a token to callers.
     func refuse(_ token: AccessToken) {
         state.withLock { state in
             state.refused.insert(Issue(token))
@@ -69,19 +68,19 @@ final class TokenCache: Sendable {
         }
     }
 
-    /// The refresh that is under way for those who have no special wishes, if all that is left to them is to join it.
-    /// Thousands may come while it runs: neither a clock nor the token is looked at.
+    /// The default refresh in progress, if a caller can only join it. Thousands of callers may come while it runs, so
+    /// neither the clock nor the token is read.
     var toJoin: Flight.Run? { state.withLock { $0.isStale ? $0.usual.running : nil } }
 
     enum Find {
         case ready(AccessToken)
-        /// A refresh that is under way.
+        /// A refresh is in progress.
         case toJoin(Flight.Run)
-        /// None is: where to begin one.
+        /// No refresh is in progress: the flight in which to begin one.
         case toBegin(Flight)
     }
 
-    /// The token at hand if the caller accepts it, and otherwise how to get a better one. Notes what was seen.
+    /// Returns the current token if the caller accepts it, and otherwise how to get a better one. Sets `need.seen`.
     func look(for need: inout SessionRules.TokenRequirement) -> Find {
         state.withLock { state in
             need.seen = state.record.token(for: need.parameters)

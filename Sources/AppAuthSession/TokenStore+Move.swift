@@ -1,17 +1,18 @@
 internal import AppAuthProtocol
 
 extension TokenStore {
-    /// Moves the session into another store, and waits for refreshes that are under way, two minutes at most. An app that wants its session
-    /// there calls this each time before it uses the other store: where there is nothing to move it only looks, and where
-    /// an earlier call was cut off it goes on.
+    /// Moves the session into another store. Waits for refreshes that are in progress, two minutes at most.
     ///
-    /// An ``AuthState`` on this store does not move with it: make a new one. Until the session has arrived, the other
-    /// store refuses it with ``StoreProblem/moving``.
+    /// If an app wants its session in another store, it calls this each time before it uses that store. If there is
+    /// nothing to move, this only reads the stores. If an earlier call was interrupted, this continues it.
+    ///
+    /// An ``AuthState`` on this store does not move with the session: create a new one. Until the session has arrived,
+    /// its use in the other store fails with ``StoreProblem/moving``.
     ///
     /// - Returns: Whether a session was moved.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session, or if it has
-    ///   this one, be it a copy or the same place under another name; `CancellationError`. Nothing is lost then: a further
-    ///   call goes on.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the other store has another session, or the same
+    ///   one (a copy, or the same location under another name); `CancellationError`. In all these cases nothing is
+    ///   lost: a further call continues the move.
     @discardableResult
     public func moveSession(to target: some TokenStore) async throws -> Bool {
         try await moveSession(to: target, waitingAtMost: LockPatience().limit)

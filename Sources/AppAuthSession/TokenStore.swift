@@ -1,82 +1,85 @@
 package import AppAuthProtocol
 
-/// Where one session is kept, for all the processes that share it.
+/// A store for one session, for all the processes that share it.
 ///
-/// A store has three duties: to read, to change what is there in one step, and to lend a lock. Its errors are
-/// ``AuthError`` with ``AuthError/Code/store`` that name the place and the reason. The test suite for stores in
-/// `AppAuthTestSupport` checks all that is said here.
+/// A store has three duties: to read the session, to change it in one step, and to provide a lock. Its errors are
+/// ``AuthError`` with ``AuthError/Code/store`` that name the location and the reason. The test suite for stores in
+/// `AppAuthTestSupport` checks all the requirements below.
 public protocol TokenStore: Sendable {
-    /// The place, for messages: `file:/home/jane/.local/state/app/session.json`.
+    /// The location, for messages: `file:/home/jane/.local/state/app/session.json`.
     var location: String { get }
 
-    /// Reads the session; nil if there is none. Takes no lock, so that it works where nothing can be written, and sees
-    /// the session before a change or after it, never in between. Something else at the place, or a damaged record, is
-    /// an error. Takes milliseconds, and not for ever: it is called while the lock is waited for, too.
+    /// Reads the session; nil if there is none.
+    ///
+    /// Takes no lock, so that it works where nothing can be written. It sees the session before a change or after it,
+    /// never in between. It throws if there is something else at the location, or a damaged record. It takes
+    /// milliseconds and does not block forever, since it is also called while a caller waits for the lock.
     func load() async throws -> AuthStateRecord?
 
-    /// Reads the session, lets `change` alter it, and writes it, in one step: no other change by anybody comes between.
+    /// Reads the session, lets `change` alter it, and writes it, in one step: no other change comes between.
     ///
-    /// Nil in place of the session removes it. Where `change` alters nothing or throws, nothing is written. When this
-    /// returns, the change is safe: a crash or a power cut brings back this session or a later one. When it throws, the
-    /// old session stands, or the new one where the store could not make sure that it is safe: ``AuthState`` bears with
-    /// both. Takes milliseconds; `change` does no I/O. What is no session is neither read as one nor overwritten.
+    /// If `change` sets the session to nil, it is removed. If `change` alters nothing or throws, nothing is written.
+    /// When this returns, the change is safe: after a crash or a power failure the store has this session or a later
+    /// one. When this throws, the store has the old session, or the new one if the store could not make sure that it is
+    /// safe: ``AuthState`` can handle both. This takes milliseconds; `change` does no I/O. Data that is not a session
+    /// is neither read as one nor overwritten.
     func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result
 
-    /// Finds out, before a user signs in, whether a session could be stored, and leaves everything as it is.
+    /// Checks, before a user signs in, whether a session could be stored. Changes nothing.
     ///
-    /// - Throws: What ``update(_:)`` would throw, as far as that can be known: the place cannot be read, or holds something else,
-    ///   or has no room. The default reads.
+    /// - Throws: What ``update(_:)`` would throw, as far as that can be known: the location cannot be read, holds
+    ///   something else, or has no room. The default implementation only reads.
     func prepare() async throws
 
-    /// Waits for the lock under which a refresh token is presented, for as long as the refresh of another takes.
+    /// Waits for the lock under which a refresh token is sent, for as long as the refresh of another holder takes.
     ///
-    /// One holder at a time among all who share the session, in this process and in others; whoever dies lets go of it.
-    /// ``load()`` and ``update(_:)`` work whoever holds it. The wait blocks no thread of the cooperative pool, and ends
-    /// with `CancellationError` when its task is cancelled.
+    /// The lock has one holder at a time among all that share the session, in this process and in others. If a process
+    /// dies, its lock is released. ``load()`` and ``update(_:)`` work even while the lock is held. The wait blocks no
+    /// thread of the cooperative pool. If its task is cancelled, it ends with `CancellationError`.
     func refreshLock() async throws -> RefreshLock
 
-    /// Describes who holds the refresh lock, for messages, for example `process 4711 (my-app)`; nil if nobody holds it, or if
-    /// the store cannot tell, which is the default.
+    /// Returns a description of the holder of the refresh lock, for messages, for example `process 4711 (my-app)`; nil
+    /// if the lock is free, or if the store cannot tell, which is the default.
     func refreshLockHolder() async -> String?
 }
 
 extension TokenStore {
-    /// The store cannot tell.
+    /// Returns nil: the store cannot tell.
     public func refreshLockHolder() async -> String? { nil }
 }
 
-/// What a store can know of the call that it serves.
+/// What a store can know about the call that it serves.
 public enum TokenStoreCall {
-    /// Whether nobody waits for it: ``AuthState`` tries by itself to store what the store has refused before. A store that
-    /// could ask the person something, to unlock a keyring for example, asks nothing then: it would be asked every minute.
+    /// Whether no caller waits for the call: ``AuthState`` itself retries a write that the store has rejected. A store
+    /// that could prompt the user, for example to unlock a keyring, does not do so then: it would prompt every minute.
     @TaskLocal public static var isUnattended = false
 
-    /// Whether the caller knows that a session was stored here. A sign-out then leaves a place without a session. If the place
-    /// itself is missing, because its disk is not mounted or its keyring is not open, the store throws
-    /// ``StoreProblem/unavailable`` and creates nothing. Otherwise such a place is a new one.
+    /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a
+    /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
+    /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, it is a new one.
     @TaskLocal public static var expectsSession = false
 }
 
-/// The right to present the refresh token of a stored session, held until it is released or nobody has it any more.
+/// The right to send the refresh token of a stored session, held until it is released or deinitialized.
 public final class RefreshLock: Sendable {
     private let flag = Once()
     private let end: @Sendable () -> Void
 
-    /// Makes a lock that was just taken.
+    /// Creates a lock that was just acquired.
     ///
-    /// - Parameter release: Lets go of it; called once.
+    /// - Parameter release: Releases the lock; called once.
     public init(release: @escaping @Sendable () -> Void) { end = release }
 
-    /// Lets the next one have it. More than once is no error.
+    /// Releases the lock. Further calls have no effect.
     public func release() { if flag.first() { end() } }
 
     deinit { release() }
 }
 
 extension AuthError {
-    /// A store has something that is no session.
+    /// Returns the error for a store whose content is not a session.
     package static func damagedStore(_ location: String, _ why: String) -> AuthError {
         var error = AuthError(.store, .store, "\(location) \(why); it is left as it is", outcome: .notSent)
         error.storeProblem = .damaged
@@ -88,7 +91,7 @@ extension TokenStore {
     /// Reads the session.
     public func prepare() async throws { _ = try await load() }
 
-    /// Whatever a store of an app throws becomes an ``AuthError``.
+    /// Runs an operation of an app's store and converts its errors into ``AuthError``.
     ///
     /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
     package func attempt<Value: Sendable>(
@@ -105,7 +108,7 @@ extension TokenStore {
         }
     }
 
-    /// Puts a new session in place of whatever session is there.
+    /// Replaces any stored session with a new one.
     package func replace(with record: AuthStateRecord) async throws {
         try await attempt { try await update { $0 = record } }
     }

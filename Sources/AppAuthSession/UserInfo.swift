@@ -3,13 +3,13 @@ internal import HTTPTypes
 internal import JOSE
 
 extension AuthState {
-    /// Fetches the person's claims from the userinfo endpoint (OpenID Connect Core §5.3), with a valid access token.
+    /// Fetches the user's claims from the userinfo endpoint (OpenID Connect Core §5.3), with a valid access token.
     ///
-    /// The response counts only if its `sub` is the ID token's (§5.3.2); in a session without an ID token there is nothing
-    /// to compare with. A signed response is verified with the provider's keys, an encrypted one decrypted before.
+    /// The response is accepted only if its `sub` is the ID token's (§5.3.2). A session without an ID token has nothing
+    /// to compare with. A signed response is verified with the provider's keys; an encrypted one is decrypted first.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
-    ///   ``AuthError/Code/invalidResponse``, and whatever ``send(_:)`` throws.
+    ///   ``AuthError/Code/invalidResponse``, and the errors of ``send(_:)``.
     public func userInfo() async throws -> Claims {
         let url = try record.client.require(.userInfo)
         var request = HTTPRequest(method: .get, url: url)
@@ -17,7 +17,7 @@ extension AuthState {
         return try await userInfo(in: send(TransportRequest(request), stage: .userInfo), from: url)
     }
 
-    /// The claims in a response of the userinfo endpoint's, however it was asked.
+    /// Returns the claims in a response of the userinfo endpoint, however the request was sent.
     package func userInfo(in response: TransportResponse, from url: SecureURL) async throws -> Claims {
         guard response.status == .ok else {
             let secrets = [record.accessToken?.value].compactMap(\.self)

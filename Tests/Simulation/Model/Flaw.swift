@@ -2,14 +2,14 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 
-/// A way of getting it wrong, on purpose.
+/// A deliberate error in the session's code.
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
     case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark, movesNothing, leavesWhatIsNew
     case storesLate, leavesNoMark, believesRefusals
 
-    /// What it breaks, which the simulation has to find out; nil where other protections make up for it.
+    /// The invariant that the flaw breaks and that the simulation has to find; nil if other protections make up for it.
     var breaks: Invariant? {
         switch self {
         case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate: .sessionKept
@@ -31,7 +31,7 @@ enum Flaw: String, CaseIterable {
 }
 
 extension Simulation {
-    /// The time that the rules are told.
+    /// The time that the rules receive.
     var now: Timestamp {
         let timestamp = clock.timestamp
         guard flaw == .storesFractions else { return timestamp }
@@ -39,7 +39,7 @@ extension Simulation {
             wall: timestamp.wall, sinceBoot: timestamp.sinceBoot + .nanoseconds(123_456), boot: timestamp.boot)
     }
 
-    /// ``SessionRules/apply(_:to:known:at:)``, as it is or with what the flaw makes of it.
+    /// Applies ``SessionRules/apply(_:to:known:at:then:)``, altered by the flaw.
     func decide(
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
         at now: Timestamp, then: Timestamp?
@@ -77,14 +77,14 @@ extension Simulation {
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
         default: break
         }
-        // What is stored late was decided when it came.
+        // A change that is stored late was checked when it happened.
         if then == nil { checker.decides(decision, event, event.need, known.record.id, at: now) }
         return decision
     }
 }
 
 extension SessionRules.Event {
-    /// What the caller wants.
+    /// The requirement of the caller.
     fileprivate var need: SessionRules.TokenRequirement? {
         switch self {
         case .asked(let need), .waited(let need), .wanted(let need): need

@@ -1,4 +1,4 @@
-/// What has to be true whatever happens.
+/// The properties that must hold in every run.
 enum Invariant: String, CaseIterable {
     case sessionKept = "a session that the server honours is not lost"
     case noReuse = "no refresh token is presented after its successor was stored"
@@ -16,7 +16,7 @@ enum Invariant: String, CaseIterable {
     case healthyAgain = "when all is well again, a call succeeds"
 }
 
-/// An invariant that does not hold.
+/// A violated invariant.
 struct Violation: Sendable {
     let invariant: Invariant
     let what: String

@@ -1,27 +1,27 @@
 import AppAuthProtocol
 import AppAuthSession
 
-/// Sees everything, knows what is true, and judges by arithmetic of its own.
+/// An observer of everything in a run, which checks the invariants with its own arithmetic.
 final class InvariantChecker {
-    /// What a run came to.
+    /// The counts of a run.
     struct Tally {
         var calls = 0
         var tokens = 0
         var requests = 0
         var refreshes = 0
-        /// Sessions that ended because the provider's side ended them, or a person did.
+        /// Sessions that the provider's side or the user ended.
         var revoked = 0
-        /// Those whose newest refresh token was lost with a response or a process, at a server without enough grace.
+        /// Sessions whose newest refresh token was lost with a response or a process, at a server without enough grace.
         var unavoidable = 0
-        /// Those that a foreign ID token ended.
+        /// Sessions that a foreign ID token ended.
         var foreign = 0
-        /// Times at which a process that had nothing to do kept the others from refreshing when all was well again.
+        /// How often an idle process kept the others from refreshing after the faults had ended.
         var stalls = 0
-        /// Callers who said that their token is no good, and got it again from a refresh that others had begun.
+        /// Callers that rejected their token and got it again from a refresh that other callers had begun.
         var refusedAgain = 0
         var moves = 0
         var faults = 0
-        /// How often each invariant did not hold, where that does not end the run.
+        /// How often each invariant was violated, in a run that goes on after a violation.
         var violations: [Invariant: Int] = [:]
         var examples: [String] = []
     }
@@ -31,7 +31,7 @@ final class InvariantChecker {
         var at: Timestamp
         var retryAfter: Int
 
-        /// For how many seconds nobody tries again, without jitter.
+        /// The pause in seconds, without jitter.
         var shortest: Double {
             max(Double(retryAfter), [0, 0, 1, 2, 4, 8, 16, 32].dropFirst(count).first ?? 48)
         }
@@ -39,28 +39,28 @@ final class InvariantChecker {
 
     var tally = Tally()
     private(set) var violation: Violation?
-    /// The one that counts, while a failure is shrunk or the simulator is tried out; else all do.
+    /// The only invariant to check, while a failure is shrunk or the simulation is tested; nil for all.
     private let watched: Invariant?
     private var storedTokens: Set<Secret> = []
     private var received: [Secret: Timestamp] = [:]
     /// The refresh token that came with an access token.
     private var companions: [Secret: String] = [:]
     private var superseded: Set<String> = []
-    /// Sessions out of which a person has signed in some process, whether the store knows it or not.
+    /// Sessions that the user has signed out of in some process, whether or not the store has recorded it.
     var signedOut: Set<String> = []
-    /// Sessions that are over, though the disk was full when that came out.
+    /// Sessions that ended while the store could not record it.
     var endedInMemory: Set<String> = []
     private var gone: Set<String> = []
-    /// Sessions that a mover has brought to the other store while they were signed out, and has not yet taken back.
+    /// Signed-out sessions that a mover has brought to the other store and not yet removed from there.
     private var revived: Set<String> = []
-    /// Sessions that were signed out while they were on their way.
+    /// Sessions that were signed out while they were being moved.
     private var entombed: Set<String> = []
-    /// Sessions on their way of which a new sign-in has taken the place.
+    /// Sessions that a new sign-in has replaced while they were being moved.
     private var replaced: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
-    /// Whether a run goes on when an invariant does not hold.
+    /// Whether a run goes on after a violation.
     private let isCounting: Bool
     private var seen: Set<String> = []
 
@@ -78,14 +78,14 @@ final class InvariantChecker {
         violation = Violation(invariant: invariant, what: what())
     }
 
-    // MARK: - What happens
+    // MARK: - Observations
 
     func receives(_ token: Secret, with refreshToken: String?, at now: Timestamp) {
         received[token] = now
         companions[token] = refreshToken
     }
 
-    /// The store has changed.
+    /// Checks a change of the store.
     func stores(
         _ old: AuthStateRecord?, _ new: AuthStateRecord?, by event: SessionRules.Event?, _ server: SimulatedServer
     ) {
@@ -96,7 +96,7 @@ final class InvariantChecker {
                 "a session of an earlier sign-in took the place of the newer one")
             require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
             require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session goes on")
-            // What a sign-out leaves of a copy is no session.
+            // The mark that a sign-out leaves on a copy is not a session.
             let isThere = new.map { ($0.refreshToken ?? $0.accessToken?.value) != nil } ?? false
             let isGone = new.map { gone.contains($0.id) && !revived.contains($0.id) } ?? false
             require(!isThere || !isGone, .noReturn, "a removed session is there again")
@@ -106,7 +106,7 @@ final class InvariantChecker {
         }
         if let old, old.id != new?.id || new?.move != nil { removes(old, new, by: event) }
         if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
-        // Where it was signed out on its way, the copy in the other store may be used until that is found.
+        // If the session was signed out during a move, the copy in the other store may be used until the next move.
         if let used = old?.refreshToken?.reveal(), let new, old?.id == new.id, used != new.refreshToken?.reveal(),
             new.move == nil
         {
@@ -116,9 +116,9 @@ final class InvariantChecker {
     }
 
     private func removes(_ record: AuthStateRecord, _ new: AuthStateRecord?, by event: SessionRules.Event?) {
-        // What is in the other store may be used until whoever moves it next finds that it is over.
+        // The copy in the other store may be used until the next move finds that the session is over.
         if new?.id == record.id { return _ = entombed.insert(record.id) }
-        // One that a new sign-in replaces on its way to the other store may arrive there, and is another session.
+        // If a new sign-in replaces a session that is being moved, that session may still arrive in the other store.
         if record.move != nil, event == nil {
             entombed.remove(record.id)
             return _ = replaced.insert(record.id)
@@ -126,10 +126,10 @@ final class InvariantChecker {
         gone.insert(record.id)
     }
 
-    /// Whether a session was removed from a store from which it was used.
+    /// Whether a session was removed from a store in which it was used.
     func isGone(_ id: String) -> Bool { gone.contains(id) }
 
-    /// All is over: no mover is on its way, and none has to be asked to go on.
+    /// Checks the end of a run, when no move is in progress and none has to be continued.
     func ends(_ stores: [SimulatedStore]) {
         let used = Set(stores.compactMap(\.record).filter { $0.move == nil }.map(\.id))
         require(
@@ -137,11 +137,11 @@ final class InvariantChecker {
             "a session that was signed out on its way is used in the other store")
     }
 
-    /// A store has changed, since the session is moved.
+    /// Checks a change of a store by a move.
     func moves(_ old: AuthStateRecord?, _ new: AuthStateRecord?, among stores: [SimulatedStore]) {
         checkReadable(new)
-        // A copy that is marked is not used. Whether it was signed out in this moment, the mover looks at once, or whoever
-        // goes on where it died.
+        // A marked copy is not used. If the session was signed out just now, the mover finds it in its next step. If
+        // the mover dies, the next one does.
         if let new, new.move == nil, gone.contains(new.id) { revived.insert(new.id) }
         if new == nil, let old { revived.remove(old.id) }
         require(old == nil || new == nil || old?.id == new?.id || old?.move != nil, .noOverwrite, "a move took a place")
@@ -152,7 +152,7 @@ final class InvariantChecker {
 
     private func checkReadable(_ new: AuthStateRecord?) {
         writes += 1
-        // Not each, since it takes as long as all else.
+        // Not on every write, since this takes as long as everything else.
         guard let new, writes % 4 == 1 else { return }
         let read = try? AuthStateRecord(decoding: new.encoded(), from: "the store")
         require(read == new, .readable, "what is read differs from what was written")
@@ -172,7 +172,7 @@ final class InvariantChecker {
         }
     }
 
-    /// The rules have decided what comes of an event.
+    /// Checks a decision of the rules.
     func decides(
         _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ need: SessionRules.TokenRequirement?,
         _ id: String,
@@ -196,18 +196,18 @@ final class InvariantChecker {
         }
     }
 
-    /// A refresh that failed or succeeded is in the store.
+    /// Counts a failed or successful refresh that is in the store.
     func counts(_ event: SessionRules.Event, _ action: SessionRules.Action, _ id: String, at now: Timestamp) {
         switch (event, action) {
         case (_, .fail(let told)) where told.code == .signInRequired: break
         case (.failed, .lookAgain): break
-        // Whether that was one caller's wish alone, the next refresh of the session's own shows.
+        // The next refresh of the session's own tokens shows whether the error concerned only one caller's parameters.
         case (.failed(let attempt, let error, _), _)
         where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
-        // The store took it late.
+        // The store accepted the tokens late.
         case (.answered(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
-        // What was refused was one caller's wish; the session's own refresh went well.
+        // The rejected parameters were one caller's. The session's own refresh succeeded.
         case (.answered(_, _, .verified, _), .fail(let error)) where error.message.contains("invalid_scope"):
             failures[id] = nil
         case (.answered(_, _, .unverifiable(let error), _), _), (.answered(_, _, .verified, _), .fail(let error)):
@@ -223,7 +223,7 @@ final class InvariantChecker {
 
     private func elapsed(_ begin: Timestamp, _ end: Timestamp) -> Double { (end.sinceBoot - begin.sinceBoot).seconds }
 
-    /// A refresh token is about to be sent.
+    /// Checks a refresh token that is about to be sent.
     func sends(
         _ attempt: SessionRules.Attempt, for need: SessionRules.TokenRequirement, of id: String, beside others: Int,
         _ store: AuthStateRecord?, at now: Timestamp
@@ -242,7 +242,7 @@ final class InvariantChecker {
         require(!isGood(token, for: need, at: now), .oneRefresh, "the token in the store would have been enough")
     }
 
-    /// Whether a caller has no use for another token.
+    /// Whether a token satisfies the caller.
     private func isGood(_ token: AccessToken, for need: SessionRules.TokenRequirement, at now: Timestamp) -> Bool {
         guard let age = age(of: token, at: now), let lifetime = token.lifetime?.seconds else { return false }
         let isNew = token.value != need.seen?.value
@@ -252,16 +252,16 @@ final class InvariantChecker {
         return isNew && left > 0 && need.began.boot == now.boot && age <= elapsed(need.began, now)
     }
 
-    /// In seconds; nil after a restart, when nobody can be sure.
+    /// The age of a token in seconds; nil after a restart, when it is unknown.
     private func age(of token: AccessToken, at now: Timestamp) -> Double? {
         received[token.value].flatMap { $0.boot == now.boot ? elapsed($0, now) : nil }
     }
 
-    /// A caller gets a token.
+    /// Checks a token that a caller gets.
     func handsOut(_ token: AccessToken, for need: SessionRules.TokenRequirement, _ server: SimulatedServer) {
         tally.tokens += 1
         if need.isForced, token.value == need.seen?.value { tally.refusedAgain += 1 }
-        // Where the store has the refresh token, an access token that it has refused can be had again.
+        // If the store has the refresh token, an access token that the store rejected can be fetched again.
         let isSafe = companions[token.value].map { server.fates[$0] == .stored } ?? !server.manner.rotates
         require(
             isSafe || storedTokens.contains(token.value), .persistBeforePublish,

@@ -1,55 +1,55 @@
-/// What a caller asks for.
+/// The kind of token that a caller requests.
 enum CallKind: CaseIterable {
     case usual
     /// More validity than the usual margin.
     case longer
     /// After a 401.
     case forced
-    /// Fewer scopes: a token of its own.
+    /// Fewer scopes: a separate token.
     case narrowed
-    /// A scope that was not granted: the server says no, to this caller.
+    /// A scope that was not granted: the server returns an error to this caller.
     case ungranted
 }
 
-/// Everything that happens in a run comes from a list of these: each makes sense whatever comes before it, so that any
-/// of them may be left out when a failure is shrunk. Times are in milliseconds.
+/// A step of a run. Each step makes sense after any others, so that any of them can be left out when a failure is
+/// shrunk. Times are in milliseconds.
 enum Step {
     case wait(Int)
-    /// A process wants a token; it is started if it is not running.
+    /// A process requests a token. If it is not running, it is started.
     case call(Int, CallKind)
-    /// One of the tasks of a process gets some steps further, from one `await` to the next.
+    /// A task of a process advances by some steps, from one `await` to the next.
     case go(Int, task: Int, count: Int)
-    /// All go on by turns until nothing is left to do.
+    /// All processes continue in turn until nothing is left to do.
     case settle
     /// kill -9, or the end of a process.
     case kill(Int)
     case signOut(Int, revoking: Bool)
-    /// A process puts a new session in place of what is there; otherwise only where there is none.
+    /// A process signs in. If `always` is false, it does so only if there is no session.
     case signIn(Int, always: Bool)
-    /// The wall clock is set wrong by so much.
+    /// The wall clock is set wrong by this amount.
     case clock(Int)
     /// The machine sleeps.
     case suspend(Int)
-    /// It is off for a while and starts with a wall clock that is wrong by so much.
+    /// The machine is off for a while and starts with a wall clock that is wrong by `wallError`.
     case restart(Int, wallError: Int)
     case trouble(SimulatedServer.Trouble, Int)
     case wire(SimulatedWire.Fault)
     case idTokens(SimulatedServer.IDTokens, Int)
     case fullDisk(Int)
-    /// The store writes, and nobody hears of it.
+    /// The store writes, but its response is lost.
     case muteStore(Int)
-    /// The store can neither be read nor written.
+    /// The store can be neither read nor written.
     case shutStore(Int)
     /// An administrator ends the session at the server.
     case revoke
-    /// The next request comes to the server twice.
+    /// The server receives the next request twice.
     case duplicate
-    /// One of the callers who wait in a process is cancelled.
+    /// One of the callers that wait in a process is cancelled.
     case cancel(Int, Int)
-    /// A process moves the session to the other store; or from there, where it is not.
+    /// A process moves the session to the other store; if `isBack` is true, from the store that does not have it.
     case move(Int, isBack: Bool)
 
-    /// Whether something goes wrong.
+    /// Whether the step is a fault.
     var isFault: Bool {
         switch self {
         case .wait, .call, .go, .settle, .signOut, .signIn, .move: false
@@ -60,15 +60,15 @@ enum Step {
     }
 }
 
-/// What a run begins with.
+/// The initial conditions of a run.
 struct Setting {
     var manner = SimulatedServer.Manner()
-    /// The first ones run for months, the others for one call each.
+    /// The number of processes that run for months. The others run for one call each.
     var daemons = 1
     var processes = 3
 }
 
-/// Random numbers that are the same wherever a seed is tried again.
+/// A generator of random numbers that are the same for the same seed.
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
     init(_ seed: UInt64) { state = seed }
@@ -83,10 +83,10 @@ struct Seeded: RandomNumberGenerator {
     }
 }
 
-/// Makes up a run: long quiet times, and between them a minute in which much happens at once.
+/// A generator of runs: long quiet periods, and between them a minute in which much happens at once.
 struct ScheduleGenerator {
     private var random: Seeded
-    /// Of what comes on top of the rest.
+    /// The random numbers for the extra steps.
     private var extra: Seeded
     private(set) var setting = Setting()
     private let calamity: Int
@@ -138,7 +138,7 @@ struct ScheduleGenerator {
                 }
             let location = Int.random(in: 2...steps.count, using: &extra)
             steps.insert(step, at: location)
-            // Now and then a mover dies on its way.
+            // Sometimes a mover dies during the move.
             guard case .move = step, Bool.random(using: &extra) else { continue }
             steps.insert(.go(process, task: 0, count: Int.random(in: 1...12, using: &extra)), at: location + 1)
             steps.insert(.kill(process), at: Int.random(in: (location + 2)...steps.count, using: &extra))

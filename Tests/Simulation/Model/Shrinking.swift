@@ -1,6 +1,6 @@
-/// Makes a schedule that fails as short as it gets, by leaving out what the failure does not need.
+/// A search for the shortest schedule that still fails, by leaving out steps that the failure does not need.
 struct Shrinking {
-    /// Whether a schedule fails as the first one did.
+    /// Returns whether a schedule fails in the same way as the original one.
     let fails: ([Step]) -> Bool
 
     func shortest(of schedule: [Step]) -> [Step] {
@@ -21,7 +21,7 @@ struct Shrinking {
         return shortest.indices.reduce(shortest) { simpler($0, at: $1) }
     }
 
-    /// Fewer steps of a task, where that is enough.
+    /// Returns the schedule with fewer steps of a task, if that still fails.
     private func simpler(_ schedule: [Step], at index: Int) -> [Step] {
         guard case .go(let process, let task, let count) = schedule[index] else { return schedule }
         for fewer in 1..<max(count, 1) {

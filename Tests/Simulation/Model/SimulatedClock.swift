@@ -1,9 +1,9 @@
 import AppAuthProtocol
 import Foundation
 
-/// The clocks of one machine in virtual time: what is true, and what a person, a battery or a restart makes of it.
+/// The clocks of one machine in virtual time. A user, a battery or a restart may make the wall clock wrong.
 struct SimulatedClock {
-    /// What is true: milliseconds since the run began. The server's clock is right.
+    /// The true time, in milliseconds since the run began. The server's clock is right.
     private(set) var time = 0
     private(set) var boot = 1
     /// How far the wall clock is ahead, in milliseconds.
@@ -21,12 +21,12 @@ struct SimulatedClock {
         Date(timeIntervalSince1970: 1_750_000_000 + Double(milliseconds) / 1000)
     }
 
-    /// Time passes, or the machine sleeps: the time since boot goes on as well.
+    /// Lets time pass, even while the machine sleeps. The time since boot advances as well.
     mutating func advance(to later: Int) { time = max(time, later) }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock, as a user might.
     mutating func setWall(error: Int) { wallError = error }
 
-    /// The machine starts anew, with a wall clock that may be wrong.
+    /// Restarts the machine, with a wall clock that may be wrong.
     mutating func restart(wallError error: Int) { (boot, bootedAt, wallError) = (boot + 1, time - 20_000, error) }
 }

@@ -1,11 +1,11 @@
 import AppAuthProtocol
 import AppAuthSession
 
-/// A process brings the session from one store to the other: a ``SessionMove``, and the call that it is about to make.
+/// A move of the session by a process from one store to the other: a ``SessionMove``, and its next call.
 final class SimulatedMove {
     let source: SimulatedStore
     let target: SimulatedStore
-    /// When it gives up, in milliseconds.
+    /// When the move gives up, in milliseconds.
     let end: Int
     fileprivate var move: SessionMove
     fileprivate(set) var effect: SessionMove.Effect
@@ -24,12 +24,12 @@ final class SimulatedMove {
         }
     }
 
-    /// The store whose lock it needs next.
+    /// The store whose lock the move needs next.
     var awaited: SimulatedStore? { if case .lock(let place) = effect { store(place) } else { nil } }
 }
 
 extension Simulation {
-    /// - Parameter isBack: Whether it asks for a session that is not where it looks for it.
+    /// - Parameter isBack: Whether the process asks to move the session from the store that does not have it.
     func move(in process: SimulatedProcess, isBack: Bool = false) {
         guard process.move == nil else { return }
         let source = home
@@ -44,7 +44,7 @@ extension Simulation {
         move.awaited.map { $0.holder == nil || clock.time >= move.end } ?? true
     }
 
-    /// Makes the call, and takes its answer.
+    /// Makes the call and takes its result.
     func go(_ move: SimulatedMove, in process: SimulatedProcess) {
         do {
             let answer: SessionMove.Answer
@@ -52,7 +52,7 @@ extension Simulation {
             case .load(let place, _): answer = .loaded(try move.store(place).read(at: clock.time))
             case .lock(let place):
                 let store = move.store(place)
-                // It has waited for too long.
+                // The move has waited too long.
                 guard store.holder == nil else { return end(move, process) }
                 move.locks.append(store.lock(for: process.number))
                 answer = .locked
@@ -84,7 +84,7 @@ extension Simulation {
         return isDone
     }
 
-    /// The change, or what a flaw makes of it.
+    /// Applies the change, altered by the flaw.
     private func apply(
         _ change: SessionMove.Change, _ stored: inout AuthStateRecord?
     ) throws(AuthError) -> Bool {

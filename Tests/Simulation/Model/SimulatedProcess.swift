@@ -1,10 +1,10 @@
 import AppAuthProtocol
 import AppAuthSession
 
-/// A program that shares the session: what it has in memory, which is lost when it is killed.
+/// A program that shares the session. Its memory is lost when it is killed.
 final class SimulatedProcess {
     let number: Int
-    /// Whether it runs for months; otherwise it ends when nobody waits for it any more.
+    /// Whether the process runs for months; otherwise it ends when it is idle.
     let isDaemon: Bool
     var session: SimulatedSession?
     var move: SimulatedMove?
@@ -12,23 +12,23 @@ final class SimulatedProcess {
     init(number: Int, isDaemon: Bool) { (self.number, self.isDaemon) = (number, isDaemon) }
 }
 
-/// What an `AuthState` is: a ``SessionMachine``, and what is being done for it.
+/// The counterpart of `AuthState`: a ``SessionMachine``, and the work in progress for it.
 final class SimulatedSession {
     let store: SimulatedStore
     var machine: SessionMachine
-    /// What can happen next, in any order.
+    /// The events that can happen next, in any order.
     var events: [Event] = []
     var callers: [Caller] = []
-    /// The refreshes that callers with the same wishes share.
+    /// The refreshes that callers with the same requirement share.
     var flights: [SessionRules.TokenRequirement.Kind: SessionMachine.ID] = [:]
-    /// Who has begun each of them.
+    /// The callers that began the refreshes.
     var beginners: [SessionMachine.ID: Caller] = [:]
     var completions: [SessionMachine.ID: (Result<SessionMachine.Outcome, any Error>) -> Void] = [:]
     var locks: [SessionMachine.ID: SimulatedStore.Lock] = [:]
     private var lastID = 0
-    /// The refresh token that came last, and when.
+    /// The refresh token of the latest response, and when it arrived.
     var latestResponse: (refreshToken: String, time: Int)?
-    /// Whether a caller was told that the session is over.
+    /// Whether a caller got the error that the session is over.
     var hasToldEnd = false
 
     init(_ machine: SessionMachine, store: SimulatedStore) { (self.machine, self.store) = (machine, store) }
@@ -38,30 +38,30 @@ final class SimulatedSession {
         return lastID
     }
 
-    /// Whether nobody waits for anything. What the store has refused may still be in memory.
+    /// Whether no caller waits. A change that the store has rejected may still be in memory.
     var isIdle: Bool { callers.isEmpty && completions.isEmpty && !events.contains { !$0.isRetry } }
 
     /// Whether an ID token is being verified.
     var hasTokenToVerify: Bool { events.contains { if case .verify = $0 { true } else { false } } }
 
-    /// Somebody who wants a token.
+    /// A caller that needs a token.
     final class Caller {
         let kind: CallKind
         let need: SessionRules.TokenRequirement
-        /// The refresh whose end is waited for; nil before the caller has joined one.
+        /// The refresh that the caller waits for; nil before the caller has joined one.
         var flight: SessionMachine.ID?
-        /// Nil until the caller has left; nil within for one that was cancelled.
+        /// Nil until the caller has left; `.success(nil)` if the caller was cancelled.
         var result: Result<AccessToken?, any Error>?
 
         init(_ kind: CallKind, _ need: SessionRules.TokenRequirement) { (self.kind, self.need) = (kind, need) }
     }
 
-    /// Something that is under way.
+    /// Something in progress.
     enum Event {
         case join(Caller)
         /// The store is about to be called.
         case call(SessionMachine.StoreCall)
-        /// The store has answered, and the process has not heard it yet.
+        /// The store has responded, but the process has not received the result yet.
         case answer(Result<SessionMachine.StoreResult, any Error>)
         case lock(SessionMachine.ID)
         case refuseLock(SessionMachine.ID)

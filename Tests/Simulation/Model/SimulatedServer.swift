@@ -1,25 +1,25 @@
 import AppAuthProtocol
 import HTTPTypes
 
-/// An authorization server in virtual time: it rotates refresh tokens, and ends the grant when a used one comes back.
+/// An authorization server in virtual time. It rotates refresh tokens, and ends the grant when a used one comes back.
 final class SimulatedServer {
     struct Manner {
         var rotates = true
-        /// For how many milliseconds a used refresh token is taken again; nil for not at all.
+        /// How long a used refresh token is still accepted, in milliseconds; nil if it is not.
         var grace: Int?
-        /// Of an access token, in seconds.
+        /// The lifetime of an access token, in seconds.
         var lifetime = 3600
-        /// Whether it answers `invalid_grant` where it does not like what one caller asks for.
+        /// Whether the response is `invalid_grant` if the server rejects what one caller requests.
         var blamesGrant = false
     }
 
-    /// What keeps it from doing its work for a while.
+    /// A fault that keeps the server from its work for a while.
     enum Trouble: CaseIterable {
         case internalError, unavailable, unavailableWithRetryAfter, tooManyRequests, tooManyRequestsWithRetryAfter
         case invalidClient, temporarilyUnavailable, htmlPage, invalidGrantWithStatus503
     }
 
-    /// What is wrong with its ID tokens for a while.
+    /// A fault of the server's ID tokens for a while.
     enum IDTokens { case fine, unverifiable, foreign }
 
     enum Answer {
@@ -39,9 +39,9 @@ final class SimulatedServer {
 
     final class Grant {
         enum End: Equatable {
-            /// By a person, or by a sign-out of ours.
+            /// An administrator or a sign-out has revoked the grant.
             case revoked
-            /// A used refresh token came back; excused if nobody on our side could have known better.
+            /// A used refresh token came back. This is excused if no process could have known better.
             case reuse(excused: Bool)
         }
 
@@ -57,7 +57,7 @@ final class SimulatedServer {
     var manner = Manner()
     var trouble: (Trouble, until: Int)?
     var idTokens: (IDTokens, until: Int) = (.fine, 0)
-    /// By what follows `rt-` up to the dot.
+    /// The grants, in the order of their numbers. A token contains the number after `rt-`.
     private(set) var grants: [Grant] = []
     var fates: [String: Fate] = [:]
     private(set) var refreshes = 0
@@ -79,7 +79,7 @@ final class SimulatedServer {
         grant.end = .revoked
     }
 
-    /// What becomes of a request when it arrives.
+    /// Returns the response to a request that arrives now.
     func response(_ request: SimulatedRequest, at now: Int) -> Answer {
         if let (trouble, until) = trouble, now < until { return .http(trouble.response(until: until, now)) }
         guard request.kind != .ungranted else {
@@ -98,7 +98,7 @@ final class SimulatedServer {
         grant.count += 1
         let access = "at-\(grant.number).\(grant.count)"
         guard manner.rotates else { return .tokens(access: access, refresh: nil) }
-        // In its grace period a used token is answered with the successor that it has.
+        // In the grace period, the response to a used token has its existing successor.
         if use == nil {
             let successor = "rt-\(grant.number).\(grant.count)"
             grant.used[grant.current] = (now, successor)
@@ -143,7 +143,7 @@ extension SimulatedServer.Trouble {
         case .tooManyRequestsWithRetryAfter: page(429, retryAfter: wish)
         case .invalidClient: error(401, "invalid_client")
         case .temporarilyUnavailable: error(400, "temporarily_unavailable")
-        // A captive portal, or a proxy that is proud of its page.
+        // A captive portal, or a proxy with its own page.
         case .htmlPage: page(200)
         case .invalidGrantWithStatus503: error(503, "invalid_grant")
         }

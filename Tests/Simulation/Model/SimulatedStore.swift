@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 
-/// One of two places for a session that all processes share: changed in one step, with one lock, and at times full or shut.
+/// One of two stores that all processes share. It changes in one step, has one lock, and is sometimes full or shut.
 final class SimulatedStore {
     final class Lock {
         let process: Int
@@ -12,9 +12,9 @@ final class SimulatedStore {
     private(set) var record: AuthStateRecord?
     private(set) var holder: Lock?
     var isFullUntil = 0
-    /// Until then it writes, and the word that it has is lost: a folder that cannot be synced, a keyring that answers late.
+    /// Until then the store writes, but its response is lost: a folder that cannot be synced, a slow keyring.
     var isMuteUntil = 0
-    /// Until then it can neither be read nor written: a keyring that is locked.
+    /// Until then the store can be neither read nor written: a locked keyring.
     var isShutUntil = 0
 
     var troubledUntil: Int { max(isFullUntil, isMuteUntil, isShutUntil) }
@@ -33,7 +33,7 @@ final class SimulatedStore {
 
     func release(_ lock: Lock?) { if let lock, holder === lock { holder = nil } }
 
-    /// The kernel takes back what a dead process had.
+    /// Releases the lock of a dead process, as the kernel does.
     func processDied(_ process: Int) { if holder?.process == process { holder = nil } }
 
     func read(at now: Int) throws(AuthError) -> AuthStateRecord? {
@@ -43,7 +43,8 @@ final class SimulatedStore {
         return record
     }
 
-    /// Writes what is different; when the disk is full nothing changes, and when it throws that is not sure.
+    /// Writes the session if it has changed. If the disk is full, nothing changes. If the store is mute, this throws
+    /// after the write.
     func write(_ changed: AuthStateRecord?, at now: Int) throws(AuthError) {
         guard changed != record else { return }
         guard now >= isFullUntil else {

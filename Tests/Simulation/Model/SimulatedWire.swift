@@ -1,24 +1,24 @@
-/// One refresh on its way to the server and back.
+/// A refresh request, on its way to the server and back.
 final class SimulatedRequest {
     let number: Int
     let process: Int
     let refreshToken: String
     let kind: CallKind
     let sentAt: Int
-    /// When it reaches the server; nil if it never does.
+    /// When the request reaches the server; nil if it never does.
     fileprivate(set) var processedAt: Int?
-    /// When the client has the response; nil if it never has.
+    /// When the client receives the response; nil if it never does.
     fileprivate(set) var answeredAt: Int?
     fileprivate(set) var response: SimulatedServer.Answer?
     fileprivate var isProcessed = false
-    /// Whether a proxy sends it twice.
+    /// Whether a proxy sends the request twice.
     fileprivate(set) var isDuplicated = false
-    /// What the client knows if no response comes: the connection broke, or could not be made.
+    /// When the client gives up if no response comes: the connection broke, or could not be made.
     fileprivate(set) var breaksAt: Int
     fileprivate(set) var isUnsent = false
-    /// Whether nobody waits for the response any more.
+    /// Whether no client waits for the response any more.
     fileprivate(set) var isAbandoned = false
-    /// Whether the client has taken what came.
+    /// Whether the client has taken the response.
     var isOver = false
 
     init(number: Int, process: Int, refreshToken: String, kind: CallKind, at now: Int) {
@@ -26,38 +26,38 @@ final class SimulatedRequest {
         (sentAt, processedAt, answeredAt, breaksAt) = (now, now + 40, now + 80, now + SimulatedWire.timeout)
     }
 
-    /// When the client knows what came of it.
+    /// When the client knows the outcome.
     var endsAt: Int { min(answeredAt ?? breaksAt, breaksAt) }
     var isAnswered: Bool { answeredAt.map { $0 <= breaksAt } ?? false }
 
-    /// The rotated refresh token that its response holds.
+    /// The rotated refresh token in the response.
     var successor: String? { if case .tokens(_, let refresh) = response { refresh } else { nil } }
 }
 
-/// What lies between client and server, and what happens there.
+/// The network between client and server, with its faults.
 final class SimulatedWire {
-    /// A client has no patience for more, in milliseconds.
+    /// The client's timeout, in milliseconds.
     static let timeout = 30_000
 
     enum Fault: CaseIterable {
-        /// Could not connect.
+        /// The client cannot connect.
         case unreachable
         /// The request never arrives.
         case lostBefore
-        /// The server answers, and the response never arrives.
+        /// The server responds, and the response never arrives.
         case lostAfter
         /// The connection breaks in the middle of the response.
         case cut
-        /// The request arrives late, but in time; or when the client has given up.
+        /// The request arrives late, before or after the client has given up.
         case delayed, delayedPastTimeout
-        /// The response arrives late, but in time; or when the client has given up.
+        /// The response arrives late, before or after the client has given up.
         case slowResponse, slowResponsePastTimeout
     }
 
     private(set) var requests: [SimulatedRequest] = []
-    /// What happens to the next request.
+    /// The fault that affects the next request.
     var fault: Fault?
-    /// Whether a proxy sends the next request twice; the client has the first response.
+    /// Whether a proxy sends the next request twice. The client receives the first response.
     var isDuplicating = false
     private var count = 0
 
@@ -84,12 +84,12 @@ final class SimulatedWire {
         return request
     }
 
-    /// Lets the server response what has arrived by now, in the order in which it arrived.
+    /// Lets the server respond to the requests that have arrived by now, in the order of their arrival.
     func deliver(to server: SimulatedServer, until now: Int) {
         for request in requests where now > request.breaksAt { abandon(request, server) }
         let due = requests.filter { !$0.isProcessed && $0.processedAt.map { $0 <= now } ?? false }
         for request in due.sorted(by: { ($0.processedAt ?? 0, $0.number) < ($1.processedAt ?? 0, $1.number) }) {
-            // Who gives up before the request arrives cannot be told apart by the server, but by the one who judges.
+            // The server cannot know that the client gave up before the request arrived. The checker must.
             if let at = request.processedAt, at > request.breaksAt { abandon(request, server) }
             request.isProcessed = true
             request.response = server.response(request, at: request.processedAt ?? now)
@@ -99,7 +99,7 @@ final class SimulatedWire {
         requests.removeAll { ($0.isProcessed || $0.processedAt == nil) && ($0.isAbandoned || $0.isOver) }
     }
 
-    /// The process is dead, or its network was asleep when the response came.
+    /// Breaks the connections of a process that has died, or all of them if the network was asleep.
     func breakAll(of process: Int? = nil, _ server: SimulatedServer, at now: Int) {
         for request in requests where !request.isOver && (process == nil || request.process == process) {
             request.answeredAt = nil

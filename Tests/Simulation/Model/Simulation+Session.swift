@@ -3,14 +3,14 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 
-/// Executes the effects of a ``SessionMachine`` as `AuthState` does, in virtual time: each becomes an event, and between two
-/// events anything else may happen.
+/// The execution of a ``SessionMachine``'s effects, as in `AuthState` but in virtual time. Each effect becomes an
+/// event, and between two events anything else may happen.
 extension Simulation {
     typealias Session = SimulatedSession
 
-    // MARK: - What an app does
+    // MARK: - Calls of an app
 
-    /// `AuthState.freshAccessToken`
+    /// Simulates `AuthState.freshAccessToken`.
     @discardableResult
     func call(_ kind: CallKind, in process: SimulatedProcess) -> Session.Caller? {
         if let session = process.session, session.hasToldEnd, session.isIdle, !session.machine.hasUnsavedTokens,
@@ -37,13 +37,13 @@ extension Simulation {
         return caller
     }
 
-    /// `AuthState.init(restoring:)`
+    /// Simulates `AuthState.init(restoring:)`.
     private func restore(_ process: SimulatedProcess) {
         let home = home
         guard process.session == nil, let record = (try? home.read(at: clock.time)) ?? nil, record.move == nil else {
             return
         }
-        // An app that has moved its session, or tried to, calls that each time before it uses the other store.
+        // An app that has moved its session, or tried to, repeats the move each time before it uses the other store.
         let left = stores[1 - home.number].record?.move
         guard left != .leaving(to: home.location), left != .signedOut(at: home.location) else {
             return move(in: process, isBack: true)
@@ -60,7 +60,7 @@ extension Simulation {
         return Session(machine, store: store)
     }
 
-    /// Whoever waits for a token leaves; the refresh goes on.
+    /// Cancels a caller that waits for a token. The refresh goes on.
     func cancel(in process: SimulatedProcess, _ choice: Int) {
         guard let session = process.session, !session.callers.isEmpty else { return }
         note("a caller in process \(process.number) is cancelled")
@@ -76,7 +76,7 @@ extension Simulation {
         return need
     }
 
-    /// `AuthState.revokeTokens` and `AuthState.forget`
+    /// Simulates `AuthState.revokeTokens` and `AuthState.forget`.
     func signOut(_ process: SimulatedProcess, _ revoking: Bool) {
         restore(process)
         guard let session = process.session else { return }
@@ -106,7 +106,7 @@ extension Simulation {
         feed(.begin(id, purpose), session, process)
     }
 
-    /// A caller has its token, or an error, or has left.
+    /// Ends a call: the caller gets its token or an error, or was cancelled.
     private func leave(
         _ caller: Session.Caller, _ result: Result<AccessToken?, any Error>, _ session: Session,
         _ process: SimulatedProcess
@@ -127,7 +127,7 @@ extension Simulation {
         }
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     func canGo(_ event: Session.Event, _ session: Session) -> Bool {
         switch event {
@@ -142,7 +142,7 @@ extension Simulation {
         store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread
     }
 
-    /// When the next event comes that somebody waits for.
+    /// Returns the time of the next event that a caller waits for.
     func nextEvent(_ session: Session) -> Int? {
         session.events.compactMap { event in
             switch event {
@@ -153,7 +153,7 @@ extension Simulation {
         }.min()
     }
 
-    /// The event happens.
+    /// Lets an event happen.
     func go(_ index: Int, _ session: Session, _ process: SimulatedProcess) {
         switch session.events.remove(at: index) {
         case .join(let caller): join(caller, session, process)
@@ -178,7 +178,7 @@ extension Simulation {
     }
 
     private func join(_ caller: Session.Caller, _ session: Session, _ process: SimulatedProcess) {
-        // It was cancelled.
+        // The caller was cancelled.
         guard caller.result == nil else { return }
         if let flight = session.flights[caller.need.kind] { return caller.flight = flight }
         let kind = caller.need.kind
@@ -202,7 +202,7 @@ extension Simulation {
             case .success(.loaded(let record)), .success(.updated(_, let record)): record
             case .failure: nil
             }
-        // It was moved away, and back.
+        // The session was moved away and back.
         if let record, record.id == session.machine.record.id, record.move == nil, record.end == nil {
             session.hasToldEnd = false
         }
@@ -235,7 +235,7 @@ extension Simulation {
         case .retry(let number, let pause): session.events.append(.retry(number, at: later(pause)))
         case .send(let id, let attempt): send(id, attempt, session, process)
         case .verify(let id, _):
-            // Now and then the keys have to be fetched first.
+            // Sometimes the keys have to be fetched first.
             session.events.append(.verify(id, at: clock.time + (keysAreSlow ? 20_000 : 0)))
         case .publish: break
         case .revoke(let tokens, let next): session.events.append(.revoke(tokens, then: next))
@@ -335,7 +335,7 @@ extension Simulation {
         feed(.responded(id, .failure(error), jitter: jitter), session, process)
     }
 
-    /// What the ID tokens of this moment are worth.
+    /// The result of verifying the current ID tokens.
     private var outcome: SessionRules.IDTokenOutcome {
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
         case .fine: .verified(nil, keys: nil)
@@ -371,7 +371,7 @@ extension Simulation {
 
     // MARK: - ID tokens
 
-    /// An ID token that nobody verifies.
+    /// Returns an ID token whose signature is not verified.
     static func idToken(of subject: String) -> Secret {
         let parts = [#"{"alg":"RS256"}"#, #"{"sub":"\#(subject)"}"#, "signature"]
         return Secret(parts.map { Base64URL.encode(Array($0.utf8)) }.joined(separator: "."))
@@ -379,14 +379,14 @@ extension Simulation {
 }
 
 extension AuthStateRecord {
-    /// The session with an ID token.
+    /// Returns the session with an ID token.
     func identified(as subject: String) throws -> AuthStateRecord {
         var json = try JSON(parsing: encoded()).object ?? JSON.Object()
         json["verifiedIDToken"] = .string(Simulation.idToken(of: subject).reveal())
         return try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "memory")
     }
 
-    /// For a trace.
+    /// A short description for the trace.
     var outline: String {
         if let move { return "\(refreshToken?.reveal() ?? "none"), \(move)" }
         if let end { return "ended, \(end.reason)" }

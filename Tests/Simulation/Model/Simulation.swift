@@ -2,7 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 
-/// One run: a machine with its processes, a server, and what happens to them, in virtual time and without tasks.
+/// One run: a machine with its processes, a server, and all that happens to them, in virtual time and without tasks.
 final class Simulation {
     let setting: Setting
     let flaw: Flaw?
@@ -12,10 +12,10 @@ final class Simulation {
     let stores = [SimulatedStore(number: 0), SimulatedStore(number: 1)]
     let processes: [SimulatedProcess]
     let checker: InvariantChecker
-    /// Of the response that came last: 0 to 1.
+    /// The jitter of the latest response: 0 to 1.
     var jitter = 0.0
     var keysAreSlow = false
-    /// What happened, for a person.
+    /// A readable log of the run.
     private(set) var trace: [String] = []
     private let isTraced: Bool
     private let client: Client
@@ -30,7 +30,8 @@ final class Simulation {
         server.manner = setting.manner
     }
 
-    /// The store that the session is used from, or on its way from; where there is none, one without a copy of an earlier.
+    /// The store in which the session is used or from which it is being moved. If there is none, a store without a copy
+    /// of an earlier session.
     var home: SimulatedStore {
         func first(_ isHome: (AuthStateRecord?) -> Bool) -> SimulatedStore? { stores.first { isHome($0.record) } }
         return first { $0.map { $0.move == nil } ?? false }
@@ -39,7 +40,7 @@ final class Simulation {
 
     var isOver: Bool { checker.violation != nil }
 
-    /// Runs the schedule, and then sees whether all is well once the faults are over.
+    /// Runs the schedule, then checks that everything recovers once the faults are over.
     func run(_ steps: [Step]) {
         perform(.signIn(0, always: true))
         for step in steps where !isOver {
@@ -107,7 +108,7 @@ final class Simulation {
         }
     }
 
-    /// Which stores a trouble strikes: now and then both.
+    /// Returns the stores that a fault affects: sometimes both.
     private func hit(by time: Int) -> [SimulatedStore] { time % 3 == 0 ? stores : [home] }
 
     func pass(_ time: Int) {
@@ -119,11 +120,11 @@ final class Simulation {
         guard process.session != nil || process.move != nil else { return }
         let steps = steps(of: process)
         if !steps.isEmpty { steps[choice % steps.count]() }
-        // As long as a step takes.
+        // The duration of a step.
         pass(1)
     }
 
-    /// What a process can do now.
+    /// Returns the steps that a process can take now.
     private func steps(of process: SimulatedProcess) -> [() -> Void] {
         var steps: [() -> Void] = []
         if let session = process.session {
@@ -135,7 +136,7 @@ final class Simulation {
         return steps
     }
 
-    /// All by turns; when everybody waits, time passes.
+    /// Runs all processes in turn. When all of them wait, time passes.
     private func settle() {
         for _ in 0..<2000 where !isOver {
             let ready = processes.filter { !steps(of: $0).isEmpty }
@@ -157,7 +158,7 @@ final class Simulation {
         let token = AccessToken(
             value: Secret(access), received: clock.timestamp, lifetime: .seconds(setting.manner.lifetime))
         guard
-            // A person of its own: nobody is signed in a second time.
+            // Each sign-in has a new user, so no user signs in twice.
             let record = try? AuthStateRecord(
                 client: client, accessToken: token, refreshToken: Secret(grant.current)
             ).identified(as: "person \(grant.number)")
@@ -172,7 +173,7 @@ final class Simulation {
         if !process.isDaemon { kill(process) }
     }
 
-    /// Whatever it had in memory is gone; what is in the store stays.
+    /// Ends a process. Its memory is lost; the stores keep what they have.
     func kill(_ process: SimulatedProcess) {
         guard process.session != nil || process.move != nil else { return }
         note("process \(process.number) ends")
@@ -185,25 +186,25 @@ final class Simulation {
         }
     }
 
-    // MARK: - Judging
+    // MARK: - Checks
 
-    /// Fetching keys may take minutes: the refresh token that came is stored before, unless the store was in trouble.
+    /// Checks that a new refresh token is stored before keys are fetched, which may take minutes, unless the store failed.
     private func checkStored(_ session: SimulatedSession) {
         guard let response = session.latestResponse, session.store.troubledUntil < response.time else { return }
         let isStored = server.fates[response.refreshToken].map { $0 == .stored } ?? true
         checker.require(isStored, .sessionKept, "\(response.refreshToken) waited for keys, and was not stored")
     }
 
-    /// It is used from one store; a copy in the other is marked.
+    /// Checks that the session is used from only one store: a copy in the other is marked.
     func checkPlace() {
         let used = stores.compactMap(\.record).filter { $0.move == nil }
         checker.require(Set(used.map(\.id)).count == used.count, .onePlace, "both copies of it can be used")
     }
 
-    /// The store has the newest refresh token, or somebody has it who will store it, or nobody can have it.
+    /// Checks that the newest refresh token is in the store, or in a process that will store it, or is lost.
     private func checkNewestToken() {
         guard let record = home.record, record.end == nil else { return }
-        // Signed out where it had arrived: the next move removes what is left.
+        // Signed out in the store where it had arrived: the next move removes what is left.
         guard record.move == nil || !checker.isGone(record.id) else { return }
         let token = record.refreshToken?.reveal() ?? ""
         guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
@@ -221,7 +222,7 @@ final class Simulation {
         }
     }
 
-    /// The faults end, and a day passes: whoever calls then gets a token, unless the session is over.
+    /// Ends the faults and lets two days pass. A caller then gets a token, unless the session is over.
     private func recover() {
         note("all is well again")
         (server.trouble, server.idTokens, wire.fault, wire.isDuplicating) = (nil, (.fine, 0), nil, false)
@@ -230,9 +231,9 @@ final class Simulation {
         pass(2 * 86_400_000)
         let fresh = processes[processes.count - 1]
         kill(fresh)
-        // What is on its way is brought to its end by whoever wants it there.
+        // A further move completes one that was interrupted.
         for isBack in [false, true] where stores.contains(where: { $0.record?.move != nil }) {
-            // Who keeps what a store refused tries that again by itself, and lets go of the lock.
+            // A process with unsaved tokens saves them first and releases the lock.
             for process in processes where process.session?.machine.hasUnsavedTokens ?? false {
                 call(.usual, in: process)
             }
@@ -248,7 +249,7 @@ final class Simulation {
         if case .failure? = first?.result, home.holder.map({ $0.process != fresh.number }) ?? false {
             checker.tally.stalls += 1
         }
-        // Each process that is running calls once more, and stores what it may have.
+        // Each running process calls once more, and saves any unsaved change.
         for process in processes where process.session != nil && process !== fresh { call(.usual, in: process) }
         settle()
         checkNewestToken()

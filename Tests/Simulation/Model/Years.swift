@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import Foundation
 
-/// Something that keeps sessions, and can be left out to see what it is worth.
+/// A protection of sessions, which can be left out to see what it is worth.
 package enum Protection: String, CaseIterable, Sendable {
     case lock
     case rereading = "re-read"
@@ -20,20 +20,20 @@ package enum Protection: String, CaseIterable, Sendable {
     }
 }
 
-/// People who use an app for years: several processes on one machine, with sleep, restarts, crashes, lost answers, slow keys,
-/// rotation with and without grace, full disks, wrong clocks, moves between stores and sign-outs.
+/// Users of an app over years: several processes on one machine, with sleep, restarts, crashes, lost responses, slow
+/// keys, rotation with and without grace, full disks, wrong clocks, moves between stores and sign-outs.
 package struct Years: Sendable {
     private let years: Double
     private let seed: UInt64
     private let missing: Protection?
-    /// About a year.
+    /// The episodes of about a year.
     private static let episodes = 180
 
     package init(_ years: Double, seed: UInt64, without missing: Protection?) {
         (self.years, self.seed, self.missing) = (years, seed, missing)
     }
 
-    /// Simulates people one after another, some at a time, until they have used the app for so many years.
+    /// Simulates users, several at a time, until they have used the app for this many years.
     package func run() async throws -> Report {
         let client = try Simulation.client()
         return await withTaskGroup(of: (seed: UInt64, tally: InvariantChecker.Tally, years: Double).self) { group in
@@ -72,7 +72,7 @@ package struct Years: Sendable {
         return (seed, simulation.checker.tally, Double(simulation.clock.time) / 1000 / 86_400 / 365)
     }
 
-    /// What came of it.
+    /// The result of a simulation.
     package struct Report: Sendable {
         fileprivate(set) var people = 0
         fileprivate(set) var years = 0.0
@@ -80,7 +80,8 @@ package struct Years: Sendable {
         /// Rules that were broken, with the number of the person.
         package fileprivate(set) var examples: [String] = []
 
-        /// How many sessions were lost that could have been kept, refresh tokens sent twice, and records that could not be read.
+        /// The number of sessions that were lost and could have been kept, of refresh tokens sent after their successor
+        /// was stored, and of records that could not be read.
         package var faults: Int { [.sessionKept, .noReuse, .readable].reduce(0) { $0 + count($1) } }
 
         private func count(_ invariant: Invariant) -> Int { tally.violations[invariant] ?? 0 }

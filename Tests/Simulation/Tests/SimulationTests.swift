@@ -4,16 +4,15 @@ import Testing
 
 @testable import SessionSimulation
 
-/// The rules of staying signed in, with their driver, against everything that can happen in thousands of months.
+/// The rules and the machine of a session, against everything that can happen in thousands of months.
 ///
-/// `APPAUTH_SIMULATION_SEED` and `APPAUTH_SIMULATION_RUNS` choose other runs: each has a seed of its own, one after
-/// another from the first.
+/// `APPAUTH_SIMULATION_SEED` and `APPAUTH_SIMULATION_RUNS` select other runs. The seeds are consecutive.
 struct SimulationTests {
     private static let episodes = 60
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
 
-    /// Runs with seeds one after another, two at a time.
+    /// Runs consecutive seeds, two at a time.
     private static func run(seeds: Range<Int>, _ client: Client) async -> (
         InvariantChecker.Tally, months: Double, Finding?
     ) {
@@ -34,11 +33,11 @@ struct SimulationTests {
         return (sum.0, sum.1 + odd.1, sum.2 ?? odd.2)
     }
 
-    /// Other tests of this process need the threads of the pool.
+    /// Runs `body` on a new thread, since other tests of this process need the threads of the pool.
     private static func onThreadOfItsOwn<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             Thread {
-                // What others wait for comes first: this has time.
+                // Give other work priority.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
                 continuation.resume(returning: body())
             }.start()
@@ -60,7 +59,7 @@ struct SimulationTests {
             tokens that their caller had refused: \(total.refusedAgain)
             """)
         #expect(found != nil || total.refreshes > seeds.count && total.moves > seeds.count)
-        // A run has about sixteen of them; fewer than some dozens of runs may have few.
+        // A run has about sixteen process-months. Fewer than some dozens of runs may have less.
         #expect(found != nil || seeds.count < 50 || months > 10 * Double(seeds.count))
     }
 
