@@ -2,261 +2,139 @@
 
 import PackageDescription
 
-let swift: [SwiftSetting] = [
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-]
-
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
+
+/// The modules that `import AppAuth` brings, for targets that use their package interfaces too.
+let appAuth: [Target.Dependency] = ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes]
+/// With a provider, and a user at its pages.
+let fixtures: [Target.Dependency] = appAuth + ["AppAuthTestProvider", "ScriptedBrowser", "TestFixtures", logging]
 
 let package = Package(
     name: "swift-appauth",
     products: [
-        .library(name: "AppAuth", targets: ["AppAuth"]),
-        .library(name: "AppAuthServer", targets: ["AppAuthServer"]),
-        .library(name: "AppAuthFoundation", targets: ["AppAuthFoundation"]),
-        .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
-        .library(name: "SevenPass", targets: ["SevenPass"]),
-        .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
-        .executable(name: "sign-in", targets: ["sign-in"]),
-        .executable(name: "seven-pass", targets: ["seven-pass"]),
-        .executable(name: "local-provider", targets: ["local-provider"]),
-        .executable(name: "moltin", targets: ["moltin"]),
-        .executable(name: "opro", targets: ["opro"]),
-        .executable(name: "sbanken", targets: ["sbanken"]),
-    ],
+        "AppAuth", "AppAuthServer", "AppAuthFoundation", "AppAuthLegacy", "SevenPass", "AppAuthTestSupport",
+    ].map { .library(name: $0, targets: [$0]) }
+        + ["sign-in", "local-provider", "seven-pass", "moltin", "opro", "sbanken"]
+        .map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        // Of the samples alone: whoever depends on the library fetches these, and builds nothing of them.
+        // Of the commands and the test provider alone: whoever depends on the library fetches these, and builds neither.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
-        // The system's OpenSSL and the headers of its libcurl (opened with dlopen when first used).
+        // The system's OpenSSL, and the headers of its libcurl (opened with dlopen when first used).
         .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "CShims", dependencies: ["CLibcrypto", "CLibcurl"]),
 
-        // The library, from the bottom up. Each target uses those above it, never one below.
-        .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"], swiftSettings: swift),
-        .target(name: "AppAuthProtocol", dependencies: ["JOSE", "CShims", httpTypes, logging], swiftSettings: swift),
-        .target(
-            name: "AppAuthSession", dependencies: ["AppAuthProtocol", "JOSE", httpTypes, logging], swiftSettings: swift),
-        .target(
-            name: "AppAuth", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes],
-            swiftSettings: swift),
-
-        // For apps with a server part: what tokens are worth, and sessions that the provider ends.
-        .target(
-            name: "AppAuthServer", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
-            swiftSettings: swift),
-
+        // The library, from the bottom up. A target uses those above it, never one below.
+        .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"]),
+        .target(name: "AppAuthProtocol", dependencies: ["JOSE", "CShims", httpTypes, logging]),
+        .target(name: "AppAuthSession", dependencies: ["AppAuthProtocol", "JOSE", httpTypes, logging]),
+        .target(name: "AppAuth", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes]),
+        // For apps with a server part: introspection, and logout that the provider begins.
+        .target(name: "AppAuthServer", dependencies: appAuth),
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
-        .target(
-            name: "AppAuthFoundation",
-            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
-            swiftSettings: swift),
+        .target(name: "AppAuthFoundation", dependencies: appAuth),
         // What RFC 9700 advises against, and old servers still need.
-        .target(
-            name: "AppAuthLegacy", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
-            swiftSettings: swift),
-
+        .target(name: "AppAuthLegacy", dependencies: appAuth),
         // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
-        .target(
-            name: "SevenPass",
-            dependencies: [
-                "AppAuth", "AppAuthLegacy", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes,
-            ],
-            swiftSettings: swift),
+        .target(name: "SevenPass", dependencies: appAuth + ["AppAuthLegacy", "CShims"]),
+        // For the tests of apps: the checks of a token store, and a provider on loopback, which needs libssl for TLS.
+        .target(name: "AppAuthTestSupport", dependencies: appAuth),
+        .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "AppAuthTestProvider", dependencies: ["CLibssl", "JOSE", httpTypes] + nio),
 
-        // For the tests of apps that have a store of their own.
-        .target(
-            name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE"],
-            swiftSettings: swift),
-
-        // The samples.
+        // The commands, and the samples.
         .executableTarget(
             name: "sign-in",
-            dependencies: [
-                "AppAuth", "AppAuthLegacy", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "TerminalShims",
-                "ScriptedBrowser",
-                "SampleSupport", httpTypes, logging,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Sources/SignInTool", swiftSettings: swift),
-        .executableTarget(
-            name: "seven-pass",
-            dependencies: [
-                "SevenPass", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Samples/SevenPass", swiftSettings: swift),
+            dependencies: appAuth + [
+                "AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", "SampleSupport", logging, arguments,
+            ], path: "Sources/SignInTool"),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
-        // What starts a server to try a sample with, and plays the person where there is no display.
+        .executableTarget(
+            name: "local-provider", dependencies: ["AppAuthTestProvider", arguments], path: "Sources/LocalProviderTool"),
         .target(
-            name: "SampleSupport",
-            dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "ScriptedBrowser",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Samples/Support", swiftSettings: swift),
-        .target(
-            name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes],
-            swiftSettings: swift),
-        // The system's OpenSSL again, for a provider that is to be spoken to by TLS.
-        .systemLibrary(
-            name: "CLibssl", pkgConfig: "libssl",
-            providers: [.apt(["libssl-dev"])]),
-        .target(
-            name: "AppAuthTestProvider",
-            dependencies: [
-                "CLibssl", "JOSE", httpTypes,
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ], swiftSettings: swift),
-        .executableTarget(
-            name: "local-provider",
-            dependencies: ["AppAuthTestProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-            path: "Sources/LocalProviderTool", swiftSettings: swift),
-        .executableTarget(
-            name: "moltin",
-            dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Samples/Moltin", swiftSettings: swift),
-        .executableTarget(
-            name: "opro",
-            dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Samples/OPro", swiftSettings: swift),
-        .executableTarget(
-            name: "sbanken",
-            dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Samples/Sbanken", swiftSettings: swift),
+            name: "SampleSupport", dependencies: appAuth + ["CShims", "ScriptedBrowser", arguments],
+            path: "Samples/Support"),
+        .target(name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes]),
+        sample("seven-pass", "SevenPass", ["SevenPass"]),
+        sample("moltin", "Moltin", ["AppAuthLegacy"]),
+        sample("opro", "OPro", ["AppAuthLegacy"]),
+        sample("sbanken", "Sbanken", ["AppAuthLegacy"]),
 
-        .testTarget(
-            name: "AppAuthTests",
-            dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "listening-app", httpTypes,
-            ],
-            swiftSettings: swift),
-        .executableTarget(
-            name: "listening-app", dependencies: ["AppAuth", httpTypes], path: "Tests/Support/ListeningProgram",
-            swiftSettings: swift),
-        .testTarget(
-            name: "AppAuthCoreTests",
-            dependencies: [
-                "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "AppAuth", "JOSE", "AppAuthTestProvider",
-                "ScriptedBrowser", httpTypes, logging,
-            ],
-            swiftSettings: swift),
+        // The tests: a target for each module, and what they share.
         .target(
-            name: "SessionSimulation", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
-            path: "Tests/Simulation/Model", swiftSettings: swift),
-        .executableTarget(
-            name: "simulate",
-            dependencies: ["SessionSimulation", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-            path: "Tests/Simulation/Program", swiftSettings: swift),
-        .testTarget(
-            name: "SimulationTests", dependencies: ["SessionSimulation", "AppAuthProtocol", "AppAuthSession"],
-            path: "Tests/Simulation/Tests", swiftSettings: swift),
-        .testTarget(
-            name: "AppAuthFoundationTests",
-            dependencies: [
-                "AppAuthFoundation", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", httpTypes,
-            ],
-            swiftSettings: swift),
-        .testTarget(
-            name: "AppAuthLegacyTests",
-            dependencies: [
-                "AppAuthLegacy", "AppAuthFoundation", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE",
-                "AppAuthTestProvider", httpTypes,
-            ],
-            swiftSettings: swift),
-        .testTarget(
-            name: "VendorSampleTests",
-            dependencies: [
-                "AppAuthTestProvider", "JOSE", "moltin", "opro", "sbanken", "local-provider", httpTypes,
-            ],
-            swiftSettings: swift),
-        .testTarget(
-            name: "AppAuthTestSupportTests",
-            dependencies: ["AppAuthTestSupport", "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE"],
-            swiftSettings: swift),
-        .testTarget(
-            name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")], swiftSettings: swift),
+            name: "TestFixtures", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging],
+            path: "Tests/Support/Fixtures"),
+        .testTarget(name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")]),
+        .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
+        .testTarget(name: "AppAuthServerTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(name: "AppAuthFoundationTests", dependencies: fixtures + ["AppAuthFoundation"]),
+        .testTarget(name: "AppAuthLegacyTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthFoundation"]),
+        .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass", "SampleSupport"]),
+        .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
-            dependencies: [
-                "AppAuthTestProvider", "local-provider", "JOSE", httpTypes,
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: swift),
+            dependencies: ["AppAuthTestProvider", "local-provider", "JOSE", httpTypes] + nio),
         // The built programs, from outside.
-        .executableTarget(
-            name: "scripted-browser",
-            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "ScriptedBrowser"],
-            path: "Tests/Support/ScriptedBrowserProgram", swiftSettings: swift),
-        .executableTarget(
-            name: "keyring-program",
-            dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthTestSupport", "JOSE"],
-            path: "Tests/Support/KeyringProgram", swiftSettings: swift),
+        .testTarget(name: "SignInTests", dependencies: fixtures),
         .testTarget(
-            name: "SignInTests",
-            dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "ScriptedBrowser",
-                httpTypes,
-            ],
-            swiftSettings: swift),
+            name: "VendorSampleTests", dependencies: fixtures + ["moltin", "opro", "sbanken", "local-provider"]),
+        program("listening-app", "ListeningProgram", appAuth),
+        program("scripted-browser", "ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
+        program("keyring-program", "KeyringProgram", appAuth + ["AppAuthTestSupport"]),
+        // The session machine over simulated years.
+        .target(name: "SessionSimulation", dependencies: appAuth, path: "Tests/Simulation/Model"),
+        .executableTarget(
+            name: "simulate", dependencies: ["SessionSimulation", arguments], path: "Tests/Simulation/Program"),
         .testTarget(
-            name: "SevenPassTests",
-            dependencies: [
-                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "SampleSupport",
-                httpTypes,
-            ],
-            swiftSettings: swift),
+            name: "SimulationTests", dependencies: appAuth + ["SessionSimulation"], path: "Tests/Simulation/Tests"),
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
-            name: "ConformanceTests",
-            dependencies: [
-                "AppAuthLegacy", "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthServer", "JOSE",
-                "AppAuthTestProvider",
-                "ScriptedBrowser", httpTypes,
-            ],
-            path: "Tests/Conformance", exclude: ["Modules.tsv", "table"], swiftSettings: swift),
+            name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthServer"],
+            path: "Tests/Conformance", exclude: ["Modules.tsv", "table"]),
         // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(
             name: "IntegrationTests",
-            dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthServer", httpTypes,
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            path: "Tests/Integration", exclude: ["Setup"], swiftSettings: swift),
+            dependencies: appAuth + nio + ["AppAuthServer", .product(name: "NIOWebSocket", package: "swift-nio")],
+            path: "Tests/Integration", exclude: ["Setup"]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: modules + ["SampleSupport", httpTypes, arguments], path: "Samples/\(folder)")
+}
+
+func program(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: modules, path: "Tests/Support/\(folder)")
+}
 
 // Tests/Fuzz/run builds it with libFuzzer, which brings the `main` that it lacks.
 if Context.environment["APPAUTH_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes],
-            path: "Tests/Fuzz/Sources",
-            swiftSettings: swift + [.unsafeFlags(["-parse-as-library"])]))
+            name: "fuzz", dependencies: appAuth, path: "Tests/Fuzz/Sources",
+            swiftSettings: [.unsafeFlags(["-parse-as-library"])]))
+}
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .enableUpcomingFeature("ExistentialAny"),
+            .enableUpcomingFeature("InternalImportsByDefault"),
+            .enableUpcomingFeature("MemberImportVisibility"),
+        ]
 }
 
 // For those who build a few targets in a way of their own, as Tests/Sanitizers/run does: these, and what they depend on.

@@ -12,7 +12,7 @@ struct App: Sendable {
 
     /// Signs in, or restores the stored session.
     private func signIn() async throws -> AuthState {
-        var signIn = SignIn(configuration, appName: "7Pass sample")
+        var signIn = try SignIn(configuration, appName: "7Pass sample")
         signIn.browser = browser
         signIn.redirect.privateUse = try redirectURI.map {
             try PrivateUseRedirect($0, appName: "7Pass sample", arguments: ["--deliver"])

@@ -23,13 +23,16 @@ extension AuthState {
             )
             let result: Result<Void, any Error>
             do { result = .success(try await confirm(state)) } catch { result = .failure(error) }
+            // The app may have left a refresh behind, whose response has the only valid refresh token.
+            await state.settle()
             let confirmed = await state.record
             unused = confirmed.revocable
             try result.get()
             try await store.replace(with: confirmed)
             return confirmed
         } catch {
-            // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation.
+            // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation. (The
+            // tokens of a refused refresh are revoked: that grant was this user's.)
             if let error = error as? AuthError, error.stage == .idToken { throw error }
             await revoke(unused, of: client, unlessStoredIn: store, environment)
             throw error

@@ -47,12 +47,12 @@ extension AuthState {
 
     private func execute(_ effect: SessionMachine.Effect) {
         switch effect {
-        case .call(let call): Task { take(.stored(await store.answer(to: call, environment))) }
+        case .call(let call): Task { take(.storeReturned(await store.execute(call, environment))) }
         case .lock(let id, let expectsSession): acquireLock(id, expectsSession: expectsSession)
         case .unlock(let id):
             locks.removeValue(forKey: id)?.release()
             locking.removeValue(forKey: id)?.cancel()
-        case .refuseLock(let id):
+        case .lockTimedOut(let id):
             Task { take(.locked(id, await store.lockIsHeld(for: environment.lockPatience.limit))) }
         case .wait(let id, let pause):
             timers[id] = Task {
@@ -73,12 +73,15 @@ extension AuthState {
         case .publish(let change): publish(change)
         case .revoke(let tokens, let next):
             let previous = revoking
+            revocations += 1
             revoking = Task {
                 await previous?.value
                 if !tokens.isEmpty {
                     environment.logger.notice("session: tokens that nobody will use are revoked")
                     _ = await revoke(tokens)
                 }
+                revocations -= 1
+                if revocations == 0 { revoking = nil }
                 for effect in next { execute(effect) }
             }
         case .finish(let id, let result): waiting.removeValue(forKey: id)?.resume(with: result)
@@ -113,27 +116,28 @@ extension AuthState {
 
 extension TokenStore {
     /// Reads or changes the stored session.
-    fileprivate func answer(
-        to call: SessionMachine.StoreCall, _ environment: Environment
+    fileprivate func execute(
+        _ call: SessionMachine.StoreCall, _ environment: Environment
     ) async -> Result<SessionMachine.StoreResult, any Error> {
         do {
             return .success(
                 try await TokenStoreCall.$isUnattended.withValue(call.isUnattended) {
-                    try await attempt(expectsSession: call.expectsSession) { try await perform(call.work, environment) }
+                    try await attempt(expectsSession: call.expectsSession) { try await execute(call.work, environment) }
                 })
         } catch { return .failure(error) }
     }
 
-    private func perform(
+    private func execute(
         _ work: SessionMachine.StoreCall.Work, _ environment: Environment
     ) async throws -> SessionMachine.StoreResult {
         switch work {
         case .load: .loaded(try await load())
-        case .update(let event, let known, let then):
+        case .update(let event, let known, let time):
             try await update { stored in
                 // A sign-out does not use the session, so it may happen during a move.
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: environment.now(), then: then)
+                let decision = SessionRules.apply(
+                    event, to: &stored, known: known, at: environment.now(), occurredAt: time)
                 return .updated(decision, stored)
             }
         }

@@ -3,7 +3,7 @@ internal import Logging
 
 /// The sending of a refresh, and the verification of its response.
 extension AuthState {
-    /// Sends the refresh token (RFC 6749 §6) or the grant, once.
+    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
     func send(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: the access token is being refreshed")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
@@ -44,6 +44,8 @@ extension AuthState {
         guard let found = try? await Discovery(environment: environment).metadata(for: old.issuer) else { return false }
         let new = old.verifying(as: found)
         guard new != old, record.end == nil else { return false }
+        // Another task may have adopted newer metadata meanwhile.
+        guard record.client.provider == old else { return true }
         environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
         var client = record.client
         client.provider = new
@@ -62,7 +64,7 @@ extension AuthState {
 
 extension TokenRequest {
     fileprivate static func renew(_ attempt: SessionRules.Attempt) throws -> TokenRequest {
-        switch attempt.renewal {
+        switch attempt.credential {
         case .refreshToken(let token): try refresh(token, attempt.need.parameters)
         case .grant(let grant): try present(grant, attempt.need.parameters)
         }

@@ -31,8 +31,9 @@ public actor AuthState {
     var locks: [SessionMachine.ID: RefreshLock] = [:]
     var locking: [SessionMachine.ID: Task<Void, Never>] = [:]
     var timers: [SessionMachine.ID: Task<Void, any Error>] = [:]
-    /// The revocation that began last.
+    /// The revocation that began last, if it has not ended, and the number of those that have not.
     var revoking: Task<Void, Never>?
+    var revocations = 0
     /// Callers of ``settle(atMost:)``.
     var settling: [CheckedContinuation<Void, Never>] = []
     /// The change of the client's registration that began last.
@@ -170,7 +171,7 @@ public actor AuthState {
         var need = SessionRules.TokenRequirement(began: environment.now())
         (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
         (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
-        switch cache.look(for: &need) {
+        switch cache.find(for: &need) {
         case .ready(let token): return .ready(token)
         case .toJoin(let run): return .join(run)
         case .toBegin(let flight): return .refresh(Refresh(self, flight, need))

@@ -34,7 +34,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     package private(set) var keys: KeySetCache.Entry?
     /// Access tokens for fewer scopes or for certain resources.
     package private(set) var otherTokens: [TokenParameters: AccessToken] = [:]
-    /// The refresh token that was sent and has had no response yet.
+    /// The note about the refresh token, from before it is sent until a response shows what became of it.
     package var pendingRefresh: PendingRefresh?
     /// The failure of the last refreshes; nil after a success.
     package private(set) var backoff: RefreshBackoff?
@@ -113,12 +113,12 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     /// Whether the session can go on without the user when the access token expires: with a refresh token, or with the
     /// client's own credentials.
-    public var renewsItself: Bool { renewal != nil }
+    public var renewsItself: Bool { credential != nil }
 
     /// The credential for the next access token.
-    package var renewal: SessionRules.Renewal? {
+    package var credential: SessionRules.Credential? {
         if let grant { return .grant(grant) }
-        return refreshToken.map(SessionRules.Renewal.refreshToken)
+        return refreshToken.map(SessionRules.Credential.refreshToken)
     }
 
     /// The additional parameters of the token response (RFC 6749 §5.1), for example `patient` or `instance_url`. They
@@ -243,8 +243,8 @@ extension AuthStateRecord {
         json["redirectURI"] = redirectURI.map(JSON.string)
         json["keys"] = try keys.map { ["document": $0.document, "term": try $0.term.stored] }
         if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
-        json["presented"] = try pendingRefresh?.stored
-        json["trouble"] = try backoff?.stored
+        json["pendingRefresh"] = try pendingRefresh?.stored
+        json["backoff"] = try backoff?.stored
         switch move {
         case .leaving(let location): json["move"] = ["to": .string(location)]
         case .arriving(let location): json["move"] = ["from": .string(location)]
@@ -299,8 +299,8 @@ extension AuthStateRecord {
         for entry in try json.optional("otherTokens", { try $0.objects($1) }) ?? [] {
             otherTokens[try TokenParameters(stored: entry)] = try AccessToken(stored: entry.object("token"))
         }
-        pendingRefresh = try json.optional("presented") { try PendingRefresh(stored: $0.object($1)) }
-        backoff = try json.optional("trouble") { try RefreshBackoff(stored: $0.object($1)) }
+        pendingRefresh = try json.optional("pendingRefresh") { try PendingRefresh(stored: $0.object($1)) }
+        backoff = try json.optional("backoff") { try RefreshBackoff(stored: $0.object($1)) }
         move = try json.optional("move") {
             let move = try $0.object($1)
             if let location = try move.optional("to", { try $0.string($1) }) { return .leaving(to: location) }

@@ -2,13 +2,15 @@ package import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// A note about a refresh token, stored before the token is sent and removed with the response.
+/// A note about a refresh token, stored before the token is sent. It is removed with a response that shows what became of the
+/// token: a 5xx, for example, does not.
 ///
 /// If the response never comes, the token may have been used up. The note then explains why the provider refuses it.
 package struct PendingRefresh: Sendable, Hashable {
     /// The hash of the token.
     package let fingerprint: String
-    /// When the token was first sent; `last` is when it was last sent.
+    /// When the token was first sent; `last` is when it was last sent, which also makes a repeated note a change that the
+    /// store writes, with room reserved for the response.
     package let first: Timestamp
     package let last: Timestamp
 

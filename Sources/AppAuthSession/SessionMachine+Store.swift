@@ -10,17 +10,17 @@ extension SessionMachine {
             let work: StoreCall.Work
             switch call.work {
             case .load: work = .load
-            case .update(let event, let then):
+            case .update(let event, let time):
                 let known = call.known ?? knowledge
                 call.known = known
-                work = .update(event, known: known, then: then)
+                work = .update(event, known: known, at: time)
             case .save:
                 guard let unsaved else {
                     savesEnded { machine, id in machine.proceed(id) }
                     continue
                 }
                 (call.known, call.unsaved) = (unsaved.known, unsaved)
-                work = .update(unsaved.event, known: unsaved.known, then: unsaved.then)
+                work = .update(unsaved.event, known: unsaved.known, at: unsaved.time)
             }
             current = call
             effects.append(
@@ -28,7 +28,7 @@ extension SessionMachine {
         }
     }
 
-    mutating func stored(_ result: Result<StoreResult, any Error>) {
+    mutating func storeReturned(_ result: Result<StoreResult, any Error>) {
         guard let call = current else { return }
         current = nil
         switch (call.operation, result) {
@@ -64,6 +64,7 @@ extension SessionMachine {
         if let stored, unsaved == nil { adopt(stored) }
         // A session that has ended keeps its registration in memory.
         guard record.end == nil else { return }
+        if let end = stored?.end { throw SessionRules.signInRequired(end.reason) }
         if let stored, stored.id != record.id { throw SessionRules.sessionReplaced }
         if stored == nil, wasStored { throw SessionRules.signInRequired("it was signed out") }
     }
@@ -71,7 +72,6 @@ extension SessionMachine {
     /// Adopts this session as another process has stored it, if it can be read and nothing here is newer.
     ///
     /// - Returns: Whether the store has another session instead.
-    @discardableResult
     mutating func adoptSame(_ result: Result<AuthStateRecord?, any Error>) -> Bool {
         guard let stored = try? result.get() else { return false }
         guard stored.id == record.id else { return true }
@@ -96,7 +96,7 @@ extension SessionMachine {
     /// Makes an operation wait until the unsaved change is stored.
     mutating func save(for id: ID) {
         if !savers.contains(id) { savers.append(id) }
-        requestSave(isUnattended: isLooking(id))
+        requestSave(isUnattended: isPolling(id))
     }
 
     /// Requests one save for all operations that wait.
@@ -133,15 +133,20 @@ extension SessionMachine {
         let isLatest = unsaved?.number == mine.number
         // A sign-out has left the lock to this write.
         if !isLatest, let lock = mine.lock { effects.append(.unlock(lock)) }
-        if isLatest, isRetrying, let pause = retryPause {
-            isRetrying = false
-            retry(after: min(.seconds(60), pause * 2))
+        if isLatest {
+            if isRetrying, let pause = retryPause {
+                isRetrying = false
+                retry(after: min(.seconds(60), pause * 2))
+            } else {
+                // The caller may be gone, and would not know that the session is still stored.
+                retryLater()
+            }
         }
         savesEnded { machine, id in
-            let isLooking = machine.isLooking(id)
+            let isPolling = machine.isPolling(id)
             // Try again if the store rejected an older change, or if only the next call may prompt the user.
-            if !isLatest || call.isUnattended && !isLooking { return machine.proceed(id) }
-            if isLooking { machine.keepWaiting(id) } else { machine.fail(id, error) }
+            if !isLatest || call.isUnattended && !isPolling { return machine.proceed(id) }
+            if isPolling { machine.keepWaiting(id) } else { machine.fail(id, error) }
         }
     }
 
@@ -159,12 +164,12 @@ extension SessionMachine {
 
     private mutating func retry(after pause: Duration) {
         retryPause = pause
-        retries += 1
-        effects.append(.retry(retries, after: pause))
+        retryNumber += 1
+        effects.append(.retry(retryNumber, after: pause))
     }
 
     mutating func retry(_ number: Int) {
-        guard number == retries, retryPause != nil, unsaved != nil else { return }
+        guard number == retryNumber, retryPause != nil, unsaved != nil else { return }
         isRetrying = true
         requestSave(isUnattended: true)
     }
@@ -181,7 +186,7 @@ extension SessionMachine {
         if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
             effects.append(.unlock(lock))
         }
-        keep(.signedOut, known: known, then: nil, lock: nil)
+        setUnsaved(.signedOut, known: known, at: nil, lock: nil)
     }
 
     /// Reports a decision to the observers of the session. If another process has ended the session, the record does

@@ -5,14 +5,15 @@ package import AppAuthProtocol
 /// It uses no task, clock, file or socket. ``AuthState`` executes the effects. The simulation in the tests executes the
 /// same effects in virtual time. ``SessionRules`` decides what is stored and whether a response is accepted.
 ///
-/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``. An operation
-/// that obtains a token passes through these phases. The store's result, the lock, the response or a timer leads from
+/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``; one that changes
+/// the client's registration has one more when it has the lock, and ends with ``Input/end(_:)``. An operation that obtains a
+/// token passes through these phases. The store's result, the lock, the response or a timer leads from
 /// one to the next:
 ///
-/// reading → queued → saving → locking → marking → sending → keeping → verifying → storing
+/// reading → queued → awaitingSave → locking → marking → sending → storingRefreshToken → verifying → storing
 ///
 /// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
-/// than the one in memory, and a sign-out is stored after everything that began before it.
+/// than the one in memory, and what was requested after a sign-out finds its trace in the store.
 package struct SessionMachine {
     package typealias ID = Int
 
@@ -26,20 +27,20 @@ package struct SessionMachine {
         case unsaved(Unsaved)
         /// The store no longer has the session, or has another one. The session may come back later.
         case missing
-        /// The session has ended, and the store has recorded it.
+        /// The session has ended, and the store has accepted the latest change.
         case ended
     }
 
-    /// A change that the store has not accepted yet. No process may send the refresh token that the store still has,
-    /// since it is used up.
+    /// A change that the store has not accepted yet. If it has a lock, no process may send the refresh token that the store
+    /// still has: it is used up.
     package struct Unsaved {
         /// Distinguishes this change from later ones.
         let number: Int
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
         /// The time of the change, if pauses must begin there.
-        let then: Timestamp?
-        /// The operation whose lock is kept; nil if there are no tokens to lose.
+        let time: Timestamp?
+        /// The operation whose lock is kept until the change is stored; nil for a sign-out, which needs none.
         let lock: ID?
     }
 
@@ -62,7 +63,7 @@ package struct SessionMachine {
         /// The caller has stopped waiting.
         case leave(ID)
         /// The result of ``Effect/call(_:)``.
-        case stored(Result<StoreResult, any Error>)
+        case storeReturned(Result<StoreResult, any Error>)
         /// An operation has acquired the store's refresh lock. If there is an error, it could not.
         case locked(ID, (any Error)?)
         /// The time of ``Effect/wait(_:_:)`` has passed.
@@ -90,14 +91,15 @@ package struct SessionMachine {
         case lock(ID, expectsSession: Bool)
         /// Releases the operation's lock, or stops waiting for it.
         case unlock(ID)
-        /// Gives up the wait for the lock: the next input is ``Input/locked(_:_:)`` and names the holder.
-        case refuseLock(ID)
+        /// The wait for the lock has taken too long. An ``Input/locked(_:_:)`` with an error that names the holder follows,
+        /// unless the lock comes before it.
+        case lockTimedOut(ID)
         /// Waits for this duration, then sends ``Input/waited(_:)``.
         case wait(ID, Duration)
         case stopWaiting(ID)
         /// Waits for this duration, then sends ``Input/retry(_:)``.
         case retry(Int, after: Duration)
-        /// Sends the refresh token or the grant, once.
+        /// Sends the refresh token or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
         case send(ID, SessionRules.Attempt)
         /// Verifies the ID token of a response.
         case verify(ID, TokenResponse)
@@ -117,7 +119,7 @@ package struct SessionMachine {
     package struct StoreCall: Sendable {
         package enum Work: Sendable {
             case load
-            case update(SessionRules.Event, known: SessionRules.Knowledge, then: Timestamp?)
+            case update(SessionRules.Event, known: SessionRules.Knowledge, at: Timestamp?)
         }
 
         package let work: Work
@@ -131,12 +133,12 @@ package struct SessionMachine {
         case updated(SessionRules.Decision, AuthStateRecord?)
     }
 
-    /// The signature of ``SessionRules/apply(_:to:known:at:then:)``. The simulation can replace that function with one
+    /// The signature of ``SessionRules/apply(_:to:known:at:occurredAt:)``. The simulation can replace that function with one
     /// that lacks a protection, to show that the protection is needed.
     package typealias Rules = (
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
         _ now: Timestamp,
-        _ then: Timestamp?
+        _ occurrence: Timestamp?
     ) -> SessionRules.Decision
 
     /// The session as this process knows it.
@@ -163,14 +165,14 @@ package struct SessionMachine {
     /// Whether that attempt is in progress.
     var isRetrying = false
     /// The number of the latest pause, which distinguishes it from earlier ones.
-    var retries = 0
+    var retryNumber = 0
     /// The tokens that the app has asked the provider to revoke.
     var revoked: Set<Secret> = []
-    private var unsavedCount = 0
+    private var unsavedNumber = 0
 
     package init(
         record: AuthStateRecord, wasStored: Bool, location: String, patience: LockPatience, now: Timestamp,
-        rules: @escaping Rules = { SessionRules.apply($0, to: &$1, known: $2, at: $3, then: $4) }
+        rules: @escaping Rules = { SessionRules.apply($0, to: &$1, known: $2, at: $3, occurredAt: $4) }
     ) {
         (self.record, self.location, self.patience, self.now, self.rules) = (record, location, patience, now, rules)
         situation = wasStored ? (record.end == nil ? .stored : .ended) : .new
@@ -185,7 +187,7 @@ package struct SessionMachine {
         switch input {
         case .begin(let id, let purpose): begin(id, purpose)
         case .leave(let id): leave(id)
-        case .stored(let result): stored(result)
+        case .storeReturned(let result): storeReturned(result)
         case .locked(let id, let error): locked(id, error)
         case .waited(let id): waited(id)
         case .retry(let number): retry(number)
@@ -218,7 +220,7 @@ package struct SessionMachine {
     /// Whether there is a change that the store has not accepted.
     var isUnsaved: Bool { unsaved != nil }
 
-    /// Whether there are tokens that the store has not accepted.
+    /// Whether the store has not accepted tokens, a registration or the end of the session yet, which the lock protects.
     package var hasUnsavedTokens: Bool { unsaved?.lock != nil }
 
     /// Whether the session goes on, as far as this process knows.
@@ -241,11 +243,11 @@ package struct SessionMachine {
     /// How many operations wait until the store accepts the unsaved change. An attempt without a caller counts as one.
     package var savingCount: Int { savers.count + (isRetrying ? 1 : 0) }
 
-    mutating func keep(
-        _ event: SessionRules.Event, known: SessionRules.Knowledge, then: Timestamp?, lock: ID?
+    mutating func setUnsaved(
+        _ event: SessionRules.Event, known: SessionRules.Knowledge, at time: Timestamp?, lock: ID?
     ) {
-        unsavedCount += 1
-        situation = .unsaved(Unsaved(number: unsavedCount, event: event, known: known, then: then, lock: lock))
+        unsavedNumber += 1
+        situation = .unsaved(Unsaved(number: unsavedNumber, event: event, known: known, time: time, lock: lock))
     }
 }
 
@@ -258,7 +260,7 @@ extension SessionMachine {
         /// How much longer the operation waits for the lock.
         var patience: Duration
         /// Whether the operation reads the store while it waits for the lock. Such a read never prompts the user.
-        var isLooking = false
+        var isPolling = false
     }
 
     enum Phase {
@@ -267,24 +269,24 @@ extension SessionMachine {
         /// Waits for earlier operations of this process.
         case queued
         /// Waits until the unsaved change is stored, since that change has the lock.
-        case saving
+        case awaitingSave
         /// Waits for the store's lock.
         case locking
         /// Records in the store that the refresh token is about to be sent.
         case marking
         case sending(SessionRules.Attempt)
         /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
-        case keeping(SessionRules.Attempt, TokenResponse)
-        case verifying(SessionRules.Attempt, TokenResponse, isKept: Bool)
-        /// Stores the result. `earlier` is the decision in memory after the store first rejected the result.
-        case storing(SessionRules.Event, isKept: Bool, earlier: SessionRules.Decision? = nil)
+        case storingRefreshToken(SessionRules.Attempt, TokenResponse)
+        case verifying(SessionRules.Attempt, TokenResponse, hasStoredRefreshToken: Bool)
+        /// Stores the result. `inMemory` is the decision about the session in memory, once the store has rejected the result.
+        case storing(hasStoredRefreshToken: Bool, inMemory: SessionRules.Decision? = nil)
         /// The caller works under the lock.
         case working
 
         /// Whether the operation waits for the lock.
         var isWaiting: Bool {
             switch self {
-            case .queued, .saving, .locking: true
+            case .queued, .awaitingSave, .locking: true
             default: false
             }
         }
@@ -292,9 +294,10 @@ extension SessionMachine {
         /// Whether a refresh token may be at the provider while its successor is not stored.
         var isExposed: Bool {
             switch self {
-            case .marking, .sending, .keeping: true
-            case .verifying(_, _, let isKept), .storing(_, let isKept, _): !isKept
-            case .reading, .queued, .saving, .locking, .working: false
+            case .marking, .sending, .storingRefreshToken: true
+            case .verifying(_, _, let hasStoredRefreshToken), .storing(let hasStoredRefreshToken, _):
+                !hasStoredRefreshToken
+            case .reading, .queued, .awaitingSave, .locking, .working: false
             }
         }
     }
@@ -303,7 +306,7 @@ extension SessionMachine {
     struct Call {
         enum Work {
             case load
-            case update(SessionRules.Event, then: Timestamp?)
+            case update(SessionRules.Event, at: Timestamp?)
             /// Stores the change that is unsaved when the call's turn comes.
             case save
         }

@@ -38,7 +38,7 @@ package struct SessionMove {
         case end(Bool)
     }
 
-    package enum Answer: Sendable {
+    package enum Input: Sendable {
         case loaded(Record?)
         case locked
         /// The result of ``Change/apply(to:)``.
@@ -77,8 +77,8 @@ package struct SessionMove {
     /// Takes the result of the last call.
     ///
     /// - Returns: The next call.
-    package mutating func next(_ answer: Answer) throws(AuthError) -> Effect {
-        switch (step, answer) {
+    package mutating func next(_ input: Input) throws(AuthError) -> Effect {
+        switch (step, input) {
         case (.here, .loaded(let here)):
             step = .there(here)
             return .load(.target)
@@ -118,7 +118,7 @@ package struct SessionMove {
             step = .forgotten
             return .change(.target, .remove(id: record.id))
         case (.bury(_, _, copyIsGone: true), .changed), (.left, .changed), (.forgotten, .changed): return goOn()
-        default: preconditionFailure("the answer to another call")
+        default: preconditionFailure("the result of another call")
         }
     }
 

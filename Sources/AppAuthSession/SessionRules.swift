@@ -54,7 +54,7 @@ package enum SessionRules {
     }
 
     /// The credential for the next access token.
-    package enum Renewal: Sendable {
+    package enum Credential: Sendable {
         /// Good only once if the provider rotates it (RFC 6749 §6).
         case refreshToken(Secret)
         /// Good any number of times (RFC 6749 §4.4).
@@ -66,13 +66,13 @@ package enum SessionRules {
         /// The session whose token it is.
         let session: String
         package let need: TokenRequirement
-        package let renewal: Renewal
+        package let credential: Credential
         /// An earlier attempt with the same refresh token whose response is unknown.
         package let earlier: PendingRefresh?
 
         /// The refresh token that is sent; nil for a grant.
         package var refreshToken: Secret? {
-            guard case .refreshToken(let token) = renewal else { return nil }
+            guard case .refreshToken(let token) = credential else { return nil }
             return token
         }
     }
@@ -88,23 +88,23 @@ package enum SessionRules {
     }
 
     package enum Event: Sendable {
-        /// A caller needs a token, and does not hold the refresh lock yet.
-        case asked(TokenRequirement)
-        /// The same, after some seconds in which another caller or process held the refresh lock.
-        case waited(TokenRequirement)
-        /// A caller needs a token, and holds the refresh lock.
-        case wanted(TokenRequirement)
+        /// A caller needs a token.
+        case tokenNeeded(TokenRequirement, LockPhase)
         /// The provider has responded. Its refresh token is the valid one; the rest is not verified yet.
         case received(Attempt, TokenResponse)
         /// The response is verified, or its verification has failed. The jitter, 0 to 1, is for the pause if the
         /// response is unusable.
-        case answered(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
+        case verified(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
         /// There was an error, or no response.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
         /// The provider has changed the client's registration and invalidated the previous registration access token.
         case registered(Client)
     }
+
+    /// Whether a caller does not need the refresh lock yet, waits for it while another caller or process holds it, or holds
+    /// it.
+    package enum LockPhase: Sendable { case unlocked, waiting, held }
 
     /// What this process knows about its session.
     package struct Knowledge: Sendable {
@@ -121,9 +121,9 @@ package enum SessionRules {
         /// Waits for the refresh lock, then decides again.
         case waitForLock
         /// Sends the refresh token or the grant. The result is the next event.
-        case present(Attempt)
+        case send(Attempt)
         /// Decides again: another process has changed the refresh token, or the same user has signed in again.
-        case lookAgain
+        case decideAgain
         case fail(AuthError)
         /// Does nothing more: the store has the result.
         case done
@@ -157,9 +157,10 @@ extension SessionRules {
     /// - Parameters:
     ///   - stored: The stored session; on return, the session to store.
     ///   - known: What this process knows.
-    ///   - then: The time of the event, if it could not be stored for a while. Pauses begin there.
+    ///   - occurrence: The time of the event, if it could not be stored for a while. Pauses begin there.
     package static func apply(
-        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Timestamp, then: Timestamp? = nil
+        _ event: Event, to stored: inout AuthStateRecord?, known: Knowledge, at now: Timestamp,
+        occurredAt occurrence: Timestamp? = nil
     ) -> Decision {
         if case .signedOut = event {
             var decision = Decision(.done)
@@ -184,16 +185,15 @@ extension SessionRules {
             return decision
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
-        if let attempt = event.attempt, attempt.session != record.id { return Decision(.lookAgain) }
+        if let attempt = event.attempt, attempt.session != record.id { return Decision(.decideAgain) }
         let decision =
             switch event {
-            case .asked(let need): want(need, &record, known, .unasked, now)
-            case .waited(let need): want(need, &record, known, .awaited, now)
-            case .wanted(let need): want(need, &record, known, .held, now)
+            case .tokenNeeded(let need, let lock): token(for: need, lock, &record, known, now)
             case .received(_, let response): receive(response, &record)
-            case .answered(let attempt, let response, let verdict, let jitter):
-                answer(attempt, response, verdict, jitter, &record, now, then ?? now)
-            case .failed(let attempt, let error, let jitter): fail(attempt, error, jitter, &record, now, then ?? now)
+            case .verified(let attempt, let response, let outcome, let jitter):
+                accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
+            case .failed(let attempt, let error, let jitter):
+                fail(attempt, error, jitter, &record, now, occurrence ?? now)
             case .signedOut, .registered: Decision(.done)
             }
         stored = record
@@ -230,11 +230,8 @@ extension SessionRules {
         return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
     }
 
-    /// Whether a caller has not asked for the refresh lock, waits for it, or holds it.
-    private enum LockPhase { case unasked, awaited, held }
-
-    private static func want(
-        _ need: TokenRequirement, _ record: inout AuthStateRecord, _ known: Knowledge, _ standing: LockPhase,
+    private static func token(
+        for need: TokenRequirement, _ lock: LockPhase, _ record: inout AuthStateRecord, _ known: Knowledge,
         _ now: Timestamp
     ) -> Decision {
         let token = record.token(for: need.parameters)
@@ -242,7 +239,7 @@ extension SessionRules {
             let isNew = token != known.record.token(for: need.parameters)
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
-        guard let renewal = record.renewal else {
+        guard let credential = record.credential else {
             // There is no way to a better token: the remaining validity is worth more than an error.
             if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
             return Decision(
@@ -253,27 +250,31 @@ extension SessionRules {
                         outcome: .notSent)))
         }
         if let backoff = record.backoff {
-            // All callers that waited for the refresh get its result, even a failure, in whatever process they wait.
-            if backoff.pause.begin.isAfter(need.began) {
+            let error: AuthError? =
+                if backoff.pause.begin.isAfter(need.began) {
+                    // All callers that waited for the refresh get its result, even a failure, in whatever process they wait.
+                    backoff.error(at: now)
+                } else if !need.ignoresPause, !backoff.pause.isOver(at: now) {
+                    backoff.pauseError(at: now)
+                } else {
+                    nil
+                }
+            if let error {
                 if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
-                return Decision(.fail(backoff.error(at: now)))
-            }
-            if !need.ignoresPause, !backoff.pause.isOver(at: now) {
-                if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
-                return Decision(.fail(backoff.pauseError(at: now)))
+                return Decision(.fail(error))
             }
         }
         // The refresh is early, and the holder of the lock is slow or stopped: the current token is still valid.
-        if standing == .awaited, let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+        if lock == .waiting, let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
         // Most callers that wait find new tokens in the end: they need no digest, nor the initialization of libcrypto.
-        guard standing == .held else { return Decision(.waitForLock) }
-        guard case .refreshToken(let refreshToken) = renewal else {
-            return Decision(.present(Attempt(session: record.id, need: need, renewal: renewal, earlier: nil)))
+        guard lock == .held else { return Decision(.waitForLock) }
+        guard case .refreshToken(let refreshToken) = credential else {
+            return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: nil)))
         }
         let fingerprint = refreshToken.fingerprint
         let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
-        return Decision(.present(Attempt(session: record.id, need: need, renewal: renewal, earlier: earlier)))
+        return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: earlier)))
     }
 
     private static func receive(_ response: TokenResponse, _ record: inout AuthStateRecord) -> Decision {
@@ -281,18 +282,18 @@ extension SessionRules {
         return Decision(.done)
     }
 
-    private static func answer(
-        _ attempt: Attempt, _ response: TokenResponse, _ verdict: IDTokenOutcome, _ jitter: Double,
-        _ record: inout AuthStateRecord, _ now: Timestamp, _ then: Timestamp
+    private static func accept(
+        _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenOutcome, _ jitter: Double,
+        _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
-        switch verdict {
+        switch outcome {
         case .verified where response.token.isExpired(at: response.received):
             // A server that issues expired tokens must not be asked again at each call.
             record.merge(refreshToken: response.refreshToken)
             let error = AuthError(
                 .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
                 isTemporary: true)
-            return failure(error, attempt.need, jitter, &record, now, then)
+            return failure(error, attempt.need, jitter, &record, now, occurrence)
         case .verified(let idToken, let keys):
             record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
             guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
@@ -304,7 +305,7 @@ extension SessionRules {
         case .unverifiable(let error):
             // The old refresh token is used up: keep the new one, but nothing that could not be verified.
             record.merge(refreshToken: response.refreshToken)
-            return failure(error, attempt.need, jitter, &record, now, then)
+            return failure(error, attempt.need, jitter, &record, now, occurrence)
         case .refused(let error):
             let reason = "the refreshed ID token is not this session's: \(error.message)"
             var decision = end(reason, error, &record, now)
@@ -315,11 +316,11 @@ extension SessionRules {
 
     private static func fail(
         _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp,
-        _ then: Timestamp
+        _ occurrence: Timestamp
     ) -> Decision {
         // RFC 6749 §5.2: the only error that says that the grant is over.
         if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
-            guard record.refreshToken == refreshToken else { return Decision(.lookAgain) }
+            guard record.refreshToken == refreshToken else { return Decision(.decideAgain) }
             // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
             // The next refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else {
@@ -343,16 +344,16 @@ extension SessionRules {
             error.rotatedRefreshToken = nil
         }
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
-        return failure(error, attempt.need, jitter, &record, now, then)
+        return failure(error, attempt.need, jitter, &record, now, occurrence)
     }
 
     private static func failure(
         _ error: AuthError, _ need: TokenRequirement, _ jitter: Double, _ record: inout AuthStateRecord,
         _ now: Timestamp,
-        _ then: Timestamp
+        _ occurrence: Timestamp
     ) -> Decision {
         var error = error
-        error.nextAttempt = then.wall + record.fail(error, at: then, jitter: jitter).pause.length.seconds
+        error.nextAttempt = occurrence.wall + record.fail(error, at: occurrence, jitter: jitter).pause.length.seconds
         // The refresh was early: the current token is still valid.
         if let token = record.token(for: need.parameters), need.putsUpWith(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))
@@ -377,19 +378,21 @@ extension SessionRules {
 }
 
 extension SessionRules.Event {
+    var isRegistration: Bool { if case .registered = self { true } else { false } }
+
     /// The attempt whose result is known.
     package var attempt: SessionRules.Attempt? {
         switch self {
-        case .received(let attempt, _), .answered(let attempt, _, _, _), .failed(let attempt, _, _): attempt
-        case .asked, .waited, .wanted, .signedOut, .registered: nil
+        case .received(let attempt, _), .verified(let attempt, _, _, _), .failed(let attempt, _, _): attempt
+        case .tokenNeeded, .signedOut, .registered: nil
         }
     }
 
     /// The response that brought tokens.
     package var response: TokenResponse? {
         switch self {
-        case .received(_, let response), .answered(_, let response, _, _): response
-        case .asked, .waited, .wanted, .failed, .signedOut, .registered: nil
+        case .received(_, let response), .verified(_, let response, _, _): response
+        case .tokenNeeded, .failed, .signedOut, .registered: nil
         }
     }
 }

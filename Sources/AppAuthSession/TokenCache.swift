@@ -72,7 +72,7 @@ final class TokenCache: Sendable {
     /// neither the clock nor the token is read.
     var toJoin: Flight.Run? { state.withLock { $0.isStale ? $0.usual.running : nil } }
 
-    enum Find {
+    enum Found {
         case ready(AccessToken)
         /// A refresh is in progress.
         case toJoin(Flight.Run)
@@ -81,7 +81,7 @@ final class TokenCache: Sendable {
     }
 
     /// Returns the current token if the caller accepts it, and otherwise how to get a better one. Sets `need.seen`.
-    func look(for need: inout SessionRules.TokenRequirement) -> Find {
+    func find(for need: inout SessionRules.TokenRequirement) -> Found {
         state.withLock { state in
             need.seen = state.record.token(for: need.parameters)
             if let seen = need.seen {
@@ -95,7 +95,7 @@ final class TokenCache: Sendable {
             } else {
                 flight = state.other(for: need.kind)
             }
-            return flight.running.map(Find.toJoin) ?? .toBegin(flight)
+            return flight.running.map(Found.toJoin) ?? .toBegin(flight)
         }
     }
 

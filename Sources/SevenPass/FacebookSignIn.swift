@@ -33,7 +33,7 @@ public struct FacebookSignIn: Sendable {
                 outcome: .notSent)
         }
         deliver = try FacebookDelivery(facebook)
-        signIn = SignIn(configuration, appName: appName, environment: environment)
+        signIn = try SignIn(configuration, appName: appName, environment: environment)
     }
 
     /// Signs the user in, as ``SignIn/run(store:)`` does.

@@ -76,9 +76,9 @@ public struct SevenPassConfiguration: Sendable, Hashable {
 
     /// Creates the client with the provider's metadata, which takes one request.
     ///
-    /// - Throws: As ``Discovery/metadata(for:)-(String)``.
+    /// - Throws: As ``Discovery/metadata(for:)``, and ``AuthError/Code/invalidConfiguration`` for an invalid ``issuer``.
     func client(_ environment: Environment) async throws -> Client {
-        let provider = try await Discovery(environment: environment).metadata(for: issuer)
+        let provider = try await Discovery(environment: environment).metadata(for: Issuer(issuer))
         let authentication = clientSecret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
         return Client(id: clientID, authentication: authentication, provider: provider)
     }

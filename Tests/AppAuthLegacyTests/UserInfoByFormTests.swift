@@ -15,7 +15,7 @@ struct UserInfoByFormTests {
         let provider = try await LocalProvider.start(configuration)
         do {
             let environment = Environment(transport: CurlTransport())
-            let metadata = try await Discovery(environment: environment).metadata(for: provider.issuer)
+            let metadata = try await Discovery(environment: environment).metadata(for: Issuer(provider.issuer))
             let token = AccessToken(
                 value: Secret(try provider.mintSession().accessToken), received: .current, lifetime: nil)
             let record = try AuthStateRecord(

@@ -5,6 +5,7 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OpenID Connect Back-Channel Logout, for an app with a server part.

@@ -3,6 +3,7 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// Financial-grade API: Client-Initiated Backchannel Authentication, in poll mode: alice approves the sign-in on a device of

@@ -2,6 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OpenID Connect Discovery, and keys that change.

@@ -2,6 +2,7 @@ import AppAuthProtocol
 import AppAuthSession
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OpenID Connect Registration, and requests by reference. The rest of the plan is in ``ConfigTests`` and ``BasicTests``.

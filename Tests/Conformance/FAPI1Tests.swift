@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// Financial-grade API 1.0 Advanced: by TLS, with signed requests, a key in place of a secret, tokens bound to the client's

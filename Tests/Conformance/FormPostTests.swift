@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OAuth 2.0 Form Post Response Mode. The rest of the plan is in ``BasicTests``.

@@ -4,6 +4,7 @@ import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
 import ScriptedBrowser
+import TestFixtures
 import Testing
 
 /// OpenID Connect Front-Channel Logout: the page on which the provider ends the session shows the app's own in a frame.

@@ -3,6 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OpenID Connect RP-Initiated Logout.

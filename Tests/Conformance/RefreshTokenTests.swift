@@ -3,6 +3,7 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// OpenID Connect Core §12.

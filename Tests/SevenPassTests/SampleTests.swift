@@ -29,7 +29,7 @@ import Testing
             }
             let url = try #require(outcome.output.firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/)).0
             let error = await #expect(throws: AuthError.self) {
-                try await Discovery(environment: .live).metadata(for: String(url))
+                try await Discovery(environment: .live).metadata(for: Issuer(String(url)))
             }
             #expect(error?.outcome == .notSent)
         }

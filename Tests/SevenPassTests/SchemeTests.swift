@@ -16,7 +16,7 @@ import Testing
                     fixture.environment.transport, entries: SevenPassFixture.alice,
                     leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
                 ) { browser in
-                    var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                    var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
                     signIn.browser = browser
                     signIn.redirect.privateUse = try PrivateUseRedirect(
                         uri, appName: "Tests", arguments: [], installation: .byPackage)

@@ -50,7 +50,7 @@ struct SevenPassFixture: Sendable {
     ) async throws -> AuthState {
         let configuration = configuration ?? self.configuration
         return try await withAlice { browser in
-            var signIn = SignIn(configuration, appName: "Tests", environment: environment)
+            var signIn = try SignIn(configuration, appName: "Tests", environment: environment)
             signIn.browser = browser
             change(&signIn)
             return try await signIn.run(store: store)
@@ -63,7 +63,7 @@ struct SevenPassFixture: Sendable {
     ) async throws -> (state: AuthState, client: SevenPassClient) {
         let minted = try double.provider.mintSession(
             client: configuration.clientID, scope: "openid profile email offline_access")
-        let provider = try await Discovery(environment: environment).metadata(for: double.issuer)
+        let provider = try await Discovery(environment: environment).metadata(for: Issuer(double.issuer))
         let token = AccessToken(
             value: Secret(accessToken ?? minted.accessToken), received: environment.now(), lifetime: .seconds(7200))
         let record = try AuthStateRecord(

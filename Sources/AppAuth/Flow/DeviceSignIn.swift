@@ -5,7 +5,7 @@ public import AppAuthSession
 /// polling until the user approves it (RFC 8628).
 ///
 /// ```swift
-/// var signIn = DeviceSignIn(issuer: "https://accounts.example.org", clientID: "my-app")
+/// var signIn = try DeviceSignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app")
 /// signIn.observe = { event in
 ///     guard case .code(let code) = event else { return }
 ///     print("Open \(code.verificationURI) and enter \(code.userCode)")
@@ -14,7 +14,7 @@ public import AppAuthSession
 /// ```
 public struct DeviceSignIn: Sendable {
     /// The provider's issuer.
-    public var issuer: String
+    public var issuer: Issuer
     /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
     public var provider: ProviderMetadata?
     /// The client ID.
@@ -63,7 +63,7 @@ public struct DeviceSignIn: Sendable {
 
     /// Creates a sign-in.
     public init(
-        issuer: String, clientID: String, clientSecret: Secret? = nil,
+        issuer: Issuer, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, environment: Environment = .live
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)

@@ -8,13 +8,13 @@ internal import Logging
 /// outcome to the user (RFC 8252 §7.3).
 ///
 /// ```swift
-/// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
+/// let signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "My App")
 /// let state = try await signIn.restoreOrSignIn(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
 public struct SignIn: Sendable {
     /// The provider's issuer.
-    public var issuer: String
+    public var issuer: Issuer
     /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
     public var provider: ProviderMetadata?
     /// The client ID.
@@ -132,7 +132,7 @@ public struct SignIn: Sendable {
 
     /// Creates a sign-in.
     public init(
-        issuer: String, clientID: String, clientSecret: Secret? = nil,
+        issuer: Issuer, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, appName: String, environment: Environment = .live
     ) {
         (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
@@ -148,7 +148,7 @@ public struct SignIn: Sendable {
     /// - Throws: The errors of ``run(store:)``.
     public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
-            record.client.provider.issuer.string == issuer, canGoOn(record)
+            record.client.provider.issuer == issuer, canGoOn(record)
         else { return try await run(store: store) }
         try record.refuseToMove(at: store.location)
         // The app's current client secret takes precedence over the stored one.
@@ -159,9 +159,8 @@ public struct SignIn: Sendable {
     /// Returns a store in the user's keyring for the session of this client at this issuer.
     ///
     /// - Parameter application: The name of the app in the keyring, for example `com.example.MyApp`.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if ``issuer`` is not a valid issuer.
-    public func keyringStore(application: String) throws -> KeyringTokenStore {
-        KeyringTokenStore(application: application, issuer: try Issuer(issuer), clientID: clientID)
+    public func keyringStore(application: String) -> KeyringTokenStore {
+        KeyringTokenStore(application: application, issuer: issuer, clientID: clientID)
     }
 
     /// Signs the user in and stores the session, replacing any stored session.

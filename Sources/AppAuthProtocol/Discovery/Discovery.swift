@@ -8,7 +8,7 @@ internal import Logging
 /// Safe to share: callers that ask for the same issuer at the same time share one request.
 ///
 /// ```swift
-/// let provider = try await Discovery(environment: .live).metadata(for: "https://accounts.example.org")
+/// let provider = try await Discovery(environment: .live).metadata(for: Issuer("https://accounts.example.org"))
 /// ```
 public final class Discovery: Sendable {
     let environment: Environment
@@ -24,11 +24,6 @@ public final class Discovery: Sendable {
 
     /// Creates an empty cache.
     public init(environment: Environment) { self.environment = environment }
-
-    /// Returns the metadata of an issuer; see ``metadata(for:)-(Issuer)``.
-    public func metadata(for issuer: String) async throws -> ProviderMetadata {
-        try await metadata(for: Issuer(issuer))
-    }
 
     /// Returns the metadata of an issuer, from memory if it has not expired. Otherwise sends one GET, or up to three if
     /// the first locations have no metadata.

@@ -13,7 +13,8 @@ package struct TokenEndpoint: Sendable {
 
     /// Sends a token request and checks the response strictly (RFC 6749 §5.1, §5.2).
     ///
-    /// Sends one POST and never repeats it: a code or refresh token is used up by the first request that arrives.
+    /// Sends one POST and does not repeat it, since a code or refresh token is used up by the first request that the server
+    /// accepts. The only exception is a server that demands another DPoP nonce (RFC 9449 §8), before it looks at the token.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.

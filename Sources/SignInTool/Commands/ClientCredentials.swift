@@ -45,6 +45,6 @@ struct ClientCredentials: Command {
 
     private func provider(_ environment: Environment) async throws -> ProviderMetadata {
         if let tokenEndpoint { return try ProviderMetadata(tokenEndpoint: tokenEndpoint) }
-        return try await Discovery(environment: environment).metadata(for: issuer ?? "")
+        return try await Discovery(environment: environment).metadata(for: Issuer(issuer ?? ""))
     }
 }

@@ -42,8 +42,9 @@ struct Demo: Command {
     private func journey(
         _ issuer: String, _ browser: Browser, _ isHeadless: Bool, _ story: Story, _ console: Console
     ) async throws -> JSON.Object {
-        var signIn = SignIn(
-            issuer: issuer, clientID: "demo", scope: [.openID, .profile, .email, .offlineAccess], appName: "the demo",
+        var signIn = try SignIn(
+            issuer: Issuer(issuer), clientID: "demo", scope: [.openID, .profile, .email, .offlineAccess],
+            appName: "the demo",
             environment: console.environment)
         signIn.browser = browser
         signIn.observe = { event in

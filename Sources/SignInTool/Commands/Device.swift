@@ -27,8 +27,8 @@ struct Device: Command {
         let deadline = ContinuousClock.now + limit
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = DeviceSignIn(
-            issuer: issuer, clientID: clientID, clientSecret: secret,
+        var signIn = try DeviceSignIn(
+            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
             scope: scope.map([Scope].init(spaceDelimited:)), environment: console.environment)
         signIn.dpop = dpop ? .es256 : nil
         signIn.authentication = authentication

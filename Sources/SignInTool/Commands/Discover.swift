@@ -11,7 +11,7 @@ struct Discover: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let metadata = JSON.object(
-            try await Discovery(environment: console.environment).metadata(for: issuer).document)
+            try await Discovery(environment: console.environment).metadata(for: Issuer(issuer)).document)
         try console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
         return 0
     }

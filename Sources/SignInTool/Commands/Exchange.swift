@@ -90,7 +90,7 @@ struct Exchange: Command {
     private func client(_ environment: Environment) async throws -> Client {
         let provider =
             if let tokenEndpoint { try ProviderMetadata(tokenEndpoint: tokenEndpoint) } else {
-                try await Discovery(environment: environment).metadata(for: session.issuer ?? "")
+                try await Discovery(environment: environment).metadata(for: Issuer(session.issuer ?? ""))
             }
         return try client.client(session.clientID ?? "", at: provider)
     }

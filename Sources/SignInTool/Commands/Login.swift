@@ -58,8 +58,8 @@ struct Login: Command {
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let clientID = clientID ?? registered?.id ?? ""
         let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = SignIn(
-            issuer: issuer, clientID: clientID, clientSecret: secret,
+        var signIn = try SignIn(
+            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
             scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
         signIn.authentication = authentication
         signIn.registration = registered?.registration
@@ -106,7 +106,7 @@ struct Login: Command {
     /// Returns the same sign-in with a code for another device.
     private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
         var device = DeviceSignIn(
-            issuer: issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
+            issuer: signIn.issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
             environment: console.environment)
         device.authentication = signIn.authentication
         device.dpop = signIn.dpop

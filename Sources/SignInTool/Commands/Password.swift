@@ -33,7 +33,7 @@ struct Password: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
-        let provider = try await Discovery(environment: console.environment).metadata(for: issuer)
+        let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState.present(
             grant, as: client.client(clientID, at: provider), store: store,

@@ -73,7 +73,7 @@ struct Register: Command {
 
     private func provider(_ environment: Environment) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: environment)
-        let found = try await discovery.metadata(for: issuer).with(.registration, at: registrationEndpoint)
+        let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.
         let provider = try await discovery.complete(found, with: .registration)
         guard provider[.registration] != nil else {

@@ -1,6 +1,7 @@
 import AppAuth
 import FoundationEssentials
 import Glibc
+import TestFixtures
 import Testing
 
 /// Browsers are started as real processes.

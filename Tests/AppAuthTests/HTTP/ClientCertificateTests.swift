@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
+import TestFixtures
 import Testing
 
 /// RFC 8705: a certificate on the connection itself.

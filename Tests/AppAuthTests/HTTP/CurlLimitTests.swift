@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
+import TestFixtures
 import Testing
 
 /// Time and sizes are kept to, whatever the server does.

@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
+import TestFixtures
 import Testing
 
 /// Where connections go through.

@@ -1,4 +1,5 @@
 import AppAuth
+import TestFixtures
 import Testing
 
 /// What the listener reads of a form post: each refused one is wrong in one respect alone.

@@ -1,5 +1,6 @@
 import AppAuth
 import Glibc
+import TestFixtures
 import Testing
 
 /// Whatever else connects gets a short response or is closed in time, and the awaited redirect is served all the same.

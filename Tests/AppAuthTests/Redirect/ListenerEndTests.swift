@@ -1,4 +1,5 @@
 import AppAuth
+import TestFixtures
 import Testing
 
 /// How a listener ends, and that it leaves nothing.

@@ -3,6 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import CShims
 import Foundation
+import TestFixtures
 import Testing
 
 /// A lock that another process keeps: each wait for it ends, and names that process.

@@ -3,6 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Glibc
 import JOSE
+import TestFixtures
 import Testing
 
 /// What waits for a lock that another process holds, and what is left of those who have gone.

@@ -3,6 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// What a file store confirms can be read again, and survives a power cut.

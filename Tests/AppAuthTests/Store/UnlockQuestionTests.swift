@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import Dispatch
 import JOSE
+import TestFixtures
 import Testing
 
 @testable import AppAuth

@@ -1,3 +1,4 @@
+import TestFixtures
 import AppAuthProtocol
 import HTTPTypes
 
@@ -25,16 +26,6 @@ extension HTTPLimits {
         body: Int = 1 << 20, header: Int = 64 << 10, total: Duration = .seconds(30), connect: Duration = .seconds(5)
     ) -> HTTPLimits {
         HTTPLimits(bodyBytes: body, headerBytes: header, total: total, connect: connect)
-    }
-}
-
-/// The error that an operation throws, as an ``AuthError``; nil if it throws none or another.
-func authError<Value>(_ operation: () async throws -> Value) async -> AuthError? {
-    do {
-        _ = try await operation()
-        return nil
-    } catch {
-        return error as? AuthError
     }
 }
 

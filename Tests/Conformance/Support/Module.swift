@@ -3,6 +3,7 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 // What modules do and assert.
@@ -121,15 +122,5 @@ extension Fault {
             parameters.append(name, value)
             reply.headers[.location] = location[...mark] + parameters.encoded
         }
-    }
-}
-
-/// The error that an operation throws, as an ``AuthError``; nil if it throws none or another.
-func authError<Value>(_ operation: () async throws -> Value) async -> AuthError? {
-    do {
-        _ = try await operation()
-        return nil
-    } catch {
-        return error as? AuthError
     }
 }

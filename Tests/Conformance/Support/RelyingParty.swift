@@ -40,7 +40,7 @@ struct RelyingParty: Sendable {
 
     func metadata() async throws -> ProviderMetadata {
         if let fault = plan.metadata { provider.fault(fault, at: .openIDConfiguration) }
-        return try await Discovery(environment: environment).metadata(for: provider.issuer)
+        return try await Discovery(environment: environment).metadata(for: Issuer(provider.issuer))
     }
 
     /// - Parameter edit: Changes what a client that registers itself says.
@@ -79,8 +79,8 @@ struct RelyingParty: Sendable {
         // A client that registers itself has asked for the metadata before.
         var known = client
         if known == nil, plan.profile == .dynamic { known = try await self.client() }
-        var signIn = SignIn(
-            issuer: provider.issuer, clientID: known?.id ?? Plan.clientID, appName: Self.appName,
+        var signIn = try SignIn(
+            issuer: Issuer(provider.issuer), clientID: known?.id ?? Plan.clientID, appName: Self.appName,
             environment: environment)
         signIn.options = plan.options
         signIn.authentication = known?.authentication ?? plan.authentication

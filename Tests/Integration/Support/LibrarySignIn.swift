@@ -13,8 +13,9 @@ extension Provider {
     func signsIn(
         as client: String, over wire: Wire = Wire(), _ adapt: (inout AppAuth.SignIn) throws -> Void = { _ in }
     ) async throws -> (state: AuthState, query: [URLQueryItem]) {
-        var signIn = AppAuth.SignIn(
-            issuer: profile.issuer, clientID: client, scope: [.openID, .profile, .offlineAccess], appName: "Real App",
+        var signIn = try AppAuth.SignIn(
+            issuer: Issuer(profile.issuer), clientID: client, scope: [.openID, .profile, .offlineAccess],
+            appName: "Real App",
             environment: wire.environment)
         signIn.redirect.ports = profile.redirectPorts.compactMap { UInt16(exactly: $0) }
         try adapt(&signIn)
@@ -51,7 +52,7 @@ extension Provider {
     /// Its metadata, with an endpoint that may stand in the RFC 8414 document alone.
     func metadata(with endpoint: ProviderMetadata.Endpoint) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: .live)
-        return try await discovery.complete(discovery.metadata(for: profile.issuer), with: endpoint)
+        return try await discovery.complete(discovery.metadata(for: Issuer(profile.issuer)), with: endpoint)
     }
 
     /// Registers a client.

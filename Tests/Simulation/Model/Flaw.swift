@@ -39,46 +39,46 @@ extension Simulation {
             wall: timestamp.wall, sinceBoot: timestamp.sinceBoot + .nanoseconds(123_456), boot: timestamp.boot)
     }
 
-    /// Applies ``SessionRules/apply(_:to:known:at:then:)``, altered by the flaw.
+    /// Applies ``SessionRules/apply(_:to:known:at:occurredAt:)``, altered by the flaw.
     func decide(
         _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
-        at now: Timestamp, then: Timestamp?
+        at now: Timestamp, occurredAt time: Timestamp?
     ) -> SessionRules.Decision {
         let before = stored
         var (event, known, later) = (event, known, now)
         switch (flaw, event) {
         case (.ignoresAbsence, _): known = .init(record: known.record, wasStored: false)
         case (.ignoresID, _) where stored != nil && stored?.id != known.record.id: stored = known.record
-        case (.presentsFromMemory, .asked) where stored?.id == known.record.id,
-            (.presentsFromMemory, .wanted) where stored?.id == known.record.id:
+        case (.presentsFromMemory, .tokenNeeded(_, .unlocked)) where stored?.id == known.record.id,
+            (.presentsFromMemory, .tokenNeeded(_, .held)) where stored?.id == known.record.id:
             stored = known.record
         case (.forgetsToReread, .failed) where stored?.id == known.record.id: stored = known.record
-        case (.refreshesAnyway, .wanted(var need)):
+        case (.refreshesAnyway, .tokenNeeded(var need, .held)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
-            event = .wanted(need)
-        case (.refreshesAnyway, .asked(var need)):
+            event = .tokenNeeded(need, .held)
+        case (.refreshesAnyway, .tokenNeeded(var need, .unlocked)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
-            event = .asked(need)
+            event = .tokenNeeded(need, .unlocked)
         default: break
         }
-        var decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
+        var decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
         switch (flaw, event, decision.action) {
-        case (.ignoresPause, .asked, .fail(let error)) where error.isHeldBack,
-            (.ignoresPause, .wanted, .fail(let error)) where error.isHeldBack:
+        case (.ignoresPause, .tokenNeeded(_, .unlocked), .fail(let error)) where error.isHeldBack,
+            (.ignoresPause, .tokenNeeded(_, .held), .fail(let error)) where error.isHeldBack:
             later = Timestamp(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
-            decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
-        case (.leavesNoMark, .wanted, _): stored?.pendingRefresh = nil
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
+        case (.leavesNoMark, .tokenNeeded(_, .held), _): stored?.pendingRefresh = nil
         case (.believesRefusals, .failed, _) where before?.id == known.record.id:
             var memory: AuthStateRecord? = known.record
-            let believed = SessionRules.apply(event, to: &memory, known: known, at: later, then: then)
+            let believed = SessionRules.apply(event, to: &memory, known: known, at: later, occurredAt: time)
             if memory?.end != nil { (stored, decision) = (memory, believed) }
         case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
-            decision = SessionRules.apply(event, to: &stored, known: known, at: later, then: then)
+            decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
         default: break
         }
         // A change that is stored late was checked when it happened.
-        if then == nil { checker.decides(decision, event, event.need, known.record.id, at: now) }
+        if time == nil { checker.decides(decision, event, event.need, known.record.id, at: now) }
         return decision
     }
 }
@@ -87,8 +87,8 @@ extension SessionRules.Event {
     /// The requirement of the caller.
     fileprivate var need: SessionRules.TokenRequirement? {
         switch self {
-        case .asked(let need), .waited(let need), .wanted(let need): need
-        case .received, .answered, .failed: attempt?.need
+        case .tokenNeeded(let need, .unlocked), .tokenNeeded(let need, .waiting), .tokenNeeded(let need, .held): need
+        case .received, .verified, .failed: attempt?.need
         case .signedOut, .registered: nil
         }
     }

@@ -159,7 +159,7 @@ final class InvariantChecker {
     }
 
     private func checkEnd(of record: AuthStateRecord, by event: SessionRules.Event, _ server: SimulatedServer) {
-        if case .answered(_, _, .refused, _) = event {
+        if case .verified(_, _, .refused, _) = event {
             tally.foreign += 1
             return
         }
@@ -200,19 +200,19 @@ final class InvariantChecker {
     func counts(_ event: SessionRules.Event, _ action: SessionRules.Action, _ id: String, at now: Timestamp) {
         switch (event, action) {
         case (_, .fail(let told)) where told.code == .signInRequired: break
-        case (.failed, .lookAgain): break
+        case (.failed, .decideAgain): break
         // The next refresh of the session's own tokens shows whether the error concerned only one caller's parameters.
         case (.failed(let attempt, let error, _), _)
         where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store accepted the tokens late.
-        case (.answered(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
+        case (.verified(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
         // The rejected parameters were one caller's. The session's own refresh succeeded.
-        case (.answered(_, _, .verified, _), .fail(let error)) where error.message.contains("invalid_scope"):
+        case (.verified(_, _, .verified, _), .fail(let error)) where error.message.contains("invalid_scope"):
             failures[id] = nil
-        case (.answered(_, _, .unverifiable(let error), _), _), (.answered(_, _, .verified, _), .fail(let error)):
+        case (.verified(_, _, .unverifiable(let error), _), _), (.verified(_, _, .verified, _), .fail(let error)):
             fail(error, id, now)
-        case (.answered(_, _, .verified, _), _): failures[id] = nil
+        case (.verified(_, _, .verified, _), _): failures[id] = nil
         default: break
         }
     }

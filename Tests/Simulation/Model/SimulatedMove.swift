@@ -47,7 +47,7 @@ extension Simulation {
     /// Makes the call and takes its result.
     func go(_ move: SimulatedMove, in process: SimulatedProcess) {
         do {
-            let answer: SessionMove.Answer
+            let answer: SessionMove.Input
             switch move.effect {
             case .load(let place, _): answer = .loaded(try move.store(place).read(at: clock.time))
             case .lock(let place):

@@ -64,7 +64,7 @@ final class SimulatedSession {
         /// The store has responded, but the process has not received the result yet.
         case answer(Result<SessionMachine.StoreResult, any Error>)
         case lock(SessionMachine.ID)
-        case refuseLock(SessionMachine.ID)
+        case lockTimedOut(SessionMachine.ID)
         case wait(SessionMachine.ID, until: Int)
         case retry(Int, at: Int)
         case wire(SessionMachine.ID, SimulatedRequest)

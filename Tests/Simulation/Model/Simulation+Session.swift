@@ -54,8 +54,8 @@ extension Simulation {
     func session(_ record: AuthStateRecord, in store: SimulatedStore) -> Session {
         let machine = SessionMachine(
             record: record, wasStored: true, location: store.location, patience: LockPatience(), now: now
-        ) { [unowned self] event, stored, known, now, then in
-            decide(event, &stored, known, at: now, then: then)
+        ) { [unowned self] event, stored, known, now, time in
+            decide(event, &stored, known, at: now, occurredAt: time)
         }
         return Session(machine, store: store)
     }
@@ -131,7 +131,7 @@ extension Simulation {
 
     func canGo(_ event: Session.Event, _ session: Session) -> Bool {
         switch event {
-        case .join, .call, .answer, .refuseLock, .revoke: true
+        case .join, .call, .answer, .lockTimedOut, .revoke: true
         case .lock: isLockFree(session.store)
         case .wait(_, let time), .retry(_, let time), .verify(_, let time): clock.time >= time
         case .wire(_, let request): clock.time >= request.endsAt
@@ -162,7 +162,7 @@ extension Simulation {
         case .lock(let id):
             session.locks[id] = session.store.lock(for: process.number)
             feed(.locked(id, nil), session, process)
-        case .refuseLock(let id):
+        case .lockTimedOut(let id):
             let error = AuthError(.store, .store, "the lock is held", outcome: .notSent, isTemporary: true)
             feed(.locked(id, error), session, process)
         case .wait(let id, _): feed(.waited(id), session, process)
@@ -206,7 +206,7 @@ extension Simulation {
         if let record, record.id == session.machine.record.id, record.move == nil, record.end == nil {
             session.hasToldEnd = false
         }
-        feed(.stored(result), session, process)
+        feed(.storeReturned(result), session, process)
     }
 
     private func feed(_ input: SessionMachine.Input, _ session: Session, _ process: SimulatedProcess) {
@@ -229,7 +229,7 @@ extension Simulation {
         case .unlock(let id):
             session.events.removeAll { if case .lock(id) = $0 { true } else { false } }
             if flaw != .keepsTheLock { session.store.release(session.locks.removeValue(forKey: id)) }
-        case .refuseLock(let id): session.events.append(.refuseLock(id))
+        case .lockTimedOut(let id): session.events.append(.lockTimedOut(id))
         case .wait(let id, let pause): session.events.append(.wait(id, until: later(pause)))
         case .stopWaiting(let id): session.events.removeAll { if case .wait(id, _) = $0 { true } else { false } }
         case .retry(let number, let pause): session.events.append(.retry(number, at: later(pause)))
@@ -250,27 +250,27 @@ extension Simulation {
     ) -> Result<SessionMachine.StoreResult, any Error> {
         let store = session.store
         do {
-            guard case .update(let event, let known, let then) = call.work else {
+            guard case .update(let event, let known, let time) = call.work else {
                 return .success(.loaded(try store.read(at: clock.time)))
             }
-            return .success(try update(store, event, known, then))
+            return .success(try update(store, event, known, time))
         } catch { return .failure(error) }
     }
 
     private func update(
-        _ store: SimulatedStore, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ then: Timestamp?
+        _ store: SimulatedStore, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ time: Timestamp?
     ) throws -> SessionMachine.StoreResult {
         let old = try store.read(at: clock.time)
         if flaw == .storesLate, case .received = event { return .updated(.init(.done), old) }
         if case .signedOut = event {} else { try old?.refuseToMove(at: store.location) }
         var changed = old
         let now = now
-        let decision = decide(event, &changed, known, at: now, then: then)
+        let decision = decide(event, &changed, known, at: now, occurredAt: time)
         defer {
             if old != changed, store.record == changed {
                 checker.stores(old, changed, by: event, server)
                 if changed?.id == known.record.id {
-                    checker.counts(event, decision.action, known.record.id, at: then ?? now)
+                    checker.counts(event, decision.action, known.record.id, at: time ?? now)
                 }
                 note(changed.map { "stored: \($0.outline)" } ?? "removed from the store")
             }

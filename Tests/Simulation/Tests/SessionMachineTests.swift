@@ -32,15 +32,17 @@ struct SessionMachineTests {
         mutating func answer() throws {
             let next = try #require(call)
             call = nil
-            guard !isRefusing else { return take(.stored(.failure(AuthError(.store, .store, "the disk is full")))) }
-            guard case .update(let event, let known, let then) = next.work else {
-                return take(.stored(.success(.loaded(stored))))
+            guard !isRefusing else {
+                return take(.storeReturned(.failure(AuthError(.store, .store, "the disk is full"))))
+            }
+            guard case .update(let event, let known, let time) = next.work else {
+                return take(.storeReturned(.success(.loaded(stored))))
             }
             do {
                 if case .signedOut = event {} else { try stored?.refuseToMove(at: "here") }
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: now, then: then)
-                take(.stored(.success(.updated(decision, stored))))
-            } catch { take(.stored(.failure(error))) }
+                let decision = SessionRules.apply(event, to: &stored, known: known, at: now, occurredAt: time)
+                take(.storeReturned(.success(.updated(decision, stored))))
+            } catch { take(.storeReturned(.failure(error))) }
         }
 
         /// A refresh, up to the response.
@@ -195,6 +197,88 @@ struct SessionMachineTests {
         try bench.answer()
         #expect(code(bench.outcomes(of: 1).first) == (isReplaced ? .sessionReplaced : .signInRequired))
         #expect(bench.unlocked == [1])
+    }
+
+    @Test(arguments: [true, false])
+    func `a refusal that the store does not take ends nothing, since the same person may have signed in again`(
+        hasSignedInAgain: Bool
+    ) throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.take(.responded(1, .failure(AuthError(.invalidGrant, .refresh, "refused")), jitter: 0))
+        try bench.answer()
+        #expect(code(bench.outcomes(of: 1).first) == .store)
+        #expect(bench.machine.isAuthorized && bench.unlocked.isEmpty)
+        bench.isRefusing = false
+        let new = try record("new")
+        if hasSignedInAgain { bench.stored = new }
+        bench.take(.begin(2, .token(SessionRules.TokenRequirement(began: bench.now))))
+        while bench.call != nil { try bench.answer() }
+        #expect(bench.unlocked == [1])
+        #expect(bench.machine.isAuthorized == hasSignedInAgain)
+        #expect(bench.machine.record.id == (hasSignedInAgain ? new.id : bench.stored?.id))
+        #expect(code(bench.outcomes(of: 2).first) == (hasSignedInAgain ? nil : .signInRequired))
+    }
+
+    @Test func `a sign-out that the store refuses is stored without a caller`() throws {
+        var bench = Bench(try record("old"))
+        bench.isRefusing = true
+        bench.take(.begin(1, .signOut(reason: "signed out")))
+        bench.take(.leave(1))
+        try bench.answer()
+        let number = try #require(
+            bench.effects.compactMap { effect -> Int? in if case .retry(let number, _) = effect { number } else { nil }
+            }
+            .last)
+        bench.isRefusing = false
+        bench.take(.retry(number))
+        try bench.answer()
+        #expect(bench.stored == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `a registration is stored, even if the session never was`(wasStored: Bool) throws {
+        var bench = Bench(try record("old"), wasStored: wasStored)
+        bench.take(.begin(1, .registration))
+        bench.take(.locked(1, nil))
+        try bench.answer()
+        let client = Client(
+            id: bench.machine.record.client.id, authentication: .clientSecretBasic(Secret("new secret")),
+            provider: bench.machine.record.client.provider)
+        bench.take(.registered(1, client))
+        try bench.answer()
+        #expect(bench.stored?.client.authentication == client.authentication)
+        #expect(bench.stored?.id == bench.machine.record.id)
+    }
+
+    @Test func `the registration goes to another session of the client, but not to what a sign-out has left`() throws {
+        for isOver in [false, true] {
+            var bench = Bench(try record("old"))
+            bench.take(.begin(1, .registration))
+            bench.take(.locked(1, nil))
+            try bench.answer()
+            bench.stored = try record("new", of: "bob")
+            if isOver { bench.stored?.move = .signedOut(at: "there") }
+            let client = Client(
+                id: bench.machine.record.client.id, authentication: .clientSecretBasic(Secret("new secret")),
+                provider: bench.machine.record.client.provider)
+            bench.take(.registered(1, client))
+            try bench.answer()
+            #expect((bench.stored?.client.authentication == client.authentication) == !isOver)
+        }
+    }
+
+    @Test func `the registration of a session that another process has signed out is not changed`() throws {
+        var bench = Bench(try record("old"))
+        bench.stored?.move = .leaving(to: "there")
+        let known = SessionRules.Knowledge(record: bench.machine.record, wasStored: true)
+        _ = SessionRules.apply(.signedOut, to: &bench.stored, known: known, at: bench.now)
+        try #require(bench.stored?.end != nil)
+        bench.take(.begin(1, .registration))
+        bench.take(.locked(1, nil))
+        try bench.answer()
+        #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
     }
 
     @Test func `a caller that waits is told once, however often it has asked`() throws {

@@ -14,7 +14,9 @@ internal import HTTPTypes
 enum Main {
     static func main() async throws {
         if let issuer = CommandLine.arguments.dropFirst().first, issuer.hasPrefix("http") {
-            do { _ = try await Discovery(environment: .live).metadata(for: issuer) } catch let error as AuthError {
+            do { _ = try await Discovery(environment: .live).metadata(for: Issuer(issuer)) } catch let error
+                as AuthError
+            {
                 say(error.code.rawValue)
             }
             return

@@ -1,7 +1,7 @@
 import AppAuth
 
 let store = FileTokenStore(path: "session.json")
-var signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "Greeter")
+var signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "Greeter")
 signIn.observe = { event in
     if case .authorization(let url) = event { print("Sign in with the browser:", url) }
 }

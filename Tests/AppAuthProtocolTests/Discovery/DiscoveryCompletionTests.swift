@@ -1,0 +1,89 @@
+import AppAuthProtocol
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// Endpoints that stand in the RFC 8414 document alone.
+struct DiscoveryCompletionTests {
+    private let split: LocalProvider.Configuration = {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.namesRevocationInOAuthMetadataOnly = true
+        return configuration
+    }()
+
+    @Test func `a missing endpoint is taken from the second document`() async throws {
+        try await World.run(split) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            #expect(metadata[.revocation] == nil)
+            let completed = try await discovery.complete(metadata, with: .revocation)
+            #expect(completed[.revocation]?.string == world.provider.url(.revocation))
+            #expect(completed[.introspection] == nil)
+            #expect(world.provider.count(.oauthMetadata) == 1)
+        }
+    }
+
+    @Test func `an endpoint that is there asks for nothing`() async throws {
+        try await World.run { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+            #expect(world.provider.log.count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        Fault.editDocument { $0["issuer"] = "https://evil.example" },
+        .editDocument { $0["token_endpoint"] = "http://evil.example" },
+        .editDocument { $0["revocation_endpoint"] = nil }, .status(.notFound), .unavailable(retryAfter: 1), .htmlPage,
+        .reset(),
+    ])
+    func `a second document that cannot be used changes nothing`(fault: Fault) async throws {
+        try await World.run(split) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            world.provider.fault(fault, at: .oauthMetadata, times: nil)
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+        }
+    }
+
+    @Test func `nothing but the missing endpoint is taken over`() async throws {
+        try await World.run(split) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            world.provider.fault(
+                .editDocument { $0["token_endpoint"] = "https://other.example/token" }, at: .oauthMetadata)
+            let completed = try await discovery.complete(metadata, with: .revocation)
+            #expect(completed[.revocation] != nil)
+            #expect(completed[.token] == metadata[.token])
+        }
+    }
+
+    @Test func `the second document is found behind the issuer's path too`() async throws {
+        var configuration = split
+        (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
+        try await World.run(configuration) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            let completed = try await discovery.complete(metadata, with: .revocation)
+            #expect(completed[.revocation]?.string == world.provider.url(.revocation))
+            #expect(world.provider.count(.none) == 1 && world.provider.count(.oauthMetadata) == 1)
+            // RFC 8414 §3.3: of another issuer nothing is used, wherever it is.
+            world.provider.fault(
+                .editDocument { $0["issuer"] = .string(world.provider.issuer + "/") }, at: .oauthMetadata)
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+        }
+    }
+
+    @Test func `a server of OAuth alone is found there too`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
+        try await World.run(configuration) { world in
+            world.provider.fault(.status(.notFound), at: .openIDConfiguration)
+            let metadata = try await world.metadata()
+            #expect(metadata.issuer.string == world.provider.issuer)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import AppAuthProtocol
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// OpenID Connect Discovery §4, RFC 8414 §3.
+struct DiscoveryTests {
+    // oidcc-client-test-discovery-openid-config
+    @Test(arguments: ["", "/tenant", "/a/b"])
+    func `the metadata is found by one GET behind the issuer's path`(path: String) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.issuerPath = path
+        try await World.run(configuration) { world in
+            let metadata = try await world.metadata()
+            #expect(metadata.issuer.string == world.provider.issuer)
+            #expect(metadata[.token]?.string == world.provider.url(.token))
+            #expect(metadata.document["acr_values_supported"]?.strings?.isEmpty == false)
+            #expect(world.provider.log.map(\.path) == [path + "/.well-known/openid-configuration"])
+            #expect(world.provider.log.first?.headers[.accept] == "application/json")
+        }
+    }
+
+    @Test(arguments: ["", "/tenant"])
+    func `a server of OAuth alone is found at the location of RFC 8414 §3.1`(path: String) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.issuerPath = path
+        try await World.run(configuration) { world in
+            world.provider.fault(.status(.notFound), at: .openIDConfiguration)
+            let metadata = try await world.metadata()
+            #expect(metadata.issuer.string == world.provider.issuer)
+            #expect(
+                world.provider.log.map(\.path) == [
+                    path + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server" + path,
+                ])
+        }
+    }
+
+    @Test func `where neither is there, the error is about the first`() async throws {
+        try await World.run { world in
+            world.provider.fault(.status(.notFound), at: .openIDConfiguration)
+            world.provider.fault(.status(.forbidden), at: .oauthMetadata)
+            let error = try #require(await authError { try await world.metadata() })
+            #expect(error.code == .invalidResponse)
+            #expect(error.stage == .discovery)
+            #expect(error.httpStatus == 404)
+            #expect(!error.isTemporary)
+            #expect(error.message.contains("/.well-known/openid-configuration"))
+        }
+    }
+
+    // oidcc-client-test-discovery-issuer-mismatch
+    @Test(arguments: [Endpoint.openIDConfiguration, .oauthMetadata], ["/", "/x", "x", "?", "#", "2"])
+    func `metadata of another issuer is refused, at both locations (Discovery §4.3, RFC 8414 §3.3)`(
+        location: Endpoint, addition: String
+    ) async throws {
+        try await World.run { world in
+            if location == .oauthMetadata { world.provider.fault(.status(.notFound), at: .openIDConfiguration) }
+            let other = world.provider.issuer + addition
+            world.provider.fault(.editDocument { $0["issuer"] = .string(other) }, at: location)
+            let error = try #require(await authError { try await world.metadata() })
+            #expect(error.code == .issuerMismatch)
+            #expect(error.message.contains("'\(other)'"))
+        }
+    }
+
+    @Test(arguments: [nil, JSON.null, 1, ["https://op.example"]])
+    func `metadata without an issuer is refused`(issuer: JSON?) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["issuer"] = issuer }, at: .openIDConfiguration)
+            #expect(await authError { try await world.metadata() }?.code == .invalidMetadata)
+        }
+    }
+
+    @Test(arguments: [
+        "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint", "revocation_endpoint",
+        "introspection_endpoint", "registration_endpoint", "end_session_endpoint", "device_authorization_endpoint",
+        "pushed_authorization_request_endpoint",
+    ])
+    func `an endpoint without TLS is refused by name, whatever it is for`(name: String) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0[name] = "http://op.example/x" }, at: .openIDConfiguration)
+            let error = try #require(await authError { try await world.metadata() })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains("'\(name)'"))
+            world.provider.fault(.editDocument { $0[name] = "https://op.example/x" }, at: .openIDConfiguration)
+            #expect(try await world.metadata()[.init(rawValue: name)]?.string == "https://op.example/x")
+        }
+    }
+
+    @Test(arguments: [1, ["a"], "", "op.example/x", "https://op.example/x#f"] as [JSON])
+    func `an endpoint that is no URL is refused`(value: JSON) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["token_endpoint"] = value }, at: .openIDConfiguration)
+            let error = try #require(await authError { try await world.metadata() })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains("'token_endpoint'"))
+        }
+    }
+
+    @Test(arguments: [nil, JSON.null])
+    func `a member that is missing is named when it is needed`(value: JSON?) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["token_endpoint"] = value }, at: .openIDConfiguration)
+            let metadata = try await world.metadata()
+            let error = try #require(refusal { try metadata.require(.token) })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains("'token_endpoint'"))
+            #expect(refusal { try metadata.require(.keys) } == nil)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import AppAuthProtocol
+import Foundation
+import JOSE
+import TestFixtures
+import Testing
+
+struct ProviderMetadataTests {
+    @Test func `metadata can be made by hand`() throws {
+        let metadata = try ProviderMetadata(
+            issuer: "https://op.example",
+            endpoints: [.token: "https://op.example/t", .init(rawValue: "x"): "https://h"])
+        #expect(metadata.issuer.string == "https://op.example")
+        #expect(metadata[.token]?.string == "https://op.example/t")
+        #expect(metadata[.init(rawValue: "x")]?.string == "https://h")
+        #expect(metadata[.authorization] == nil)
+    }
+
+    @Test func `what it says nothing about has the defaults of the specifications`() throws {
+        let metadata = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
+        #expect(metadata.idTokenSigningAlgorithms == ["RS256"])
+        #expect(metadata.tokenEndpointAuthMethods == nil)
+        #expect(metadata.codeChallengeMethods == nil)
+        #expect(metadata.scopes == nil)
+        #expect(!metadata.authorizationResponseIssParameterSupported)
+        #expect(!metadata.requiresPushedAuthorizationRequests)
+    }
+
+    @Test(arguments: [
+        "id_token_signing_alg_values_supported", "token_endpoint_auth_methods_supported",
+        "userinfo_signing_alg_values_supported", "code_challenge_methods_supported", "scopes_supported",
+        "response_types_supported",
+    ])
+    func `a list has to be one of strings`(name: String) throws {
+        for value in ["RS256", ["RS256", 1], ["a": "b"], 1] as [JSON] {
+            let error = try #require(refusal { try metadata([name: value]) })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains("'\(name)'"))
+        }
+        for value in [["RS256"], [], .null] as [JSON] { #expect(refusal { try metadata([name: value]) } == nil) }
+    }
+
+    @Test func `it survives being stored`() throws {
+        let before = try metadata(["x": ["é": [1, nil, true]]])
+        let stored = try JSONEncoder().encode(before)
+        #expect(try JSONDecoder().decode(ProviderMetadata.self, from: stored) == before)
+        let wrong = Data(#"{"issuer":"http://op.example"}"#.utf8)
+        #expect(throws: (any Error).self) { try JSONDecoder().decode(ProviderMetadata.self, from: wrong) }
+    }
+
+    private func metadata(_ more: JSON.Object) throws -> ProviderMetadata {
+        try ProviderMetadata(issuer: "https://op.example", endpoints: [:], more: more)
+    }
+}

@@ -1,0 +1,117 @@
+import AppAuthServer
+import AppAuthProtocol
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+/// Servers that repeat what they refuse: no error holds it, nor does the log.
+struct EchoTests {
+    /// Answers every request with an error that repeats one of its parameters.
+    private struct Echo: HTTPTransport {
+        let name: String
+        let seen = LockedValue<[String]>([])
+
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
+            let value = form?.values(name).first ?? ""
+            seen.withLock { $0.append(value) }
+            let body: JSON = ["error": "invalid_request", "error_description": .string("unknown: \(value).")]
+            return TransportResponse(
+                .init(status: .badRequest, headerFields: [.contentType: "application/json"]),
+                body: Array(body.serialized().utf8))
+        }
+    }
+
+    private static let secret = Secret("a secret of at least thirty-two bytes")
+    private static let methods: [ClientAuthentication] = [
+        .clientSecretJWT(secret), .privateKeyJWT(keyNamed: "key"), .clientSecretPost(secret),
+    ]
+
+    private func expectHidden(
+        _ name: String, _ authentication: ClientAuthentication = .none, dialect: Dialect = Dialect(),
+        _ send: (Client, Environment) async throws -> Void
+    ) async throws {
+        let (echo, log) = (Echo(name: name), LogCapture())
+        let key = try ClientKey(pem: SigningKey.generate(.es256).pem)
+        var environment = Environment(transport: echo, logger: log.logger)
+        environment.clientKey = { _ in key }
+        environment.dialect = dialect
+        let endpoints = [
+            "authorization", "token", "introspection", "pushed_authorization_request", "device_authorization",
+            "backchannel_authentication",
+        ].map { ("\($0)_endpoint", JSON.string("https://op.example/\($0)")) }
+        let provider = try ProviderMetadata(
+            document: .object(JSON.Object([("issuer", "https://op.example")] + endpoints)))
+        let client = Client(id: "c", authentication: authentication, provider: provider)
+        let error = try #require(await authError { try await send(client, environment) })
+        let sent = try #require(echo.seen.withLock { $0 }.first)
+        #expect(sent.utf8.count > 20)
+        #expect(error.server?.errorDescription == "unknown: [redacted].", "\(name) by \(authentication.method)")
+        for text in log.lines + ["\(error) \(String(reflecting: error))"] { #expect(!text.contains(sent.prefix(20))) }
+    }
+
+    @Test func `what was sent is not shown after the response was translated`() async throws {
+        var dialect = Dialect()
+        dialect.tokenResponse = { TransportResponse($0.head, body: $0.body) }
+        try await expectHidden("refresh_token", dialect: dialect) { client, environment in
+            _ = try await TokenEndpoint(client: client, environment: environment)
+                .send(.refresh(Secret("a refresh token that is long enough")), stage: .refresh)
+        }
+    }
+
+    @Test(arguments: methods)
+    func `what authenticates a client is not shown`(authentication: ClientAuthentication) async throws {
+        let name = authentication.method == "client_secret_post" ? "client_secret" : "client_assertion"
+        try await expectHidden(name, authentication) { client, environment in
+            _ = try await TokenEndpoint(client: client, environment: environment)
+                .send(.refresh(Secret("refresh")), stage: .refresh)
+        }
+        try await expectHidden(name, authentication) { client, environment in
+            _ = try await IntrospectionEndpoint(client: client, environment: environment).introspect(Secret("token"))
+        }
+        try await expectHidden(name, authentication) { client, environment in
+            _ = try await request(client).pushed(in: environment)
+        }
+        try await expectHidden(name, authentication) { client, environment in
+            _ = try await BackchannelAuthenticationRequest(client: client, hint: .login("jane")).send(in: environment)
+        }
+    }
+
+    @Test(arguments: ["state", "nonce", "code_challenge", "login_hint"])
+    func `what a pushed request holds is not shown`(name: String) async throws {
+        try await expectHidden(name) { client, environment in
+            _ = try await request(client).pushed(in: environment)
+        }
+    }
+
+    @Test func `a signed request is not shown`() async throws {
+        try await expectHidden("request", .privateKeyJWT(keyNamed: "key")) { client, environment in
+            _ = try await request(client).signed(in: environment).pushed(in: environment)
+        }
+    }
+
+    @Test func `what has no secret in it is shown`() async throws {
+        let echo = Echo(name: "response_type")
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example",
+            endpoints: [
+                .authorization: "https://op.example/a", .pushedAuthorizationRequest: "https://op.example/p",
+            ])
+        let request = try request(Client(id: "c", provider: provider)) {
+            ($0.responseType, $0.responseMode) = (.codeIDToken, .formPost)
+        }
+        let error = await authError { try await request.pushed(in: Environment(transport: echo)) }
+        #expect(error?.server?.errorDescription == "unknown: code id_token.")
+    }
+
+    private func request(
+        _ client: Client, _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
+    ) throws -> AuthorizationRequest {
+        var options = AuthorizationRequest.Options()
+        options.loginHint = "jane.doe.of.the.long.name@example.org"
+        edit(&options)
+        return try AuthorizationRequest(
+            client: client, redirectURI: "http://127.0.0.1/cb", scope: [.openID], options: options)
+    }
+}

@@ -1,0 +1,123 @@
+import AppAuthProtocol
+import TestFixtures
+import Testing
+
+/// Where credentials may be sent: RFC 3986 in its strict form, https (RFC 6749 §3.1, §3.2), http on loopback alone
+/// (RFC 8252 §7.3, §8.3).
+struct SecureURLTests {
+    @Test(arguments: [
+        "https://example.org", "https://example.org/", "https://EXAMPLE.org:8443/a/b?c=d", "HTTPS://example.org",
+        "https://example.org?x", "https://xn--bcher-kva.example", "https://192.0.2.1", "https://[2001:db8::1]:443/x",
+        "https://[::ffff:192.0.2.1]", "https://example.org:65535", "https://example.org/a%20b",
+        "https://example.org/@:",
+        "http://127.0.0.1", "http://127.0.0.1:8080/cb", "http://127.255.255.254", "http://[::1]:9/",
+        "http://localhost:1",
+        "HTTP://LOCALHOST",
+    ])
+    func `an https URL, and an http URL on loopback, is accepted as it was written`(text: String) throws {
+        #expect(try SecureURL(text).string == text)
+    }
+
+    @Test(arguments: [
+        ("http://example.org", "loopback"), ("http://127.0.0.1.example.org", "loopback"),
+        ("http://localhost.example.org", "loopback"), ("http://localhost.", "loopback"), ("http://0.0.0.0", "loopback"),
+        ("http://126.0.0.1", "loopback"), ("http://128.0.0.1", "loopback"), ("http://127.1", "loopback"),
+        ("http://127.0.0.256", "loopback"), ("http://127.0.0.01", "loopback"), ("http://127.0.0.1.", "loopback"),
+        ("http://0x7f.0.0.1", "loopback"), ("http://2130706433", "loopback"), ("http://[::2]", "loopback"),
+        ("http://[::ffff:127.0.0.1]", "loopback"), ("http://[0:0:0:0:0:0:0:1]", "loopback"),
+        ("http://10.0.0.1", "loopback"), ("http://169.254.169.254/", "loopback"),
+    ])
+    func `http is refused for every host that is not exactly loopback`(text: String, why: String) throws {
+        let error = try #require(refusal { try SecureURL(text) })
+        #expect(error.code == .invalidConfiguration)
+        #expect(error.message.contains(why))
+        // Wrong in the scheme alone: the same with https is fine.
+        #expect(refusal { try SecureURL("https" + text.dropFirst(4)) } == nil)
+    }
+
+    @Test(arguments: [
+        ("https://user@example.org", "https://example.org"), ("https://u:p@example.org", "https://example.org"),
+        ("https://example.org@evil.example", "https://example.org"), ("https://example.org/#f", "https://example.org/"),
+        ("https://example.org#", "https://example.org"), ("https:///path", "https://h/path"), ("https://", "https://h"),
+        ("https://:443", "https://h:443"), ("https://h:0", "https://h:1"), ("https://h:65536", "https://h:65535"),
+        ("https://h:-1", "https://h:1"), ("https://h:+1", "https://h:1"), ("https://h:1:2", "https://h:1"),
+        ("https://h:1a", "https://h:1"), ("https://::1", "https://[::1]"), ("https://[::1", "https://[::1]"),
+        ("https://[]", "https://[::]"), ("https://[h]", "https://[::]"), ("https://[::1%25eth0]", "https://[::1]"),
+        ("https://[::1]x", "https://[::1]"), ("https://[::1]]", "https://[::1]"), ("https://h[", "https://h"),
+        ("https://exa%6Dple.org", "https://example.org"), ("https://h%2F.example", "https://h.example"),
+        ("https://h!", "https://h"), ("https://h,i", "https://h"), ("ftp://h", "https://h"), ("h", "https://h"),
+        ("//h/", "https://h/"), ("https:h", "https://h"), ("https:/h", "https://h"), ("https//h", "https://h"),
+        ("", "https://h"), ("javascript://h", "https://h"), (" https://h", "https://h"), ("https://h ", "https://h"),
+        ("https://h/%", "https://h/%25"), ("https://h/%2", "https://h/%25"), ("https://h/%zz", "https://h/%25"),
+        ("https://bücher.example", "https://xn--bcher-kva.example"), ("https://h/ü", "https://h/%C3%BC"),
+        ("https://h/\u{301}", "https://h/"), ("https://h\\@i", "https://h"), ("file:///https://h", "https://h"),
+    ])
+    func `a URL that is wrong in one respect is refused`(text: String, right: String) throws {
+        #expect(refusal { try SecureURL(text) }?.code == .invalidConfiguration)
+        #expect(refusal { try SecureURL(right) } == nil)
+    }
+
+    @Test func `no character outside the grammar of RFC 3986 gets in, wherever it stands`() {
+        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
+        let allowedInHost = Set(letters.unicodeScalars)
+        let allowedInPath = allowedInHost.union(":[]@!$&'()*+,;=".unicodeScalars)
+        let scalars = (0...0x2FF).compactMap(Unicode.Scalar.init) + ["\u{2028}", "\u{202E}", "\u{212A}", "\u{FF0F}"]
+        for scalar in scalars {
+            let name = "U+\(String(scalar.value, radix: 16))"
+            let inPath = refusal { try SecureURL("https://h/a\(scalar)b") }
+            #expect((inPath == nil) == allowedInPath.contains(scalar), "\(name) in a path")
+            let inHost = refusal { try SecureURL("https://h\(scalar)b") }
+            #expect((inHost == nil) == allowedInHost.contains(scalar), "\(name) in a host")
+        }
+    }
+
+    @Test func `the parts are those of the URL`() throws {
+        let url = try SecureURL("HTTPS://Example.ORG:8443/a/b?c=d?e")
+        #expect(url.scheme == "https")
+        #expect(url.authority == "Example.ORG:8443")
+        #expect(url.host == "example.org")
+        #expect(url.port == 8443)
+        #expect(url.pathAndQuery == "/a/b?c=d?e")
+        #expect(url.path == "/a/b")
+        #expect(url.query == "c=d?e")
+        #expect(url.origin == "https://example.org:8443")
+        #expect(try SecureURL("https://[2001:DB8::1]:7").host == "[2001:db8::1]")
+        #expect(try SecureURL("https://[2001:DB8::1]:7").port == 7)
+        #expect(try SecureURL("https://h?q").pathAndQuery == "/?q")
+        #expect(try SecureURL("https://h").query == nil)
+        #expect(try SecureURL("https://h?").query == "")
+    }
+
+    @Test func `the default port belongs to the origin (RFC 6454 §4)`() throws {
+        #expect(try SecureURL("https://H/a").origin == SecureURL("https://h:443/b").origin)
+        #expect(try SecureURL("http://localhost/a").origin == SecureURL("http://localhost:80").origin)
+        #expect(try SecureURL("https://h").origin != SecureURL("https://h:444").origin)
+        #expect(try SecureURL("https://h:00443").origin == SecureURL("https://h").origin)
+        #expect(try SecureURL("https://h:").origin == SecureURL("https://h").origin)
+        #expect(try SecureURL("https://h:08443").origin == "https://h:8443")
+    }
+
+    @Test(arguments: [
+        ("https://h/a", "https://h/a?x=1"), ("https://h/a?", "https://h/a?x=1"),
+        ("https://h/a?b=%20", "https://h/a?b=%20&x=1"),
+        ("https://h/a?b=1&", "https://h/a?b=1&x=1"), ("https://h", "https://h?x=1"),
+    ])
+    func `parameters go behind the query that is there (RFC 6749 §3.1)`(text: String, expected: String) throws {
+        var parameters = FormParameters()
+        parameters.append("x", "1")
+        #expect(try SecureURL(text).appending(parameters) == expected)
+    }
+
+    @Test func `a URL may have 8192 bytes and no more`() throws {
+        let longest = "https://h/" + String(repeating: "a", count: 8182)
+        #expect(try SecureURL(longest).string.utf8.count == 8192)
+        let error = try #require(refusal { try SecureURL(longest + "a") })
+        #expect(error.message.utf8.count < 500)
+    }
+
+    @Test(arguments: ["https://jane:hunter2hunter2@h", "http://h/?token=hunter2hunter2", "https://h/#hunter2hunter2"])
+    func `the error shows neither a password nor a query`(text: String) throws {
+        let error = try #require(refusal { try SecureURL(text) })
+        #expect(!error.message.contains("hunter2"))
+    }
+}

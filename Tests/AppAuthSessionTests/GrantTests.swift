@@ -1,0 +1,231 @@
+import AppAuthProtocol
+import AppAuthSession
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// Sessions that begin without a browser (RFC 6749 §4.4, §4.5).
+struct GrantTests {
+    private static let secret = Secret("service-secret-of-thirty-two-bytes")
+
+    private func service(_ world: World) async throws -> Client {
+        try await world.client("demo-service", .clientSecretBasic(Self.secret))
+    }
+
+    private func password(_ text: String = "looking-glass", scope: [Scope] = [.openID]) throws -> TokenGrant {
+        try TokenGrant(
+            GrantType(rawValue: "password"), scope: scope,
+            parameters: ["username": Secret("alice"), "password": Secret(text)])
+    }
+
+    private func person(_ world: World) async throws -> Client {
+        try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
+    }
+
+    @Test func `client credentials are presented as they should be, and the session renews itself by them`()
+        async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await AuthState.present(
+                .clientCredentials(scope: ["api"]), as: service(world), store: store,
+                environment: world.environment)
+            let first = try await state.freshAccessToken()
+            #expect(world.provider.count(.token) == 1)
+            let record = await state.record
+            #expect(record.scope == ["api"] && record.renewsItself && !record.hasRefreshToken)
+            #expect(await store.record == record)
+
+            world.clock.advance(by: 24 * 3600)
+            let second = try await state.freshAccessToken()
+            #expect(second.value != first.value && !second.isExpired(at: world.clock.timestamp))
+            let sent = world.provider.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(sent == Array(repeating: "grant_type=client_credentials&scope=api", count: 2))
+        }
+    }
+
+    @Test func `callers at the same time share one renewal`() async throws {
+        try await World.run { world in
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
+                environment: world.environment)
+            world.clock.advance(by: 24 * 3600)
+            let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
+                for _ in 0..<50 { group.addTask { try await state.freshAccessToken().value } }
+                return try await group.reduce(into: Set<Secret>()) { $0.insert($1) }
+            }
+            #expect(tokens.count == 1)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `the session is taken up again from its store, and renews itself there`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            _ = try await AuthState.present(
+                .clientCredentials(scope: ["api"]), as: service(world), store: store,
+                environment: world.environment)
+            let stored = try #require(await store.record)
+            let copy = try AuthStateRecord(decoding: stored.encoded(), from: "test")
+            #expect(copy == stored)
+            world.clock.advance(by: 24 * 3600)
+            let state = try #require(
+                try await AuthState(restoring: TestStore(copy), environment: world.environment))
+            _ = try await state.freshAccessToken()
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `other parameters have a token of their own`() async throws {
+        try await World.run { world in
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
+                environment: world.environment)
+            let own = try await state.freshAccessToken()
+            let narrow = try await state.freshAccessToken(parameters: TokenParameters(scope: ["api"]))
+            #expect(own.value != narrow.value)
+            #expect(try await state.freshAccessToken().value == own.value)
+            let last = try #require(world.provider.log(.token).last)
+            #expect(String(decoding: last.body, as: UTF8.self) == "grant_type=client_credentials&scope=api")
+        }
+    }
+
+    @Test(arguments: ["invalid_client", "invalid_grant", "unauthorized_client"])
+    func `an error ends no session that its client can renew`(code: String) async throws {
+        try await World.run { world in
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: TestStore(),
+                environment: world.environment)
+            world.clock.advance(by: 24 * 3600)
+            world.provider.fault(.status(.badRequest, json: ["error": .string(code)]), at: .token)
+            #expect(await authError { try await state.freshAccessToken() }?.code.rawValue == code)
+            #expect(await state.record.end == nil)
+            world.clock.advance(by: 1)
+            _ = try await state.freshAccessToken()
+        }
+    }
+
+    @Test func `a signed-out session renews itself no more`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: store, environment: world.environment)
+            try await state.forget()
+            #expect(await store.record == nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await !state.record.renewsItself)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a refused client has no session, and what was stored stays`() async throws {
+        try await World.run { world in
+            let before = try await world.signIn().record
+            let store = TestStore(before)
+            let client = try await world.client("demo-service", .clientSecretBasic(Secret("wrong")))
+            let error = await authError {
+                try await AuthState.present(
+                    .clientCredentials(), as: client, store: store, environment: world.environment)
+            }
+            #expect(error?.code == .invalidClient)
+            #expect(await store.record == before)
+        }
+    }
+
+    @Test func `a person's grant brings a verified ID token, is not stored, and goes on by its refresh token`()
+        async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await AuthState.present(
+                password(scope: [.openID, .offlineAccess]), as: person(world), store: store,
+                environment: world.environment)
+            let record = await state.record
+            #expect(record.idToken?.subject == User.alice.subject)
+            #expect(record.hasRefreshToken && record.renewsItself && record.grant == nil)
+            let stored = String(decoding: try #require(await store.record).encoded(), as: UTF8.self)
+            #expect(!stored.contains("looking-glass"))
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(
+                String(decoding: world.provider.log(.token)[1].body, as: UTF8.self).contains("grant_type=refresh_token")
+            )
+        }
+    }
+
+    @Test func `a wrong password is the server's own error, without the password`() async throws {
+        try await World.run { world in
+            let client = try await person(world)
+            let error = try #require(
+                await authError {
+                    try await AuthState.present(
+                        password("open-sesame"), as: client, store: TestStore(),
+                        environment: world.environment)
+                })
+            #expect(error.code == .invalidGrant && error.httpStatus == 400)
+            #expect(!"\(error)".contains("open-sesame"))
+        }
+    }
+
+    @Test func `an ID token that cannot be verified is no session`() async throws {
+        try await World.run { world in
+            world.provider.fault(.editIDToken { $0.claims["aud"] = "another" }, at: .token)
+            let client = try await person(world)
+            let error = await authError {
+                try await AuthState.present(password(), as: client, store: TestStore(), environment: world.environment)
+            }
+            #expect(error?.code == .invalidIDToken)
+        }
+    }
+
+    @Test func `a token endpoint alone is enough`() async throws {
+        try await World.run { world in
+            let provider = try ProviderMetadata(tokenEndpoint: world.provider.url(.token))
+            let client = Client(
+                id: "demo-confidential",
+                authentication: .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")),
+                provider: provider)
+            let state = try await AuthState.present(
+                password(), as: client, store: TestStore(), environment: world.environment)
+            // Nobody knows the keys of an ID token here.
+            #expect(await state.record.idToken == nil)
+            _ = try await state.freshAccessToken()
+            #expect(world.provider.log.map(\.endpoint) == [.token])
+        }
+    }
+
+    @Test(arguments: ["http://provider.example/token", "token", "ftp://127.0.0.1/token"])
+    func `a token endpoint that is not safe is refused`(url: String) {
+        #expect(throws: AuthError.self) { try ProviderMetadata(tokenEndpoint: url) }
+    }
+
+    @Test(arguments: TokenGrant.reservedParameters.sorted())
+    func `a parameter of the library's own is refused`(name: String) throws {
+        #expect(throws: AuthError.self) { try TokenGrant.clientCredentials(parameters: [name: Secret("x")]) }
+        _ = try TokenGrant.clientCredentials(parameters: [name + "s": Secret("x")])
+    }
+
+    @Test func `a scope that none can be is refused`() throws {
+        #expect(throws: AuthError.self) { try TokenGrant.clientCredentials(scope: ["a b"]) }
+        _ = try TokenGrant.clientCredentials(scope: ["a.b"])
+    }
+
+    @Test func `an extension grant goes out with its parameters`() async throws {
+        try await World.run { world in
+            let client = try await service(world)
+            let grant = try TokenGrant(
+                .jwtBearer, scope: ["api"], resources: ["https://api.example/"],
+                parameters: ["assertion": Secret("e30.e30.AA")])
+            let error = await authError {
+                try await AuthState.present(grant, as: client, store: TestStore(), environment: world.environment)
+            }
+            #expect(error?.code == "unsupported_grant_type" || error?.code == "unauthorized_client")
+            let sent = try #require(world.provider.log(.token).first)
+            #expect(
+                String(decoding: sent.body, as: UTF8.self)
+                    == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=e30.e30.AA&scope=api"
+                    + "&resource=https%3A%2F%2Fapi.example%2F")
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import AppAuthProtocol
+import AppAuthSession
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// What ends a session, and what does not.
+struct RefreshFailureTests {
+    @Test func `a refresh token that is no longer good ends the session, with the reason (RFC 6749 §5.2)`() async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try #require(await state.record.refreshToken)
+            world.provider.revokeGrant(of: token.reveal())
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(error.server?.error == "invalid_grant")
+            #expect(error.httpStatus == 400)
+            let record = await state.record
+            #expect(record.end?.date == world.clock.now)
+            #expect(record.end?.reason.contains("invalid_grant") == true)
+            #expect(record.accessToken == nil)
+            #expect(!record.hasRefreshToken)
+            #expect(record.idToken != nil)
+            #expect(await store.record == record)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test(arguments: [
+        (Fault.status(.internalServerError), AuthError.Code.invalidResponse),
+        (.status(.internalServerError, json: ["error": "server_error"]), "server_error"),
+        (.status(.serviceUnavailable, json: ["error": "invalid_grant"]), .invalidGrant),
+        (.status(.tooManyRequests, json: ["error": "invalid_grant"]), .invalidGrant),
+        (.tooManyRequests(retryAfter: 1), .invalidResponse), (.unavailable(retryAfter: 1), .invalidResponse),
+        (.htmlPage, .invalidResponse), (.status(.badRequest), .invalidResponse),
+        (.status(.unauthorized, json: ["error": "invalid_client"]), .invalidClient),
+        (.status(.badRequest, json: ["error": "invalid_request"]), "invalid_request"),
+        (.status(.badRequest, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
+        (.status(.ok, json: ["error": "invalid_grant"]), .invalidResponse),
+        (.redirect(to: "https://evil.example/token"), .invalidResponse), (.reset(), .transport),
+        (.respond(.json(["access_token": "a", "token_type": "mac"])), .invalidResponse),
+        (.respond(.json(["token_type": "Bearer"])), .invalidResponse),
+    ])
+    func `anything else leaves the session as it is, and the next call may succeed`(
+        fault: Fault, code: AuthError.Code
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == code)
+            var record = await state.record
+            #expect(record == (await store.record))
+            #expect(record.end == nil)
+            #expect(record.backoff?.count == 1)
+            #expect((record.pendingRefresh == nil) == (error.outcome != .perhapsProcessed))
+            #expect(record.accessToken == before.accessToken && record.refreshToken == before.refreshToken)
+            #expect(world.provider.count(.token) == 2)
+            // The server has used up the token whose response was lost.
+            guard error.httpStatus != nil else { return }
+            world.clock.advance(by: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
+            record = await state.record
+            #expect(record.backoff == nil && record.pendingRefresh == nil)
+        }
+    }
+
+    /// The provider has rotated by then: with the old token it would end the session.
+    @Test(arguments: [
+        Fault.editDocument { $0["token_type"] = nil }, .editDocument { $0["token_type"] = "mac" },
+        .editDocument { $0["access_token"] = nil }, .editDocument { $0["expires_in"] = "soon" },
+        .editDocument { $0["scope"] = ["openid"] }, .editReply { $0.headers[.contentType] = "text/plain" },
+    ])
+    func `of a response that is refused the rotated refresh token is kept`(fault: Fault) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            world.provider.fault(fault, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidResponse && error.rotatedRefreshToken == nil)
+            let stored = try #require(await store.record)
+            #expect(await stored == state.record && stored.pendingRefresh == nil && stored.backoff?.count == 1)
+            #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
+            world.clock.advance(by: 1)
+            let token = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.isAlive(token.value.reveal()))
+        }
+    }
+
+    @Test(arguments: ["sign_in_required", "store", "clock_skew"])
+    func `a server's error cannot pose as one of the library's own`(code: String) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.badRequest, json: ["error": .string(code)]), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidResponse)
+            #expect(error.server?.error == code)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test(arguments: ["invalid_scope", "invalid_target", "consent_required", "access_denied", "unauthorized_client"])
+    func `an error about one caller's parameters neither holds back the others nor is told to them`(
+        code: String
+    ) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let error = ["error": JSON.string(code)] as JSON.Object
+            for _ in 0..<3 {
+                world.provider.fault(.status(.badRequest, json: .object(error)), at: .token)
+                let parameters = TokenParameters(scope: ["admin"])
+                let refusal = await authError { try await state.freshAccessToken(parameters: parameters) }
+                #expect(refusal?.code.rawValue == code && refusal?.isTemporary == false)
+                #expect(await state.record.backoff == nil)
+                #expect(await state.record.pendingRefresh == nil)
+            }
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
+            // Of a refresh without parameters it is the session's trouble.
+            world.provider.fault(.status(.badRequest, json: .object(error)), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(await state.record.backoff?.count == 1)
+        }
+    }
+
+    @Test func `a server that is silent for too long does not end the session`() async throws {
+        try await World.run { world in
+            let store = MemoryTokenStore(try await world.signIn().record)
+            var environment = world.environment
+            environment.transport = HastyTransport(transport: world.transport)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let hold = world.provider.hold(.token, before: .request)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .timeout)
+            #expect(error.stage == .refresh)
+            #expect(error.isTemporary)
+            #expect(error.outcome == .perhapsProcessed)
+            #expect(await state.record.end == nil)
+            hold.release()
+        }
+    }
+
+    @Test func `a server that is not there does not end the session`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            await world.provider.stop()
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .transport)
+            #expect(error.outcome == .notSent)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `a response that was lost leaves the session until the server refuses the old token`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostResponse, at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.outcome == .perhapsProcessed)
+            #expect(await state.record.end == nil)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+        }
+    }
+}
+
+/// The same HTTP client with less patience.
+private struct HastyTransport: HTTPTransport {
+    let transport: any HTTPTransport
+
+    func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+        var exchange = exchange
+        exchange.limits.total = .seconds(1)
+        return try await transport.send(exchange)
+    }
+}

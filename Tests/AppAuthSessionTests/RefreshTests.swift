@@ -1,0 +1,151 @@
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// What a refresh takes over, and when one is made (RFC 6749 §6, OpenID Connect Core §12).
+struct RefreshTests {
+    @Test func `a token is refreshed 60 s before its end, and not before`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let first = try await state.freshAccessToken()
+            world.clock.advance(by: 3540)
+            #expect(try await state.freshAccessToken() == first)
+            #expect(world.provider.count(.token) == 1)
+            world.clock.advance(by: 1)
+            let second = try await state.freshAccessToken()
+            #expect(second.value != first.value)
+            #expect(second.expiresAt == world.clock.now + 3600)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a caller can ask for more validity, or for a new token at once`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let first = try await state.freshAccessToken(minimumValidity: .seconds(3600))
+            world.clock.advance(by: 1)
+            #expect(try await state.freshAccessToken(minimumValidity: .seconds(3599)) == first)
+            let second = try await state.freshAccessToken(minimumValidity: .seconds(3600))
+            #expect(second.value != first.value)
+            #expect(try await state.freshAccessToken(forceRefresh: true).value != second.value)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test(arguments: [0, 1])
+    func `a refreshed token is handed out unless it has expired, however short it is`(lifetime: Int) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let response: JSON = [
+                "access_token": "short", "token_type": "Bearer", "expires_in": .number(.init(lifetime)),
+            ]
+            world.provider.fault(.respond(.json(response)), at: .token)
+            let error = await authError {
+                let token = try await state.freshAccessToken(minimumValidity: .seconds(7200))
+                #expect(token.value == Secret("short"))
+            }
+            #expect(error?.code == (lifetime == 0 ? .invalidResponse : nil))
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    // oidcc-client-test-refresh-token
+    @Test func `the rotated refresh token is kept, stored and used`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            var sent: [String] = []
+            for _ in 0..<3 {
+                let before = try #require(await state.record.refreshToken)
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                let after = try #require(await state.record.refreshToken)
+                #expect(after != before)
+                #expect(await store.record == state.record)
+                sent.append(before.reveal())
+            }
+            #expect(world.provider.log(.token).dropFirst().map { $0.form["refresh_token"] } == sent)
+            #expect(await store.saves == 1 + 3 * 3)
+        }
+    }
+
+    @Test func `a refresh token that the response does not repeat stays (RFC 6749 §6)`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.rotatesRefreshTokens = false
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            let before = await state.record.refreshToken
+            for value in [nil, JSON.null] {
+                world.provider.fault(.editDocument { $0["refresh_token"] = value }, at: .token)
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                #expect(await state.record.refreshToken == before)
+            }
+        }
+    }
+
+    @Test func `scope and ID token stay where the response does not repeat them (RFC 6749 §5.1, Core §12.2)`()
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.sendsIDTokenOnRefresh = false
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            let before = await state.record
+            world.provider.fault(.editDocument { $0["scope"] = nil }, at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.scope == before.scope)
+            #expect(await state.record.idToken == before.idToken)
+            world.provider.fault(.editDocument { $0["scope"] = "openid" }, at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.scope == [.openID])
+        }
+    }
+
+    @Test func `a new ID token of the same person takes the place of the old one`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let before = await state.record.idToken
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            let after = try #require(await state.record.idToken)
+            #expect(after != before)
+            #expect(after.issuedAt == world.clock.now)
+        }
+    }
+
+    @Test func `without a refresh token a token is used to its end, and not beyond`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn(scope: [.openID])
+            world.clock.advance(by: 3599)
+            let token = try await state.freshAccessToken()
+            #expect(
+                await authError { try await state.freshAccessToken(minimumValidity: .seconds(2)) }?.code
+                    == .noRefreshToken)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .noRefreshToken)
+            #expect(try await state.freshAccessToken() == token)
+            world.clock.advance(by: 1)
+            let error = try #require(await authError { try await state.freshAccessToken() })
+            #expect(error.code == .noRefreshToken)
+            #expect(error.outcome == .notSent)
+            #expect(world.provider.count(.token) == 1)
+            #expect(await state.record.end == nil)
+        }
+    }
+
+    @Test func `a session from somewhere else is refreshed too`() async throws {
+        try await World.run { world in
+            let minted = try world.provider.mintSession()
+            let record = try AuthStateRecord(
+                client: await world.client(), accessToken: nil, refreshToken: minted.refreshToken.map(Secret.init))
+            let store = TestStore()
+            let state = AuthState(record: record, store: store, environment: world.environment)
+            let token = try await state.freshAccessToken()
+            #expect(world.provider.isAlive(token.value.reveal()))
+            #expect(await store.record == state.record)
+        }
+    }
+}

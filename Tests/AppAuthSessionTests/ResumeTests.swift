@@ -1,0 +1,84 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// When a stored session is taken up, and when the person is asked again.
+struct ResumeTests {
+    @Test func `a session that can go on is taken up without a request`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            let requests = world.provider.log.count
+            let state = try await signIn(world).restoreOrSignIn(store: MemoryTokenStore(record))
+            #expect(await state.record == record)
+            #expect(world.provider.log.count == requests)
+        }
+    }
+
+    @Test func `a session of another client or issuer, or none, means a new sign-in`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            var other = try signIn(world)
+            other.clientID = "other"
+            #expect(await beginsAnew(other, record))
+            #expect(await beginsAnew(try signIn(world), nil))
+            #expect(await !beginsAnew(try signIn(world), record))
+        }
+    }
+
+    @Test func `a session that has ended means a new sign-in`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            #expect(await !beginsAnew(try signIn(world), state.record))
+            try await state.forget()
+            #expect(await beginsAnew(try signIn(world), state.record))
+        }
+    }
+
+    @Test func `a session without a refresh token means a new sign-in when its token has expired`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn(scope: [.openID]).record
+            #expect(!record.hasRefreshToken)
+            #expect(await !beginsAnew(try signIn(world), record))
+            world.clock.advance(by: 3600)
+            #expect(await beginsAnew(try signIn(world), record))
+        }
+    }
+
+    @Test func `a session that is on its way to another store is not taken up`() async throws {
+        try await World.run { world in
+            var record = try await world.signIn().record
+            for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
+                record.move = mark
+                let store = MemoryTokenStore(record)
+                let error = await authError { _ = try await signIn(world).restoreOrSignIn(store: store) }
+                #expect(error?.storeProblem == (mark == nil ? nil : .moving))
+            }
+        }
+    }
+
+    @Test func `a secret that was changed since counts from now on`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            var changed = try signIn(world)
+            changed.clientSecret = Secret("changed")
+            let state = try await changed.restoreOrSignIn(store: MemoryTokenStore(record))
+            #expect(await state.record.client.authentication == .clientSecretBasic(Secret("changed")))
+        }
+    }
+
+    /// A new sign-in ends at an endpoint that no provider has.
+    private func signIn(_ world: World) throws -> SignIn {
+        var signIn = try SignIn(
+            issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Test", environment: world.environment)
+        signIn.browser = nil
+        signIn.requiredEndpoints = [.init(rawValue: "no_such_endpoint")]
+        return signIn
+    }
+
+    private func beginsAnew(_ signIn: SignIn, _ record: AuthStateRecord?) async -> Bool {
+        await authError { try await signIn.restoreOrSignIn(store: MemoryTokenStore(record)) }?.code == .invalidMetadata
+    }
+}

@@ -1,0 +1,99 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// A rotated refresh token is stored before the response that brought it is verified: that may take minutes, and the process
+/// may not live so long.
+@Suite(.timeLimit(.minutes(5)))
+struct RotationTests {
+    /// A refresh whose ID token is signed with a key that has to be fetched, at the moment in which the provider is asked for
+    /// it.
+    private func whileKeysAreFetched(
+        refusing refusal: TestStore.Refusal? = nil,
+        _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Task<AccessToken, any Error>, Hold)
+            async throws
+            -> Void
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            try world.provider.rotateSigningKeys()
+            try world.provider.withdrawOldSigningKeys()
+            let hold = world.provider.hold(.keys, before: .request)
+            if let refusal { await store.refuse(with: refusal, after: 1) }
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            try await hold.arrived()
+            try await body(world, store, state, before, caller, hold)
+        }
+    }
+
+    @Test func `while the keys are fetched the store has the new refresh token, and nothing else that is new`()
+        async throws
+    {
+        try await whileKeysAreFetched { world, store, state, before, caller, hold in
+            let stored = try #require(await store.record)
+            let rotated = try #require(stored.refreshToken)
+            #expect(rotated != before.refreshToken && world.provider.isAlive(rotated.reveal()))
+            #expect(stored.pendingRefresh == nil)
+            #expect(stored.accessToken == before.accessToken && stored.idToken == before.idToken)
+            // A process that ends now loses nothing, and need not wait.
+            await state.settle(atMost: .seconds(3600))
+            hold.release()
+            let token = try await caller.value
+            let after = try #require(await store.record)
+            #expect(after.accessToken == token && after.refreshToken == rotated)
+            #expect(await store.saves == 4)
+        }
+    }
+
+    @Test func `a process that takes up what a dead one has left signs nobody out`() async throws {
+        try await whileKeysAreFetched { world, store, _, _, caller, hold in
+            // What a process finds that comes after a crash.
+            let left = TestStore(await store.record)
+            let next = try #require(await AuthState(restoring: left, environment: world.environment))
+            hold.release()
+            _ = try await caller.value
+            _ = try await next.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `where the store refuses the refresh token it gets all of the response after the verification`()
+        async throws
+    {
+        try await whileKeysAreFetched(refusing: TestStore.Refusal()) { world, store, state, before, caller, hold in
+            #expect(await store.record?.refreshToken == before.refreshToken)
+            await store.refuse(with: nil)
+            // Only this process has the new token: it is waited for.
+            let settled = Task { await state.settle(atMost: .seconds(3600)) }
+            hold.release()
+            let token = try await caller.value
+            await settled.value
+            #expect(await store.record?.accessToken == token)
+            #expect(await store.record?.refreshToken != before.refreshToken)
+        }
+    }
+
+    @Test func `a sign-out while the keys are fetched is final, and what came is revoked`() async throws {
+        try await whileKeysAreFetched { world, store, state, _, caller, hold in
+            let rotated = try #require(await store.record?.refreshToken)
+            try await state.forget()
+            hold.release()
+            #expect(await authError { try await caller.value }?.code == .signInRequired)
+            #expect(await store.record == nil)
+            #expect(!world.provider.isAlive(rotated.reveal()))
+        }
+    }
+
+    @Test func `without an ID token the response is stored at once`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.editDocument { $0["id_token"] = nil }, at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await store.saves == 3)
+        }
+    }
+}

@@ -1,0 +1,404 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import JOSE
+import TestFixtures
+import Testing
+
+/// A session that moves from one store to another is used from one of them alone, whatever happens on the way.
+@Suite(.timeLimit(.minutes(5)))
+struct SessionMoveTests {
+    /// Something that happens after so many changes of either store.
+    final class Interruption: Sendable {
+        private let left: LockedValue<Int>
+        private let action: @Sendable () async throws -> Void
+
+        init(after changes: Int, _ action: @escaping @Sendable () async throws -> Void) {
+            (left, self.action) = (LockedValue(changes), action)
+        }
+
+        func changed() async throws {
+            let isNow = left.withLock { left in
+                left -= 1
+                return left == 0
+            }
+            if isNow { try await action() }
+        }
+    }
+
+    /// A store that can be interrupted after a change, or before it.
+    struct InterruptedStore: TokenStore {
+        let base: MemoryTokenStore
+        let location: String
+        let interruption: Interruption
+        var isBefore = false
+
+        func load() async throws -> AuthStateRecord? { await base.load() }
+        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result {
+            if isBefore { try await interruption.changed() }
+            let result = try await base.update(change)
+            if !isBefore { try await interruption.changed() }
+            return result
+        }
+    }
+
+    /// A store that notes its place when its lock is asked for.
+    private struct NotedStore: TokenStore {
+        let base: MemoryTokenStore
+        let location: String
+        let notes: LockedValue<[String]>
+
+        func load() async throws -> AuthStateRecord? { await base.load() }
+        func refreshLock() async throws -> RefreshLock {
+            notes.withLock { $0.append(location) }
+            return try await base.refreshLock()
+        }
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(change) }
+    }
+
+    /// Two moves in opposite directions would wait for each other otherwise.
+    @Test(arguments: [true, false])
+    func `a move takes the two locks in the same order in both directions`(isForth: Bool) async throws {
+        let notes = LockedValue<[String]>([])
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        let record = try AuthStateRecord(
+            client: Client(id: "client", provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
+        let one = NotedStore(base: MemoryTokenStore(isForth ? record : nil), location: "one", notes: notes)
+        let two = NotedStore(base: MemoryTokenStore(isForth ? nil : record), location: "two", notes: notes)
+        let (source, target) = isForth ? (one, two) : (two, one)
+        #expect(try await source.moveSession(to: target))
+        #expect(notes.withLock { $0 } == ["one", "two"])
+    }
+
+    /// A store whose session is refreshed by somebody each time before it is read.
+    struct ChangingStore: TokenStore {
+        let base: MemoryTokenStore
+        let location: String
+
+        func load() async throws -> AuthStateRecord? {
+            try await base.update { stored in
+                guard let record = stored else { return }
+                stored?.client = Client(id: record.client.id + "'", provider: record.client.provider)
+            }
+            return await base.load()
+        }
+        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+        func update<Result: Sendable>(
+            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(change) }
+    }
+
+    struct Failure: Error {}
+
+    private let source = MemoryTokenStore()
+    private let target = MemoryTokenStore()
+
+    private func record(_ name: String = "client") throws -> AuthStateRecord {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        return try AuthStateRecord(
+            client: Client(id: name, provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
+    }
+
+    @discardableResult
+    private func move(
+        _ interruption: Interruption = Interruption(after: 0) {}, isBefore: Bool = false, isBack: Bool = false
+    ) async throws -> Bool {
+        let stores = [("source", source), ("target", target)].map { location, base in
+            InterruptedStore(base: base, location: location, interruption: interruption, isBefore: isBefore)
+        }
+        return try await stores[isBack ? 1 : 0].moveSession(to: stores[isBack ? 0 : 1])
+    }
+
+    /// Which stores have a session that can be used.
+    private func usable() async throws -> [String] {
+        var found: [String] = []
+        for (name, store) in [("source", source), ("target", target)] {
+            do {
+                let state = try await AuthState(restoring: store, environment: .live)
+                if let state, await state.record.end == nil { found.append(name) }
+            } catch let error as AuthError {
+                #expect(error.code == .store && error.storeProblem == .moving && error.isTemporary)
+            }
+        }
+        return found
+    }
+
+    @Test func `a session is moved whole, once, and without one nothing happens`() async throws {
+        #expect(try await !move())
+        let record = try record()
+        await source.put(record)
+        #expect(try await move())
+        #expect(await source.load() == nil)
+        #expect(await target.load() == record)
+        #expect(try await !move())
+        #expect(await target.load() == record)
+        // Nor does it go to where it is already.
+        #expect(try await !target.moveSession(to: target))
+    }
+
+    @Test(arguments: 1...4, [true, false])
+    func `after a failure at any step it can be used in one location at most, and the next call brings it over`(
+        step: Int, isBefore: Bool
+    ) async throws {
+        let record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) {
+            try await move(Interruption(after: step) { throw Failure() }, isBefore: isBefore)
+        }
+        let done = isBefore ? step - 1 : step
+        #expect(try await usable() == [["source"], ["source"], [], ["target"], ["target"]][done])
+        #expect(try await move() == (done < 4))
+        #expect(await source.load() == nil)
+        #expect(await target.load() == record)
+    }
+
+    @Test(arguments: 1...4)
+    func `it can be moved back, once it has arrived, whatever the failure left behind`(step: Int) async throws {
+        var record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: step) { throw Failure() }) }
+        guard step >= 3 else {
+            _ = await authError { try await move(isBack: true) }
+            #expect(try await usable() == (step == 1 ? ["source"] : []))
+            return
+        }
+        record.client = Client(id: "refreshed", provider: record.client.provider)
+        await target.put(record)
+        #expect(try await move(isBack: true))
+        #expect(await source.load() == record)
+        #expect(await target.load() == nil)
+    }
+
+    @Test func `what another session left behind is not written over`() async throws {
+        var left = try record("other")
+        left.move = .leaving(to: "target")
+        let mine = try record()
+        await source.put(left)
+        await target.put(mine)
+        await #expect(throws: AuthError.self) { try await move(isBack: true) }
+        #expect(await source.load() == left)
+        #expect(await target.load() == mine)
+    }
+
+    @Test func `what was refreshed in the source after a failure is what arrives`() async throws {
+        let record = try record()
+        await source.put(record)
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 1) { throw Failure() }) }
+        var refreshed = record
+        refreshed.client = Client(id: "refreshed", provider: record.client.provider)
+        await source.put(refreshed)
+        #expect(try await move())
+        #expect(await target.load() == refreshed)
+    }
+
+    @Test func `what changes in the source on the way is copied again`() async throws {
+        let record = try record()
+        await source.put(record)
+        let changed = record.client.provider
+        try await move(
+            Interruption(after: 1) { [source] in
+                try await source.update { $0?.client = Client(id: "changed", provider: changed) }
+            })
+        #expect(await target.load()?.client.id == "changed")
+        #expect(await source.load() == nil)
+    }
+
+    /// After step 3 and with the mover gone it has arrived, and is signed out there.
+    @Test(arguments: [(1, true), (1, false), (2, true), (2, false), (3, false)])
+    func `a sign-out on the way is final, in whatever step it comes`(step: Int, isCutOff: Bool) async throws {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        let interruption = Interruption(after: step) {
+            try await state.forget()
+            if isCutOff { throw Failure() }
+        }
+        if isCutOff {
+            await #expect(throws: AuthError.self) { try await move(interruption) }
+            #expect(try await usable() == [])
+        } else {
+            #expect(try await !move(interruption) || step == 2)
+        }
+        #expect(try await !move())
+        #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
+    }
+
+    /// It is used from the target by then.
+    @Test(arguments: [false, true])
+    func `a sign-out in the source after a move that died before its last step ends what has arrived`(isBack: Bool)
+        async throws
+    {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 3) { throw Failure() }) }
+        #expect(try await usable() == ["target"])
+        try await state.forget()
+        #expect(await source.load()?.refreshToken == nil)
+        let error = await authError { try await state.freshAccessToken() }
+        #expect(error?.code == .signInRequired)
+        let again = try await AuthState(restoring: source, environment: .live)
+        #expect(await again?.record.end != nil)
+        let late = await authError { try await again?.freshAccessToken() }
+        #expect(late?.code == .signInRequired)
+        #expect(try await !move(isBack: isBack))
+        #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
+    }
+
+    @Test(arguments: [2, 3])
+    func `a new sign-in in the source on the way is what arrives`(step: Int) async throws {
+        let new = try record("new")
+        await source.put(try record())
+        let hasMoved = try await move(Interruption(after: step) { [source] in await source.put(new) })
+        #expect(hasMoved)
+        #expect(await source.load() == nil)
+        #expect(await target.load() == new)
+    }
+
+    @Test func `a session in the other store is no place to move to`() async throws {
+        let (mine, other) = (try record(), try record("other"))
+        await source.put(mine)
+        await target.put(other)
+        await #expect(throws: AuthError.self) { try await move() }
+        #expect(await source.load() == mine)
+        #expect(await target.load() == other)
+    }
+
+    @Test(
+        arguments: [nil, AuthStateRecord.Move.leaving(to: "third"), .arriving(from: "third")])
+    func `one location under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
+        async throws
+    {
+        var record = try record()
+        record.move = move
+        await source.put(record)
+        let error = await authError { [source] in
+            let nothing = Interruption(after: 0) {}
+            return try await InterruptedStore(base: source, location: "here", interruption: nothing)
+                .moveSession(to: InterruptedStore(base: source, location: "there", interruption: nothing))
+        }
+        #expect(error?.code == .store && error?.isTemporary == false, "\(String(describing: error))")
+        #expect(error?.message.contains("another name") == true)
+        #expect(await source.load() == record)
+        try await source.refreshLock().release()
+    }
+
+    @Test func `one location under two names is found out while another process changes it`() async throws {
+        let record = try record()
+        await source.put(record)
+        let error = await authError { [source] in
+            try await ChangingStore(base: source, location: "here")
+                .moveSession(to: ChangingStore(base: source, location: "there"))
+        }
+        #expect(error?.message.contains("another name") == true)
+        #expect(await source.load()?.id == record.id)
+    }
+
+    @Test func `a copy that somebody has made is no place to move to`() async throws {
+        let record = try record()
+        await source.put(record)
+        await target.put(record)
+        await #expect(throws: AuthError.self) { try await move() }
+        #expect(await source.load() == record)
+        #expect(await target.load() == record)
+    }
+
+    @Test(arguments: 1...3)
+    func `a new sign-in in the other store wins over what is arriving there`(step: Int) async throws {
+        let (mine, other) = (try record(), try record("other"))
+        await source.put(mine)
+        let interruption = Interruption(after: step) { [target] in
+            await target.put(other)
+            throw Failure()
+        }
+        await #expect(throws: AuthError.self) { try await move(interruption) }
+        _ = try? await move()
+        #expect(await target.load() == other)
+        #expect(await source.load() == (step == 1 ? mine : nil))
+    }
+
+    @Test func `it waits for a refresh that is under way, in either store`() async throws {
+        for busy in [source, target] {
+            await source.put(try record())
+            await target.put(nil)
+            let lock = try await busy.refreshLock()
+            let mover = Task { [self] in try await move() }
+            try await waitUntil { busy.lockWaitingCount == 1 }
+            #expect(await source.load()?.move == nil)
+            #expect(await target.load() == nil)
+            lock.release()
+            #expect(try await mover.value)
+            #expect(await source.load() == nil)
+        }
+    }
+
+    @Test func `it does not wait for ever, and nothing is moved then`() async throws {
+        for busy in [source, target] {
+            let record = try record()
+            await source.put(record)
+            let lock = try await busy.refreshLock()
+            let nothing = Interruption(after: 0) {}
+            let error = await authError { [source, target] in
+                try await InterruptedStore(base: source, location: "source", interruption: nothing).moveSession(
+                    to: InterruptedStore(base: target, location: "target", interruption: nothing),
+                    waitingAtMost: .milliseconds(20))
+            }
+            #expect(error?.code == .store && error?.isTemporary == true)
+            #expect(await source.load() == record)
+            #expect(await target.load() == nil)
+            lock.release()
+            for store in [source, target] { try await store.refreshLock().release() }
+        }
+    }
+
+    @Test func `a session on its way is neither refreshed nor read, but can be signed out`() async throws {
+        await source.put(try record())
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
+        let error = await authError { try await state.freshAccessToken() }
+        #expect(error?.storeProblem == .moving)
+        try await state.forget()
+        let left = await source.load()
+        #expect(left?.refreshToken == nil && left?.accessToken == nil && left?.end != nil)
+        #expect(try await !move())
+        #expect(await source.load() == nil)
+        #expect(await target.load() == nil)
+    }
+
+    @Test func `a sign-out on its way leaves no secret of the client's`() async throws {
+        var record = try record()
+        let secret = "the client's own secret"
+        record.client = Client(
+            id: record.client.id, authentication: .clientSecretBasic(Secret(secret)), provider: record.client.provider)
+        #expect(String(decoding: try record.encoded(), as: UTF8.self).contains(secret))
+        await source.put(record)
+        let state = try #require(try await AuthState(restoring: source, environment: .live))
+        await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
+        try await state.forget()
+        let left = try #require(await source.load())
+        #expect(left.end != nil && left.client.id == record.client.id && left.refreshToken == nil)
+        #expect(!String(decoding: try left.encoded(), as: UTF8.self).contains(secret))
+    }
+
+    @Test func `the mark is stored with the session`() async throws {
+        for mark in [
+            AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), .signedOut(at: "file:/a"), nil,
+        ] {
+            var record = try record()
+            record.move = mark
+            #expect(try AuthStateRecord(decoding: record.encoded(), from: "test") == record)
+        }
+    }
+}
+
+extension MemoryTokenStore {
+    fileprivate func put(_ record: AuthStateRecord?) { try? update { $0 = record } }
+}

@@ -1,0 +1,84 @@
+import AppAuthProtocol
+import AppAuthSession
+import HTTPTypes
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// RFC 9470 §3.
+struct StepUpChallengeTests {
+    @Test(
+        arguments: [
+            (#"Bearer error="insufficient_user_authentication", acr_values="a b", max_age="5""#, ["a", "b"], 5),
+            (#"bearer error="insufficient_user_authentication", error_description="x", acr_values="a""#, ["a"], nil),
+            (#"DPoP algs="ES256", error="insufficient_user_authentication", max_age=0"#, [], 0),
+            (#"Basic realm="x", Bearer error="insufficient_user_authentication""#, [], nil),
+            (#"Bearer error="insufficient_user_authentication", max_age="-1""#, [], nil),
+            (#"Bearer error="insufficient_user_authentication", max_age="soon""#, [], nil),
+        ] as [(String, [String], Int?)])
+    func `what a resource demands is read from its challenge`(field: String, acr: [String], age: Int?) throws {
+        let challenge = try #require(response(401, field).stepUpChallenge)
+        #expect(challenge.acrValues == acr)
+        #expect(challenge.maxAge == age)
+    }
+
+    @Test func `it may stand in any of several fields`() throws {
+        var response = HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Basic realm="x""#])
+        response.headerFields.append(
+            HTTPField(
+                name: .wwwAuthenticate, value: #"Bearer error="insufficient_user_authentication", max_age="5""#))
+        #expect(TransportResponse(response, body: []).stepUpChallenge?.maxAge == 5)
+    }
+
+    @Test(arguments: [
+        (401, #"Bearer error="invalid_token", acr_values="a""#),
+        (403, #"Bearer error="insufficient_user_authentication""#),
+        (401, #"Basic error="insufficient_user_authentication""#), (401, ""),
+        (200, #"Bearer error="insufficient_user_authentication""#),
+    ])
+    func `no other response demands anything`(status: Int, field: String) {
+        #expect(response(status, field).stepUpChallenge == nil)
+    }
+
+    @Test func `a new sign-in asks for what was demanded, and keeps what was not`() throws {
+        var options = AuthorizationRequest.Options()
+        (options.acrValues, options.maxAge) = (["old"], 900)
+        let age = try #require(
+            response(401, #"Bearer error="insufficient_user_authentication", max_age="5""#).stepUpChallenge)
+        options.meet(age)
+        #expect((options.acrValues, options.maxAge) == (["old"], 5))
+        let context = try #require(
+            response(401, #"Bearer error="insufficient_user_authentication", acr_values="mfa""#).stepUpChallenge)
+        options.meet(context)
+        #expect((options.acrValues, options.maxAge) == (["mfa"], 5))
+    }
+
+    @Test func `the sign-in that a resource demands satisfies it`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.acrValues.append("urn:example:two-factors")
+        configuration.authenticationRequirements = [.api: .init(acrValues: ["urn:example:two-factors"], maxAge: 60)]
+        try await World.run(configuration) { world in
+            let client = try await world.client()
+            let exchange = TransportRequest(
+                HTTPRequest(method: .get, url: try SecureURL(world.provider.url(.api))))
+            let weak = try await world.signIn(client)
+            let refused = try await weak.send(exchange)
+            #expect(refused.status == .unauthorized)
+            // No refresh helps.
+            #expect(world.provider.count(.token) == 1)
+            var options = AuthorizationRequest.Options()
+            options.meet(try #require(refused.stepUpChallenge))
+            let response = try await world.authorize(client, options: options)
+            let strong = try await AuthState.exchange(
+                response, store: MemoryTokenStore(), environment: world.environment)
+            #expect(await strong.record.idToken?.authenticationContext == "urn:example:two-factors")
+            #expect(try await strong.send(exchange).status == .ok)
+        }
+    }
+
+    private func response(_ status: Int, _ field: String) -> TransportResponse {
+        TransportResponse(
+            HTTPResponse(status: .init(code: status), headerFields: field.isEmpty ? [:] : [.wwwAuthenticate: field]),
+            body: [])
+    }
+}

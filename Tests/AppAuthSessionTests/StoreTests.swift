@@ -1,0 +1,103 @@
+import AppAuthProtocol
+import AppAuthSession
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// New tokens are handed out once the store has them, and not lost where it refuses.
+@Suite(.timeLimit(.minutes(5)))
+struct StoreTests {
+    @Test(arguments: [true, false])
+    func `a store that refuses is an error; the tokens stay in memory and are stored by the next call`(
+        isForeign: Bool
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let refused = AuthError(.store, .store, "the disk is full", outcome: .notSent)
+            await store.refuse(with: isForeign ? TestStore.Refusal() : refused, after: 1)
+            for _ in 0..<2 {
+                let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(error.code == .store)
+                #expect(error.message.contains(isForeign ? "test store" : "disk is full"))
+                #expect(await store.record?.refreshToken == before.refreshToken)
+            }
+            let kept = await state.record
+            #expect(kept.refreshToken != before.refreshToken)
+            #expect(world.provider.count(.token) == 2)
+
+            await store.refuse(with: nil)
+            #expect(try await state.freshAccessToken() == kept.accessToken)
+            #expect(await store.record == kept)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `tokens that the store takes when they have expired are no fault of the server's`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            // A second failure in a row would hold the next call back.
+            world.provider.fault(.status(.internalServerError), at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.isTemporary == true)
+            world.clock.advance(by: 1)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            let kept = await state.record
+            world.clock.advance(by: 2 * 3600)
+            await store.refuse(with: nil)
+            let token = try await state.freshAccessToken()
+            #expect(token != kept.accessToken && !token.isExpired(at: world.clock.timestamp))
+            #expect(await state.record.backoff == nil)
+            #expect(await store.record?.backoff == nil)
+            #expect(world.provider.count(.token) == 4)
+        }
+    }
+
+    @Test func `nobody gets a token before the store has it, and a thousand share the write`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.clock.advance(by: 3600)
+            await store.hold(after: 2)
+            let isOut = LockedValue(false)
+            let call = { @Sendable in
+                let token = try await state.freshAccessToken()
+                isOut.withLock { $0 = true }
+                return token
+            }
+            let callers = (0..<1000).map { _ in Task { try await call() } }
+            try await store.begun(4)
+            // These come while the new token waits for the store.
+            let later = (0..<1000).map { _ in Task { try await call() } }
+            try await waitUntil { state.waitingCount == 2000 }
+            #expect(!isOut.withLock { $0 })
+            await store.release()
+            var tokens: Set<AccessToken> = []
+            for caller in callers + later { tokens.insert(try await caller.value) }
+            #expect(tokens.count == 1)
+            #expect(await store.record?.accessToken == tokens.first)
+            #expect(await store.saves == 4)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a session that the store could not end is ended by the next call`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .store)
+            #expect(await store.record?.end == nil)
+            #expect(await state.isAuthorized)
+            await store.refuse(with: nil)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
+            #expect(await store.record?.end != nil)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// What becomes of a session when a person signs in again by another process, into the same store.
+@Suite(.timeLimit(.minutes(5)))
+struct SuccessorTests {
+    private func signInAgain(
+        scope: [Scope] = [.openID, .profile, .offlineAccess], dpop: DPoPAlgorithm? = nil,
+        _ body: (World, TestStore, AuthState, _ new: AuthStateRecord) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let client = Client(id: "demo", provider: try await world.metadata(), dpop: dpop)
+            let state = try await world.signIn(client, store: store)
+            let new = try await world.signIn(client, scope: scope).record
+            world.clock.advance(by: 3600)
+            try await body(world, store, state, new)
+        }
+    }
+
+    @Test func `a caller gets the token of the same person's new session, and the state goes on with it`() async throws
+    {
+        try await signInAgain { world, store, state, new in
+            let changes = state.changes
+            await store.put(new)
+            world.clock.advance(by: -3600)
+            let token = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await store.record?.id == new.id)
+            #expect(token.value == new.accessToken?.value)
+            #expect(await state.record.id == new.id)
+            for await change in changes {
+                guard case .renewed = change else { Issue.record("found \(change)"); break }
+                break
+            }
+            world.clock.advance(by: 7200)
+            _ = try await state.freshAccessToken()
+            #expect(await store.record?.id == new.id)
+            try await state.forget()
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `a refresh that the new sign-in overtakes hands out the new session's token`() async throws {
+        try await signInAgain { world, store, state, new in
+            let hold = world.provider.hold(.token)
+            let caller = Task { try await state.freshAccessToken() }
+            try await hold.arrived()
+            await store.put(new)
+            hold.release()
+            let token = try await caller.value
+            let stored = try #require(await store.record)
+            #expect(stored.id == new.id && stored.accessToken == token)
+            #expect(world.provider.isAlive(token.value.reveal()))
+            #expect(world.provider.count(.revocation) == 0)
+        }
+    }
+
+    @Test func `the new session's key proves its tokens`() async throws {
+        try await signInAgain(dpop: .es256) { world, store, state, new in
+            let old = state.proof?.key
+            await store.put(new)
+            _ = try await state.freshAccessToken()
+            #expect(state.proof?.key == new.proofKey && state.proof?.key != old)
+            _ = try await state.userInfo()
+        }
+    }
+
+    @Test func `a session that may be another person's is not taken up`() async throws {
+        try await signInAgain(scope: [.offlineAccess]) { world, store, state, new in
+            await store.put(new)
+            let error = try #require(await authError { try await state.freshAccessToken() })
+            #expect(error.code == .sessionReplaced && error.message.contains("restore the session from the store"))
+            #expect(await store.record == new)
+            #expect(await state.record.id != new.id)
+        }
+    }
+
+    @Test func `a sign-out of the session of before revokes nothing, and leaves the new one`() async throws {
+        try await signInAgain { world, store, state, new in
+            await store.put(new)
+            #expect(await state.revokeTokens().isEmpty)
+            try await state.forget()
+            #expect(world.provider.count(.revocation) == 0)
+            #expect(await store.record == new)
+            let next = try #require(await AuthState(restoring: store, environment: world.environment))
+            _ = try await next.freshAccessToken(forceRefresh: true)
+        }
+    }
+}

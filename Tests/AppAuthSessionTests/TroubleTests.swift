@@ -1,0 +1,379 @@
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// Refreshes that fail one after another: pauses that all keep, and responses that never came.
+@Suite(.timeLimit(.minutes(5)))
+struct TroubleTests {
+    @Test func `there is no pause after a first failure, then 1 s, doubling to 60 s`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.internalServerError), at: .token, times: nil)
+            var pauses: [Double] = []
+            for round in 1...10 {
+                let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(!error.isHeldBack && error.httpStatus == 500)
+                #expect(world.provider.count(.token) == 1 + round)
+                let interval = try #require(error.nextAttempt).timeIntervalSince(world.clock.now)
+                let pause = (interval * 1000).rounded() / 1000
+                pauses.append(pause)
+                guard pause > 0 else { continue }
+                world.clock.advance(by: pause - 0.5)
+                let early = try #require(
+                    await authError { try await state.freshAccessToken(minimumValidity: .seconds(7200)) })
+                #expect(early.isHeldBack && early.outcome == .notSent && early.isTemporary)
+                #expect(early.code == error.code && early.message.contains("the last \(round) refreshes failed"))
+                #expect(world.provider.count(.token) == 1 + round)
+                world.clock.advance(by: 0.5)
+            }
+            for (pause, expected) in zip(pauses, [0, 1, 2, 4, 8, 16, 32, 48, 48, 48] as [Double]) {
+                #expect((expected...expected * 1.25).contains(pause))
+            }
+            world.provider.clearFaults()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.backoff == nil)
+        }
+    }
+
+    @Test func `what a server asks to wait counts from the first failure, for all who share the session`() async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.provider.fault(.tooManyRequests(retryAfter: 30), at: .token)
+            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.retryAfter == 30)
+            world.clock.advance(by: 29)
+            let error = try #require(
+                await authError { try await second.freshAccessToken(minimumValidity: .seconds(7200)) })
+            #expect(error.isHeldBack && error.retryAfter == 1)
+            #expect(error.nextAttempt == world.clock.now + 1)
+            // What is good is handed out all the same.
+            _ = try await second.freshAccessToken()
+            #expect(world.provider.count(.token) == 2)
+            world.clock.step(by: -86_400)
+            world.clock.advance(by: 1)
+            _ = try await second.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test(arguments: [(0, 32), (0.5, 36), (1, 40)] as [(Double, Double)])
+    func `jitter makes a pause up to a quarter longer`(jitter: Double, seconds: Double) {
+        let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
+        let start = TestClock().timestamp
+        var trouble: RefreshBackoff?
+        for _ in 1...7 { trouble = RefreshBackoff(error, after: trouble, at: start, jitter: jitter) }
+        #expect(trouble?.pause.length == .seconds(seconds))
+    }
+
+    @Test(arguments: [
+        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostResponse, true),
+    ])
+    func `the note of a response that never came stays until the server has answered`(fault: Fault, isNoted: Bool)
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 30
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostResponse, at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let first = try #require(await state.record.pendingRefresh)
+            world.clock.advance(by: 10)
+            world.provider.fault(fault, at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let second = try #require(await state.record.pendingRefresh)
+            #expect(second.first == first.first)
+            // A server that answers has not used the token up this time; the time before it may have.
+            #expect((second.last == world.clock.timestamp) == isNoted)
+        }
+    }
+
+    @Test(arguments: ["86400", "Thu, 31 Dec 2099 23:59:59 GMT"])
+    func `a server may ask for five minutes, and no more`(retryAfter: String) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.status(.serviceUnavailable, [.retryAfter: retryAfter]), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.nextAttempt == world.clock.now + 300)
+            world.clock.advance(by: 3600 - 10)
+            // As a process of today finds it that an older one has stored.
+            let other = try #require(await AuthState(restoring: store, environment: world.environment))
+            _ = try await other.freshAccessToken(minimumValidity: .seconds(60))
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test func `a pause that was stored longer ends after five minutes`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.tooManyRequests(retryAfter: 86_400), at: .token)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            let paused = await state.record
+            var json = try #require(try JSON(parsing: paused.encoded()).object)
+            var backoff = try #require(json["backoff"]?.object)
+            var pause = try #require(backoff["pause"]?.object)
+            pause["length"] = 86_400
+            (backoff["pause"], json["backoff"]) = (.object(pause), nil)
+            json["backoff"] = .object(backoff)
+            let bytes = Array(JSON.object(json).serialized().utf8)
+            let record = try AuthStateRecord(decoding: bytes, from: "test")
+            #expect(record.backoff?.pause.length == .seconds(300))
+        }
+    }
+
+    @Test func `a user who asks for a refresh does not wait for the end of a pause`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.tooManyRequests(retryAfter: 200), at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
+            let pause = try #require(await state.record.refreshPause(at: world.clock.timestamp))
+            #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
+            // A token that a resource server refuses is nobody's wish.
+            state.reject(try #require(await state.record.accessToken))
+            #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.refreshPause(at: world.clock.timestamp) == nil)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test func `whoever waited for a refresh that failed gets its error, in another process too`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            let hold = world.provider.hold(.token)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            let one = Task { await authError { try await first.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            let two = Task { await authError { try await second.freshAccessToken(forceRefresh: true) } }
+            try await waitUntil { store.lockWaitingCount == 1 }
+            world.clock.advance(by: 1)
+            hold.release()
+            let errors = (await one.value, await two.value)
+            #expect(errors.0?.httpStatus == 500 && errors.1?.httpStatus == 500)
+            #expect(errors.1?.isHeldBack == false)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `while it is still good, a token that could not be refreshed is handed out`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            world.provider.fault(.tooManyRequests(retryAfter: 30), at: .token)
+            let changes = state.changes
+            #expect(try await state.freshAccessToken() == token)
+            for await case .refreshFailed(let error) in changes {
+                #expect(error.httpStatus == 429)
+                break
+            }
+            #expect(try await state.freshAccessToken() == token)
+            #expect(world.provider.count(.token) == 2)
+            // Not to those who need more of it, or a new one.
+            let error = await authError { try await state.freshAccessToken(minimumValidity: .seconds(51)) }
+            #expect(error?.isHeldBack == true)
+            state.reject(token)
+            #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
+            world.clock.advance(by: 50)
+            #expect(try await state.freshAccessToken() != token)
+        }
+    }
+
+    @Test func `a server whose tokens are dead at once is not asked at each call`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.clock.advance(by: 3600)
+            world.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token, times: nil)
+            for _ in 0..<5 { #expect(await authError { try await state.freshAccessToken() } != nil) }
+            #expect(world.provider.count(.token) == 3)
+            // Each of them has rotated the refresh token, and the latest is good.
+            world.provider.clearFaults()
+            world.clock.advance(by: 2)
+            _ = try await state.freshAccessToken()
+        }
+    }
+
+    @Test func `a lost response is no end; a refusal afterwards is, and says what happened`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.lostResponse, at: .token)
+            let lost = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(lost.outcome == .perhapsProcessed)
+            let noted = try #require(await store.record)
+            #expect(noted.end == nil)
+            #expect(noted.pendingRefresh?.fingerprint == noted.refreshToken?.fingerprint)
+            #expect(world.provider.count(.token) == 2)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(
+                error.message.contains("the response to an earlier refresh") && error.message.contains("never came"))
+        }
+    }
+
+    @Test func `a lost response does no harm where the server has a grace period`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 30
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostResponse, at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let record = await state.record
+            #expect(record.pendingRefresh == nil && record.backoff == nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `the note is there before the request is, and holds no token`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let hold = world.provider.hold(.token, before: .request)
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            try await hold.arrived()
+            let noted = try #require(await store.record)
+            let token = try #require(noted.refreshToken)
+            let note = try #require(noted.pendingRefresh)
+            #expect(note.fingerprint == token.fingerprint && note.last == world.clock.timestamp)
+            #expect(!note.fingerprint.contains(token.reveal()))
+            hold.release()
+            _ = try await caller.value
+            #expect(await store.record?.pendingRefresh == nil)
+        }
+    }
+
+    @Test func `where the note cannot be written nothing is sent`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.refuse(with: TestStore.Refusal(), after: 0)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+            #expect(await !state.hasUnsavedTokens)
+            // A token that is good needs no store.
+            _ = try await state.freshAccessToken()
+        }
+    }
+
+    @Test func `where the store cannot be read a token that is still good is handed out`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            await store.refuse(with: TestStore.Refusal())
+            world.clock.advance(by: 3550)
+            #expect(try await state.freshAccessToken() == token)
+            #expect(world.log.lines.contains { $0.contains("the refresh failed") })
+            world.clock.advance(by: 60)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a sign-out while the note is being written sends nothing`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let saves = await store.saves
+            await store.hold()
+            async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
+            try await store.begun(saves + 1)
+            async let over: Void = state.forget()
+            try await waitUntil { await state.savingCount == 1 }
+            await store.release()
+            try await over
+            #expect(await error?.code == .signInRequired)
+            #expect(await store.record == nil)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `where the note cannot be written a token that is still good is handed out`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            let changes = state.changes
+            // The store can be read, and not written to.
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { try await state.freshAccessToken() }
+            try await store.begun(2)
+            await store.release()
+            #expect(try await caller.value == token)
+            #expect(world.provider.count(.token) == 1)
+            for await case .refreshFailed(let error) in changes {
+                #expect(error.code == .store)
+                break
+            }
+        }
+    }
+
+    @Test func `a token that was refused meanwhile is not handed out for want of a better one`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            await store.hold()
+            await store.failHeld()
+            let first = Task { try await state.freshAccessToken() }
+            try await store.begun(2)
+            let second = Task { try await state.freshAccessToken() }
+            try await waitUntil { state.waitingCount >= 2 }
+            state.reject(token)
+            let third = Task { try await state.freshAccessToken() }
+            try await waitUntil { state.waitingCount >= 3 }
+            await store.release()
+            #expect(try await first.value == token)
+            #expect(try await second.value == token)
+            #expect(try await third.value != token)
+        }
+    }
+
+    @Test func `a refused token that the provider gives out again is worth another try`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let token = try await state.freshAccessToken()
+            world.provider.fault(
+                .editDocument { ($0["access_token"], $0["id_token"]) = (.string(token.value.reveal()), nil) },
+                at: .token)
+            world.clock.advance(by: 1)
+            state.reject(token)
+            for _ in 1...3 { #expect(try await state.freshAccessToken().value == token.value) }
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `nobody presents the old token while the new one is not stored`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(await first.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            let waiting = Task { try await second.freshAccessToken(forceRefresh: true) }
+            try await waitUntil { store.lockWaitingCount == 1 }
+            #expect(world.provider.count(.token) == 2)
+            let token = try await first.freshAccessToken()
+            #expect(await !first.hasUnsavedTokens)
+            #expect(try await waiting.value == token)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+}

@@ -1,0 +1,304 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// New tokens that the store has refused so far.
+@Suite(.timeLimit(.minutes(5)))
+struct UnsavedTests {
+    /// Lets the test say when the time before a further attempt is over.
+    private struct Ticks: Sendable {
+        private let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+
+        init() { (stream, continuation) = AsyncStream.makeStream() }
+
+        func tick() { continuation.yield() }
+
+        /// Ends all waits: a timer that waits for ever would keep its session in memory.
+        func end() { continuation.finish() }
+
+        func wait() async throws {
+            for await _ in stream { return }
+            throw CancellationError()
+        }
+    }
+
+    private func withRefusedTokens(
+        _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Ticks) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            var environment = world.environment
+            environment.sleep = { _ in try await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let before = await state.record
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(await state.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            defer { ticks.end() }
+            try await body(world, store, state, before, ticks)
+        }
+    }
+
+    @Test func `they are stored after a while, though nobody asks`() async throws {
+        try await withRefusedTokens { _, store, state, before, ticks in
+            ticks.tick()
+            try await waitUntil { await !state.hasUnsavedTokens }
+            let stored = try #require(await store.record)
+            #expect(await stored == state.record && stored.refreshToken != before.refreshToken)
+            #expect(await store.unattended == 1)
+        }
+    }
+
+    @Test func `they are tried again after 1 s, 2 s, 4 s, and at last each minute`() async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            let (pauses, paused) = AsyncStream.makeStream(of: Duration.self)
+            var environment = world.environment
+            environment.sleep = {
+                paused.yield($0)
+                try await ticks.wait()
+            }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            var found: [Duration] = []
+            for await pause in pauses {
+                found.append(pause)
+                guard found.count < 9 else { break }
+                ticks.tick()
+            }
+            #expect(found == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
+            await store.refuse(with: nil)
+            try await state.forget()
+            ticks.tick()
+        }
+    }
+
+    @Test func `an attempt that a caller has made is not made again because a timer shared its failure`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            let saves = await store.saves
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { await authError { try await state.freshAccessToken() } }
+            try await store.begun(saves + 1)
+            ticks.tick()
+            // The timer waits for the attempt that is under way.
+            try await waitUntil { await state.savingCount == 2 }
+            await store.release()
+            #expect(await caller.value?.code == .store)
+            #expect(await store.saves == saves + 1)
+        }
+    }
+
+    @Test func `a store may ask the person where a caller waits for them, and not where nobody does`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            #expect(await store.unattended == 0)
+            ticks.tick()
+            try await waitUntil { await store.unattended != 0 }
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            await store.refuse(with: nil)
+            _ = try await state.freshAccessToken()
+            #expect(await store.unattended == 1)
+        }
+    }
+
+    @Test func `what was read before they came does not take their place`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let hold = world.provider.hold(.token)
+            let forced = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            await store.holdLoad()
+            let narrow = Task { try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID])) }
+            await store.loadIsHeld()
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            await store.releaseLoad()
+            #expect(await forced.value?.code == .store)
+            let unsaved = await state.record
+            #expect(unsaved.refreshToken != before.refreshToken)
+            await #expect(throws: AuthError.self) { try await narrow.value }
+            #expect(await state.record == unsaved)
+            await store.refuse(with: nil)
+        }
+    }
+
+    @Test func `whoever waits while nobody's attempt is refused has one of their own`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            let saves = await store.saves
+            await store.hold()
+            await store.failHeld()
+            ticks.tick()
+            try await store.begun(saves + 1)
+            async let token = state.freshAccessToken()
+            // It waits for the attempt that is under way.
+            try await waitUntil { await state.savingCount == 2 }
+            await store.release()
+            let got = try await token
+            #expect(await got == state.record.accessToken)
+            #expect(await store.unattended == 1)
+        }
+    }
+
+    @Test func `they are stored, too, where whoever got them has let go of the session`() async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            var environment = world.environment
+            environment.sleep = { _ in try await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let (before, requests) = (await store.record, world.provider.count(.token))
+            let session = StoredSession(in: store, environment: environment)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            let error = await authError { try await session.use { try await $0.freshAccessToken(forceRefresh: true) } }
+            #expect(error?.code == .store)
+            await store.refuse(with: nil)
+            ticks.tick()
+            let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+            #expect(await store.record?.accessToken == token)
+            #expect(await store.record?.refreshToken != before?.refreshToken)
+            #expect(world.provider.count(.token) == requests + 1)
+        }
+    }
+
+    @Test func `a sign-out that revokes has them revoked too`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            for _ in 0..<2 { world.provider.fault(.unavailable(retryAfter: 1), at: .revocation) }
+            #expect(await state.revokeTokens().compactMap(\.error).count == 2)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            let tokens = await [state.record.refreshToken, state.record.accessToken?.value]
+            await store.refuse(with: nil)
+            try await state.forget()
+            let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
+            #expect(sent.suffix(2) == tokens.compactMap { $0?.reveal() }[...] && sent.count == 4)
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `they are told to nobody and revoked where a sign-out comes while they are being stored`() async throws {
+        try await withRefusedTokens { world, store, state, _, ticks in
+            let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)
+            await store.hold()
+            ticks.tick()
+            try await store.begun(saves + 1)
+            async let over: Void = state.forget()
+            try await waitUntil { await state.savingCount == 2 }
+            await store.release()
+            try await over
+            #expect(!world.provider.isAlive(token.reveal()))
+            #expect(await store.record == nil)
+            #expect(!world.log.lines.contains { $0.contains("there are new tokens") })
+        }
+    }
+
+    @Test func `nobody is told of tokens that end while the store refuses them`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let saves = await store.saves
+            await store.hold(after: 2)
+            await store.failHeld()
+            async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
+            try await store.begun(saves + 3)
+            world.clock.advance(by: 3600)
+            await store.release()
+            #expect(await error?.code == .store)
+            #expect(!world.log.lines.contains { $0.contains("there are new tokens") })
+            #expect(world.log.lines.contains { $0.contains("new tokens are not stored") })
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `they are nobody's once the session is gone from the store`(isReplaced: Bool) async throws {
+        try await withRefusedTokens { world, store, state, _, ticks in
+            // Without an ID token nobody can tell whose it is.
+            let other = isReplaced ? await (try world.signIn(scope: [.offlineAccess])).record : nil
+            await store.put(other)
+            let (changes, revocations) = (state.changes, world.provider.count(.revocation))
+            ticks.tick()
+            try await waitUntil { await !state.hasUnsavedTokens }
+            let code = await authError { try await state.freshAccessToken() }?.code
+            #expect(code == (isReplaced ? .sessionReplaced : .signInRequired))
+            #expect(await store.record == other)
+            for await change in changes {
+                if case .ended = change { break }
+                Issue.record("expected the end of the session, found \(change)")
+            }
+            await state.settle(atMost: .seconds(60))
+            // Several providers would end what the person has just signed in to, were the old one revoked.
+            #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
+        }
+    }
+
+    @Test func `they are the ones that a sign-out revokes`() async throws {
+        try await withRefusedTokens { world, store, state, before, _ in
+            let record = await state.record
+            #expect(record.refreshToken != before.refreshToken)
+            #expect(await state.revokeTokens().map(\.error) == [nil, nil])
+            #expect(await state.record.refreshToken == record.refreshToken)
+            #expect(!world.provider.isAlive(try #require(record.accessToken).value.reveal()))
+            try await state.forget()
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a sign-out while they are being stored lets nobody present the token before them`(
+        isRefused: Bool
+    ) async throws {
+        try await withRefusedTokens { _, store, state, before, ticks in
+            await store.hold()
+            if isRefused { await store.failHeld() }
+            let saves = await store.saves
+            ticks.tick()
+            try await store.begun(saves + 1)
+            let other = Task {
+                let lock = try await store.refreshLock()
+                defer { lock.release() }
+                return await store.record?.refreshToken
+            }
+            try await waitUntil { store.lockWaitingCount == 1 }
+            let leaving = Task { try await state.forget() }
+            // The sign-out waits for the attempt that is under way.
+            try await waitUntil { await state.savingCount == 2 }
+            await store.release()
+            try await leaving.value
+            let found = try await other.value
+            #expect(isRefused || found != before.refreshToken)
+            #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `who leaves brings them to the store once more`() async throws {
+        try await withRefusedTokens { _, store, state, before, _ in
+            await state.settle(atMost: .seconds(60))
+            #expect(await !state.hasUnsavedTokens)
+            #expect(await store.record?.refreshToken != before.refreshToken)
+        }
+    }
+
+    @Test func `so is the refresh token of a response that cannot be used`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.editDocument { $0["token_type"] = nil }, at: .token)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .invalidResponse)
+            #expect(await state.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            #expect(world.provider.isAlive(try await state.freshAccessToken(forceRefresh: true).value.reveal()))
+        }
+    }
+}

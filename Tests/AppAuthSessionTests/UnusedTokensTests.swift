@@ -1,0 +1,120 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// Tokens of a sign-in that fails after they have come: no session holds them, so they are revoked.
+@Suite(.timeLimit(.minutes(5)))
+struct UnusedTokensTests {
+    private struct Refusal: Error {}
+
+    private func signIn(
+        store: TestStore = TestStore(), confirm: @escaping @Sendable (AuthState) async throws -> Void = { _ in },
+        _ body: (World, Result<AuthState, any Error>) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let response = try await world.authorize(try await world.client())
+            let result: Result<AuthState, any Error>
+            do {
+                result = .success(
+                    try await AuthState.exchange(
+                        response, store: store, environment: world.environment, confirm: confirm))
+            } catch { result = .failure(error) }
+            try await body(world, result)
+        }
+    }
+
+    private func revoked(_ world: World) -> [String?] {
+        world.provider.log(.revocation).map { $0.form["token_type_hint"] }
+    }
+
+    @Test func `where the store refuses the session its tokens are revoked`() async throws {
+        let store = TestStore()
+        await store.hold()
+        await store.failHeld()
+        async let released: Void = {
+            try await store.begun(1)
+            await store.release()
+        }()
+        try await signIn(store: store) { world, result in
+            #expect(throws: AuthError.self) { try result.get() }
+            #expect(revoked(world) == ["refresh_token", "access_token"])
+        }
+        try await released
+    }
+
+    @Test func `a last step that fails revokes what there is by then`() async throws {
+        let tokens = MemoryTokenStore()
+        try await signIn(confirm: { state in
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            try await tokens.replace(with: await state.record)
+            throw Refusal()
+        }) { world, result in
+            #expect(throws: Refusal.self) { try result.get() }
+            let latest = try #require(await tokens.load())
+            #expect(
+                world.provider.log(.revocation).map { $0.form["token"] }
+                    == [latest.refreshToken?.reveal(), latest.accessToken?.value.reveal()])
+        }
+    }
+
+    @Test func `a refresh that the last step leaves behind is waited for`() async throws {
+        try await World.run { world in
+            let response = try await world.authorize(try await world.client())
+            let state = try await AuthState.exchange(response, store: TestStore(), environment: world.environment) {
+                state in
+                let hold = world.provider.hold(.token, before: .response)
+                let task = Task { try await state.freshAccessToken(forceRefresh: true) }
+                try await hold.arrived()
+                task.cancel()
+                _ = try? await task.value
+                Task {
+                    for _ in 0..<100 { await Task.yield() }
+                    hold.release()
+                }
+            }
+            #expect(world.provider.isAlive(try #require(await state.record.refreshToken).reveal()))
+        }
+    }
+
+    @Test func `a sign-in that is cancelled after the exchange revokes its tokens`() async throws {
+        try await World.run { world in
+            let response = try await world.authorize(try await world.client())
+            let hold = world.provider.hold(.keys, before: .request)
+            let task = Task {
+                try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
+            }
+            try await hold.arrived()
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(revoked(world) == ["refresh_token", "access_token"])
+            hold.release()
+        }
+    }
+
+    @Test func `where a session is stored nothing is revoked, since that could end it`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let response = try await world.authorize(try await world.client())
+            await #expect(throws: Refusal.self) {
+                try await AuthState.exchange(response, store: store, environment: world.environment) { _ in
+                    throw Refusal()
+                }
+            }
+            #expect(revoked(world).isEmpty)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `where nothing fails nothing is revoked, and a session that is replaced keeps its tokens`() async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let old = try #require(await world.signIn(store: store).record.refreshToken)
+            _ = try await world.signIn(store: store)
+            #expect(revoked(world).isEmpty && world.provider.isAlive(old.reveal()))
+        }
+    }
+}

@@ -1,0 +1,356 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// The device flow over the wire, with a clock that the test moves (RFC 8628).
+@Suite(.timeLimit(.minutes(5)))
+struct DeviceSignInTests {
+    @Test func `a person approves elsewhere, and the session is stored like that of a code`() async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            fixture.plan(duringPause: 3) { try await $0.decide() }
+            let state = try await fixture.signIn().run(store: store)
+            let record = await state.record
+            #expect(record.idToken?.subject == "248289761001")
+            #expect(record.scope == [.openID, .profile, .offlineAccess])
+            #expect(record.hasRefreshToken && record.end == nil)
+            #expect(record.accessToken?.expiresAt == world.clock.now + 3600)
+            #expect(await store.record == record)
+            #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(5)])
+            #expect(fixture.code?.verificationURI.string == world.provider.url(.deviceVerification))
+            let refreshed = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.isAlive(refreshed.value.reveal()))
+            let sent = try #require(world.provider.log(.deviceAuthorization).first).form
+            #expect(sent.names.sorted() == ["client_id", "scope"])
+            #expect(world.provider.count(.deviceAuthorization) == 1)
+        }
+    }
+
+    @Test func `each step is told`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            world.provider.fault(.reset(), at: .token)
+            fixture.plan(duringPause: 3) { try await $0.decide() }
+            _ = try await fixture.signIn().run(store: MemoryTokenStore())
+            let told = fixture.events.map { event in
+                switch event {
+                case .provider: "provider"
+                case .scopesLeftOut: "scopes"
+                case .code: "code"
+                case .waiting: "waiting"
+                case .slowedDown: "slower"
+                case .connectionTrouble(_, let pause): "trouble \(pause.components.seconds)"
+                case .signedIn: "signed in"
+                }
+            }
+            #expect(told == ["provider", "code", "trouble 10", "waiting", "signed in"])
+        }
+    }
+
+    // RFC 8628 §3.1: as at the token endpoint (RFC 6749 §3.2.1).
+    @Test func `a client with a secret authenticates at both endpoints`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            var signIn = try fixture.signIn()
+            (signIn.clientID, signIn.clientSecret) = ("demo-confidential", Secret(secret))
+            fixture.plan(duringPause: 1) { try await $0.decide() }
+            let state = try await signIn.run(store: MemoryTokenStore())
+            #expect(await state.record.idToken != nil)
+            for endpoint in [Endpoint.deviceAuthorization, .token] {
+                let request = try #require(world.provider.log(endpoint).first)
+                #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
+                #expect(request.form["client_id"] == nil)
+            }
+            signIn.clientSecret = Secret("wrong")
+            #expect(await authError { try await signIn.run(store: MemoryTokenStore()) }?.code == .invalidClient)
+        }
+    }
+
+    @Test func `slow_down adds five seconds for good`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            // The provider's clock is slow for once.
+            fixture.plan(duringPause: 2) { fixture in fixture.world.clock.advance(by: -3) }
+            fixture.plan(duringPause: 4) { try await $0.decide() }
+            _ = try await fixture.signIn().run(store: MemoryTokenStore())
+            #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(10), .seconds(10)])
+            #expect(fixture.slowDowns == [.seconds(10)])
+        }
+    }
+
+    @Test(
+        arguments: [
+            .reset(), .status(.serviceUnavailable), .status(.badGateway), .lostResponse,
+            .status(.internalServerError, json: ["error": "server_error"]),
+        ] as [Fault])
+    func `a provider in trouble is asked less often, and then as before`(fault: Fault) async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            world.provider.fault(fault, at: .token, times: 3)
+            fixture.plan(duringPause: 5) { try await $0.decide() }
+            _ = try await fixture.signIn().run(store: MemoryTokenStore())
+            #expect(fixture.pauses == [5, 10, 20, 40, 5].map { .seconds($0) })
+        }
+    }
+
+    @Test(arguments: [Fault.unavailable(retryAfter: 17), .tooManyRequests(retryAfter: 17)])
+    func `a Retry-After is kept to`(fault: Fault) async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            world.provider.fault(fault, at: .token)
+            fixture.plan(duringPause: 2) { try await $0.decide() }
+            _ = try await fixture.signIn().run(store: MemoryTokenStore())
+            #expect(fixture.pauses == [.seconds(5), .seconds(17)])
+        }
+    }
+
+    @Test func `a provider that is gone for a while does not end it`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            var signIn = try fixture.signIn()
+            let down = LockedValue(3)
+            signIn.environment.transport = Outage(of: world.transport, at: "/token", left: down)
+            fixture.plan(duringPause: 4) { try await $0.decide() }
+            _ = try await signIn.run(store: MemoryTokenStore())
+            #expect(fixture.pauses == [5, 10, 20, 40].map { .seconds($0) })
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    /// Sends so many requests to a port where nobody listens.
+    private struct Outage: HTTPTransport {
+        let transport: CurlTransport
+        let path: String
+        let left: LockedValue<Int>
+
+        init(of transport: CurlTransport, at path: String, left: LockedValue<Int>) {
+            (self.transport, self.path, self.left) = (transport, path, left)
+        }
+
+        func send(_ exchange: TransportRequest) async throws -> TransportResponse {
+            var exchange = exchange
+            let isDown =
+                exchange.head.path == path
+                && left.withLock { left in
+                    left -= 1
+                    return left >= 0
+                }
+            // Port 1 (tcpmux): nobody has listened there for decades.
+            if isDown { exchange.head.authority = "127.0.0.1:1" }
+            return try await transport.send(exchange)
+        }
+    }
+
+    @Test func `a no of the person is access_denied, and nothing is stored`() async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            fixture.plan(duringPause: 2) { try await $0.decide("deny") }
+            let error = try #require(await authError { try await fixture.signIn().run(store: store) })
+            #expect(error.code == .accessDenied)
+            #expect(error.message.contains("refused by the person"), "\(error)")
+            #expect(await store.saves == 0)
+            #expect(fixture.pauses.count == 2)
+        }
+    }
+
+    @Test func `the code's expiry ends the wait here, without another question`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.deviceCodeLifetime = 12
+        try await World.run(configuration) { world in
+            let fixture = DeviceFixture(world)
+            let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
+            #expect(error.code == .expiredToken)
+            #expect(error.message.contains("start again for a new one"), "\(error)")
+            #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a pause that the expiry cut short is followed by no question, whatever the clock says`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.deviceCodeLifetime = 7
+        try await World.run(configuration) { world in
+            let fixture = DeviceFixture(world)
+            fixture.plan(duringPause: 2) { fixture in fixture.world.clock.advance(by: -1) }
+            let error = await authError { try await fixture.signIn().run(store: MemoryTokenStore()) }
+            #expect(error?.code == .expiredToken)
+            #expect(fixture.pauses == [.seconds(5), .seconds(2)])
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a machine that slept past the expiry asks no more`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            fixture.plan(duringPause: 2) { fixture in fixture.world.clock.advance(by: 3600) }
+            let error = await authError { try await fixture.signIn().run(store: MemoryTokenStore()) }
+            #expect(error?.code == .expiredToken)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `the provider's expired_token ends it`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            world.provider.fault(.editDocument { $0["expires_in"] = 6000 }, at: .deviceAuthorization)
+            fixture.plan(duringPause: 2) { fixture in fixture.world.clock.advance(by: 600) }
+            let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
+            #expect(error.code == .expiredToken)
+            #expect(error.server?.error == "expired_token")
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("nonce", .editIDToken { $0.claims["nonce"] = "nobody sent one" }),
+            ("aud", .editIDToken { $0.claims["aud"] = "other" }),
+            ("at_hash", .editIDToken { $0.claims["at_hash"] = "AA" }),
+            ("signature", .editIDToken { $0.signature = .unpublishedKey(.rs256) }),
+            ("expected an ID token", .editDocument { $0["id_token"] = nil }),
+        ] as [(String, Fault)])
+    func `a wrong ID token ends the sign-in with nothing stored`(what: String, fault: Fault) async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            fixture.plan(duringPause: 1) { fixture in
+                try await fixture.decide()
+                fixture.world.provider.fault(fault, at: .token)
+            }
+            let error = try #require(await authError { try await fixture.signIn().run(store: store) })
+            #expect(error.code == .invalidIDToken)
+            #expect(error.message.contains(what), "\(error)")
+            #expect(await store.saves == 0)
+        }
+    }
+
+    @Test func `without openid there is no ID token to verify, and no keys are needed`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            world.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: .openIDConfiguration)
+            var signIn = try fixture.signIn()
+            signIn.scope = ["api"]
+            fixture.plan(duringPause: 1) { try await $0.decide() }
+            let state = try await signIn.run(store: MemoryTokenStore())
+            #expect(await state.record.idToken == nil)
+            #expect(world.provider.count(.keys) == 0)
+        }
+    }
+
+    // RFC 8628 §4
+    @Test func `an endpoint that stands in the RFC 8414 document alone is found`() async throws {
+        try await World.run { world in
+            world.provider.fault(
+                .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
+            let fixture = DeviceFixture(world)
+            fixture.plan(duringPause: 1) { try await $0.decide() }
+            _ = try await fixture.signIn().run(store: MemoryTokenStore())
+            #expect(world.provider.count(.oauthMetadata) == 1)
+            world.provider.fault(
+                .editDocument { $0["device_authorization_endpoint"] = nil }, at: .oauthMetadata, times: nil)
+            let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains("device_authorization_endpoint"))
+        }
+    }
+
+    @Test(arguments: [("token_endpoint", 1), ("jwks_uri", 1)])
+    func `what the flow will need is checked before the code is shown`(member: String, count: Int) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0[member] = nil }, at: .openIDConfiguration)
+            let fixture = DeviceFixture(world)
+            let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
+            #expect(error.code == .invalidMetadata)
+            #expect(error.message.contains(member))
+            #expect(world.provider.count(.deviceAuthorization) == 0)
+        }
+    }
+
+    @Test func `a store that cannot be read is told before the code is shown`() async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await fixture.signIn().run(store: store) }?.code == .store)
+            #expect(world.provider.log.isEmpty)
+        }
+    }
+
+    @Test func `a last step that fails leaves the stored session alone`() async throws {
+        try await World.run { world in
+            let earlier = try await world.signIn().record
+            let (fixture, store) = (DeviceFixture(world), TestStore(earlier))
+            fixture.plan(duringPause: 1) { try await $0.decide() }
+            var signIn = try fixture.signIn()
+            signIn.confirm = { _ in throw AuthError(.unavailable, .resource, "not today") }
+            #expect(await authError { try await signIn.run(store: store) }?.code == .unavailable)
+            #expect(await store.record == earlier)
+        }
+    }
+
+    @Test(arguments: [Endpoint.deviceAuthorization, .token])
+    func `cancellation ends a request that is under way`(endpoint: Endpoint) async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            let hold = world.provider.hold(endpoint)
+            let task = Task { try await fixture.signIn().run(store: store) }
+            try await hold.arrived()
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(await store.saves == 0)
+            hold.release()
+        }
+    }
+
+    @Test func `cancellation ends a pause of the real clock at once`() async throws {
+        try await World.run { world in
+            let (shown, show) = AsyncStream.makeStream(of: Void.self)
+            world.provider.fault(.editDocument { $0["interval"] = 60 }, at: .deviceAuthorization)
+            var signIn = try DeviceSignIn(
+                issuer: Issuer(world.provider.issuer), clientID: "demo", environment: world.environment)
+            signIn.observe = { event in if case .code = event { show.yield() } }
+            let waiting = signIn
+            let task = Task { try await waiting.run(store: MemoryTokenStore()) }
+            for await _ in shown { break }
+            let start = ContinuousClock.now
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            // The pause would be a minute.
+            #expect(start.duration(to: .now) < .seconds(30))
+            #expect(world.provider.count(.token) == 0)
+        }
+    }
+
+    @Test func `the device code is in no log, no error and no event`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            fixture.plan(duringPause: 2) { fixture in
+                let code = fixture.code?.deviceCode.reveal() ?? ""
+                let body: JSON = ["error": "invalid_grant", "error_description": .string("bad code: \(code)")]
+                fixture.world.provider.fault(.status(.badRequest, json: body), at: .token)
+            }
+            let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
+            let code = try #require(fixture.code).deviceCode.reveal()
+            try #require(world.provider.log(.token).last?.form["device_code"] == code)
+            var texts = world.log.lines + ["\(error)", String(reflecting: error)]
+            for event in fixture.events {
+                var dumped = ""
+                dump(event, to: &dumped)
+                texts += ["\(event)", dumped]
+            }
+            #expect(error.message.contains("[redacted]"))
+            #expect(texts.count > 5 && !texts.contains { $0.contains(code) })
+        }
+    }
+}
+
+extension DeviceFixture {
+    fileprivate var slowDowns: [Duration] {
+        events.compactMap { if case .slowedDown(let interval) = $0 { interval } else { nil } }
+    }
+}

@@ -1,0 +1,98 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import JOSE
+import AppAuthTestProvider
+import ScriptedBrowser
+import TestFixtures
+import Testing
+
+/// What an app says about its redirect and its pages reaches the provider and the browser.
+@Suite(.timeLimit(.minutes(5)))
+struct SignInRedirectTests {
+    private struct Visit {
+        /// The last page that the browser showed.
+        let page: String
+        let redirectURI: String
+        /// What ``SignIn/run(store:)`` threw.
+        let error: AuthError?
+    }
+
+    private func visit(_ world: World, _ change: (inout SignIn) -> Void) async throws -> Visit {
+        var signIn = try SignIn(
+            issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour", environment: world.environment)
+        let (person, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
+        signIn.browser = Browser { url in
+            let visit = Task { try await person.visit(url) }
+            page.withLock { $0 = visit }
+        }
+        change(&signIn)
+        let error = await authError { _ = try await signIn.run(store: MemoryTokenStore()) }
+        let uri = try #require(world.provider.log(.authorization).first?.query["redirect_uri"])
+        return Visit(page: try await page.withLock { $0 }?.value ?? "", redirectURI: uri, error: error)
+    }
+
+    @Test func `without a word the library's page names the app`() async throws {
+        try await World.run { world in
+            let visit = try await visit(world) { _ in }
+            #expect(visit.error == nil)
+            #expect(visit.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/callback/) != nil)
+            #expect(visit.page.contains("Signed in – Harbour") && visit.page.contains("--good:#1a7f45"))
+        }
+    }
+
+    @Test func `the app's pages are shown, by the true outcome`() async throws {
+        var pages = CompletionPages(appName: "Harbour")
+        pages.light.success = 0x00_488A
+        pages.signedIn.texts[0].heading = "Welcome aboard"
+        pages.failed.texts[0].heading = "No berth"
+        try await World.run { [pages] world in
+            let visit = try await visit(world) { $0.pages = pages }
+            #expect(visit.error == nil)
+            #expect(visit.page.contains("<h1>Welcome aboard</h1>") && visit.page.contains("--good:#00488a"))
+        }
+        try await World.run { [pages] world in
+            world.provider.fault(.editIDToken { $0.claims["nonce"] = "other" }, at: .token)
+            let visit = try await visit(world) { $0.pages = pages }
+            let message = try #require(visit.error?.message)
+            #expect(visit.page.contains("<h1>No berth</h1>"))
+            #expect(visit.page.contains("class=\"reason\"") && !message.isEmpty)
+        }
+    }
+
+    @Test func `a sign-in that nobody finishes ends in time, and its port is free again`() async throws {
+        try await World.run { world in
+            var signIn = try SignIn(
+                issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
+                environment: world.environment)
+            #expect(signIn.timeout == .seconds(300))
+            signIn.timeout = .milliseconds(100)
+            signIn.browser = nil
+            let shown = LockedValue("")
+            signIn.observe = { if case .authorization(let url) = $0 { shown.withLock { $0 = url } } }
+            let store = MemoryTokenStore()
+            let error = await authError { [signIn] in _ = try await signIn.run(store: store) }
+            #expect(error?.code == .timeout && error?.stage == .redirect)
+            #expect(error?.message == "the browser did not come back in time")
+            let query = FormParameters(decoding: shown.withLock { $0 }.drop { $0 != "?" }.dropFirst())
+            let redirect = try SecureURL(#require(query?.values("redirect_uri").first))
+            let again = try LoopbackRedirectListener(ports: [#require(redirect.port)])
+            again.close()
+            #expect(await store.load() == nil)
+        }
+    }
+
+    @Test func `a form post to a random path on both addresses signs in`() async throws {
+        try await World.run { world in
+            let visit = try await visit(world) {
+                $0.redirect.addsRandomComponent = true
+                $0.redirect.host = .both
+                $0.options.responseMode = .formPost
+            }
+            #expect(visit.error == nil)
+            #expect(visit.page.contains("You are signed in"))
+            #expect(visit.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]{22}/) != nil)
+            #expect(world.provider.log(.authorization).first?.query["response_mode"] == "form_post")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package import AppAuthSession
+
+/// A store that counts its calls, and fails on request.
+package actor TestStore: TokenStore {
+    package struct Refusal: Error { package init() {} }
+
+    package private(set) var record: AuthStateRecord?
+    package private(set) var saves = 0
+    package private(set) var deletions = 0
+    /// The number of requested changes without a waiting caller.
+    package private(set) var unattended = 0
+    private var refusal: (any Error)?
+    /// The number of saves that still succeed before the store fails or parks them.
+    private var passing = 0
+    private var isHeld = false
+    private var heldFail = false
+    private var held: [CheckedContinuation<Void, Never>] = []
+
+    package nonisolated var location: String { "test store" }
+
+    package init(_ record: AuthStateRecord? = nil) { self.record = record }
+
+    /// Stores another session, or removes this one, as another process does.
+    package func put(_ record: AuthStateRecord?) { self.record = record }
+
+    /// Makes every call fail from now on, or after some more saves; nil ends that.
+    package func refuse(with error: (any Error)?, after saves: Int = 0) { (refusal, passing) = (error, saves) }
+
+    /// Parks saves from now on, or after some more saves, until ``release()``.
+    package func hold(after saves: Int = 0) { (isHeld, passing) = (true, saves) }
+
+    /// Makes only the parked saves fail once they are released.
+    package func failHeld() { heldFail = true }
+
+    package func release() {
+        isHeld = false
+        for continuation in held { continuation.resume() }
+        held = []
+    }
+
+    /// Waits until this many saves have begun.
+    package nonisolated func begun(_ count: Int, file: String = #fileID, line: Int = #line) async throws {
+        try await waitUntil(file: file, line: line) { await saves >= count }
+    }
+
+    package func load() async throws -> AuthStateRecord? {
+        if let refusal, passing == 0 { throw refusal }
+        let record = record
+        if let parked = parkedLoad {
+            parkedLoad = nil
+            parked.arrived.finish()
+            for await _ in parked.ends.stream {}
+        }
+        return record
+    }
+
+    private typealias Gate = (stream: AsyncStream<Never>, continuation: AsyncStream<Never>.Continuation)
+    private var parkedLoad: (arrived: AsyncStream<Never>.Continuation, ends: Gate)?
+    private var gates: (arrived: Gate, ends: Gate)?
+
+    /// Parks the next load after it has read the record.
+    package func holdLoad() {
+        let (arrived, ends): (Gate, Gate) = (AsyncStream.makeStream(), AsyncStream.makeStream())
+        (gates, parkedLoad) = ((arrived, ends), (arrived.continuation, ends))
+    }
+
+    package func loadIsHeld() async { if let gate = gates?.arrived { for await _ in gate.stream {} } }
+
+    package func releaseLoad() { gates?.ends.continuation.finish() }
+
+    private let lock = RefreshQueue()
+    private let changing = RefreshQueue()
+
+    package func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+
+    /// The number of callers that wait for the refresh lock.
+    package nonisolated var lockWaitingCount: Int { lock.waitingCount }
+    /// The number of changes that wait for the current one.
+    package nonisolated var changeWaitingCount: Int { changing.waitingCount }
+
+    package func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        if TokenStoreCall.isUnattended { unattended += 1 }
+        let turn = try await changing.wait()
+        defer { turn.release() }
+        if let refusal, passing == 0 { throw refusal }
+        var changed = record
+        let result = try change(&changed)
+        guard changed != record else { return result }
+        if let changed { try await save(changed) } else { try delete() }
+        return result
+    }
+
+    package func save(_ record: AuthStateRecord) async throws {
+        saves += 1
+        if passing > 0 {
+            passing -= 1
+        } else if isHeld {
+            await withCheckedContinuation { held.append($0) }
+            if heldFail { throw Refusal() }
+        } else if let refusal {
+            throw refusal
+        }
+        self.record = record
+    }
+
+    package func delete() throws {
+        deletions += 1
+        if let refusal, passing == 0 { throw refusal }
+        record = nil
+    }
+}
