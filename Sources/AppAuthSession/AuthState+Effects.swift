@@ -4,8 +4,10 @@ internal import Logging
 /// The execution of a ``SessionMachine``'s effects. An effect that takes time is a task; its result is the next input.
 extension AuthState {
     /// Begins an operation and waits for its outcome. If the caller is cancelled, it leaves the operation.
-    func perform(_ purpose: SessionMachine.Purpose) async throws -> SessionMachine.Outcome {
-        let id = newID()
+    func perform(
+        _ purpose: SessionMachine.Purpose, as id: SessionMachine.ID? = nil
+    ) async throws -> SessionMachine.Outcome {
+        let id = id ?? newID()
         return try await withTaskCancellationHandler {
             try await outcome(of: id) { take(.begin(id, purpose)) }
         } onCancel: {

@@ -9,7 +9,7 @@ extension AuthState {
         // Another process may have stored or ended the session.
         _ = try? await perform(.read)
         // A session that has ended in memory may still be in a store that rejected its removal.
-        guard record.end == nil || machine.isUnsaved, let idToken = record.idToken, isNamed(idToken) else {
+        guard record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) else {
             return false
         }
         try await forget(because: "the provider has ended it")

@@ -77,11 +77,7 @@ extension AuthState {
         _ work: @escaping @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
         let id = newID()
-        _ = try await withTaskCancellationHandler {
-            try await outcome(of: id) { take(.begin(id, .registration)) }
-        } onCancel: {
-            Task { await self.take(.leave(id)) }
-        }
+        _ = try await perform(.registration, as: id)
         let flight = SingleFlight<ClientRegistration>()
         registering = flight
         do { return try await flight.run { [self] in try await finish(id, work) } } catch {

@@ -217,9 +217,6 @@ package struct SessionMachine {
 
     var unsaved: Unsaved? { if case .unsaved(let unsaved) = situation { unsaved } else { nil } }
 
-    /// Whether there is a change that the store has not accepted.
-    var isUnsaved: Bool { unsaved != nil }
-
     /// Whether the store has not accepted tokens, a registration or the end of the session yet, which the lock protects.
     package var hasUnsavedTokens: Bool { unsaved?.lock != nil }
 
