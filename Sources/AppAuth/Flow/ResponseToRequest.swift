@@ -7,7 +7,7 @@ extension LoopbackRedirectListener {
     /// - Throws: ``AuthError`` with the provider's own code if it refused the request, the errors of
     ///   ``AuthorizationRequest/response(fromQuery:)``, and those of ``redirect(match:)``.
     public func response(to request: AuthorizationRequest) async throws -> AuthorizationResponse {
-        try await redirect { request.response(toQuery: $0) }.get()
+        try await redirect(match: request.response(toQuery:)).get()
     }
 }
 
@@ -18,7 +18,7 @@ extension PrivateUseRedirectListener {
     /// - Throws: ``AuthError`` with the provider's own code if it refused the request, the errors of
     ///   ``AuthorizationRequest/response(fromQuery:)``, and those of ``redirect(match:)``.
     public func response(to request: AuthorizationRequest) async throws -> AuthorizationResponse {
-        try await redirect { request.response(toQuery: $0) }.get()
+        try await redirect(match: request.response(toQuery:)).get()
     }
 }
 

@@ -3,27 +3,20 @@ package struct FormReader: Sendable {
     private var form = ""
     private var missing: Int
 
-    /// The progress of the reader.
-    package enum Progress: Sendable, Hashable {
-        case needsMore
-        case form(String)
-        case bad(RequestHead.Refusal)
-    }
-
     /// - Parameter length: The number of bytes to read.
     package init(length: Int) { missing = length }
 
-    /// Reads bytes. Input after the form is discarded, since a connection serves one request. Do not call it again
-    /// unless it has returned ``Progress/needsMore``.
-    package mutating func read(_ bytes: ArraySlice<UInt8>) -> Progress {
+    /// Reads bytes and returns the form, or nil if it needs more. Input after the form is discarded, since a connection
+    /// serves one request. Do not call it again unless it has returned nil.
+    package mutating func read(_ bytes: ArraySlice<UInt8>) throws(RequestHead.Refusal) -> String? {
         for byte in bytes.prefix(missing) {
             // As in a query, all other bytes are percent-encoded (WHATWG URL, application/x-www-form-urlencoded
             // serializing).
-            guard (0x21...0x7E).contains(byte) else { return .bad(.badRequest) }
+            guard (0x21...0x7E).contains(byte) else { throw .badRequest }
             form.unicodeScalars.append(Unicode.Scalar(byte))
             missing -= 1
         }
-        return missing == 0 ? .form(form) : .needsMore
+        return missing == 0 ? form : nil
     }
 }
 

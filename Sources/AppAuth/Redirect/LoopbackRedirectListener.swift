@@ -43,8 +43,7 @@ public final class LoopbackRedirectListener: Sendable {
         }
     }
 
-    private let state: ListenerState
-    private let thread: LockedValue<SystemThread?>
+    private let server: SocketServer<RedirectRoutes>
     private let key: [UInt8]
     private let count = LockedValue(0)
 
@@ -98,29 +97,15 @@ public final class LoopbackRedirectListener: Sendable {
             throw error
         }
         sameUserObstacle = peers.obstacle
-        do {
-            let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
-            let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
-            let routes = RedirectRoutes(
-                hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret,
-                formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
-            let state = try ListenerState(routes)
-            self.state = state
-            do {
-                thread = LockedValue(
-                    try SystemThread(named: "redirect-\(sockets.port)", for: .redirect) {
-                        var loop = ListenerLoop(sockets, state, limits, peers)
-                        loop.run()
-                    })
-            } catch {
-                state.end()
-                throw error
-            }
-        } catch {
-            sockets.close()
-            peers.close()
-            throw error
-        }
+        let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
+        let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
+        let routes = RedirectRoutes(
+            hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret, headLimit: limits.headBytes,
+            formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
+        redirectURIs = routes.redirectURIs
+        server = try SocketServer(
+            routes, on: sockets.descriptors, named: "redirect-\(sockets.port)", limits: limits, admit: peers.admit,
+            cleanUp: peers.close)
     }
 
     deinit { close() }
@@ -133,12 +118,12 @@ public final class LoopbackRedirectListener: Sendable {
     public var redirectURI: String { redirectURIs.first ?? "" }
 
     /// The redirect URI of each address that the listener uses, 127.0.0.1 before [::1]. Any of them works.
-    public var redirectURIs: [String] { state.redirectURIs }
+    public let redirectURIs: [String]
 
     /// The number of requests and connections that had no effect. They are requests with other paths, hosts and
     /// methods, input that is not HTTP, redirects with another state or after the awaited one, and connections of other
     /// users that were closed unread. A large number suggests that another program is probing the port.
-    public var ignoredRequests: Int { state.ignoredRequests }
+    public var ignoredRequests: Int { server.ignored }
 
     /// Returns a one-time URL of this process that redirects the first GET, and no other, to another address.
     ///
@@ -149,12 +134,14 @@ public final class LoopbackRedirectListener: Sendable {
             count += 1
             return count
         }
-        return state.oneTimeURL(to: target, secret: Self.secret(key, number))
+        return server.withRules { routes, _ in routes.oneTimeURL(to: target, secret: Self.secret(key, number)) }
     }
 
     /// Waits until a browser has opened each one-time URL.
     package func oneTimeURLsUsed() async throws {
-        while state.hasUnusedOneTimeURL { try await Task.sleep(for: .milliseconds(50)) }
+        while server.withRules({ routes, _ in routes.hasUnusedOneTimeURL }) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     /// Waits for a redirect that `match` recognises.
@@ -170,47 +157,16 @@ public final class LoopbackRedirectListener: Sendable {
     ///   another call waits, or its one redirect has arrived.
     public func redirect<Value: Sendable>(
         match: @escaping @Sendable (_ parameters: String) -> Value?
-    ) async throws -> Value {
-        do {
-            return try await withTaskCancellationHandler {
-                try await withLockedContinuation { continuation in
-                    state.wait(ListenerState.Waiter(continuation, match: match))
-                }
-            } onCancel: {
-                state.close()
-            }
-        } catch {
-            // Close here, not in the handler, which runs under a lock of the task and must not wait for the thread.
-            if Task.isCancelled {
-                close()
-                throw CancellationError()
-            }
-            throw error
-        }
-    }
+    ) async throws -> Value { try await server.redirect(match: match) }
 
     /// Shows the outcome to the browser, waits up to a second until it has read the page, and closes everything.
     ///
     /// If no redirect was accepted, it closes at once. If the task is cancelled, a browser that is already waiting
     /// still gets its page, but the call does not wait for others. Further calls wait for the same end.
-    public func finish(with page: CompletionPage) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { state.finish(with: page, $0) }
-        } onCancel: {
-            state.hurry()
-        }
-        close()
-    }
+    public func finish(with page: CompletionPage) async { await server.finish(with: page) }
 
     /// Closes the port and every connection, and ends the thread. A waiting call of ``redirect(match:)`` throws.
-    public func close() {
-        state.close()
-        let thread = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        thread?.join()
-    }
+    public func close() { server.close() }
 
     /// Returns a random text of 128 bits, a different one for each number.
     private static func secret(_ key: [UInt8], _ number: Int) -> String {

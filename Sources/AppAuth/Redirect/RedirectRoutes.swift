@@ -1,59 +1,47 @@
-/// The routing rules of the listener, independent of its sockets.
-package struct RedirectRoutes: Sendable {
-    /// The progress of the redirect. It only moves forward.
-    package enum Phase: Sendable, Hashable {
-        /// No redirect has been accepted.
-        case open
-        /// A redirect was accepted. The browser is held until the outcome is known.
-        case accepted
-        /// The outcome is known.
-        case finished(CompletionPage)
+/// The HTTP of the loopback listener, independent of its sockets: reads a request, finds its route, and makes its
+/// response.
+package struct RedirectRoutes: ConnectionRules {
+    /// A request, from its first byte on.
+    package struct Request: Sendable {
+        fileprivate var headReader: RequestHeadReader
+        package fileprivate(set) var head: RequestHead?
+        /// Reads the form that follows the head of a POST to the redirect path.
+        fileprivate var formReader: FormReader?
+        fileprivate var form: String?
     }
 
-    /// The action for a request.
-    package enum Step: Sendable, Hashable {
-        case respond(RedirectResponse)
-        /// A GET to the redirect path: match its query, or keep it until a caller waits.
-        case match(query: String)
-        /// A POST to the redirect path: read `length` bytes, then match them.
-        case readForm(length: Int)
-        /// The browser requested the outcome before it is known.
-        case hold
-        /// The page with the outcome.
-        case page(RedirectResponse)
-    }
+    /// If the browser has gone, the user has reloaded or given up.
+    package static let keepsAbandonedRedirects = false
 
-    package private(set) var phase = Phase.open
-    var isFinished: Bool { if case .finished = phase { true } else { false } }
-    /// The number of requests and connections that had no effect.
-    package private(set) var ignoredRequests = 0
     /// The redirect URI of each host, the preferred one first.
     package let redirectURIs: [String]
     private let authorities: [String]
     /// The redirect path, or nil if only one-time URLs are served.
     private let path: String?
     private let donePath: String
+    private let headLimit: Int
     private let formLimit: Int?
     private let pages: CompletionPages
     private let template: PageTemplate
     private var oneTimeTargets: [String: String] = [:]
     private var spentPaths: Set<String> = []
 
-    /// Creates the rules.
+    /// Creates the routes.
     ///
     /// - Parameters:
-    ///   - path: The redirect path, or nil to serve only one-time URLs.
     ///   - hosts: The hosts as redirect URIs name them, with an IPv6 address in brackets; the preferred one first.
+    ///   - path: The redirect path, or nil to serve only one-time URLs.
     ///   - secret: A random text for the path that the browser is redirected to.
+    ///   - headLimit: The largest request head in bytes.
     ///   - formLimit: The largest form of a POST in bytes, or nil if POST is not allowed.
     package init(
-        hosts: [String], port: UInt16, path: String?, secret: String, formLimit: Int? = nil,
+        hosts: [String], port: UInt16, path: String?, secret: String, headLimit: Int, formLimit: Int? = nil,
         pages: CompletionPages = CompletionPages()
     ) {
         redirectURIs = path.map { path in hosts.map { "http://\($0):\(port)" + path } } ?? []
         // A browser omits the default port in its Host field.
         authorities = hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : [])
-        (self.path, self.formLimit, self.pages) = (path, formLimit, pages)
+        (self.path, self.headLimit, self.formLimit, self.pages) = (path, headLimit, formLimit, pages)
         let folder = path ?? "/"
         donePath = (folder.hasSuffix("/") ? folder : folder + "/") + "done/" + secret
         template = PageTemplate(light: pages.light, dark: pages.dark)
@@ -69,15 +57,36 @@ package struct RedirectRoutes: Sendable {
     /// Whether a one-time URL has not been opened yet.
     package var hasUnusedOneTimeURL: Bool { !oneTimeTargets.isEmpty }
 
-    /// Returns the action for a request.
-    package mutating func route(_ head: RequestHead) -> Step {
+    // MARK: a request
+
+    package func newRequest() -> Request { Request(headReader: RequestHeadReader(limit: headLimit)) }
+
+    package mutating func read(
+        _ bytes: ArraySlice<UInt8>, of request: inout Request, in phase: RedirectPhase
+    ) -> ConnectionStep {
+        guard !bytes.isEmpty else { return .close }
+        var bytes = bytes
+        do throws(RequestHead.Refusal) {
+            if request.head == nil {
+                guard let head = try request.headReader.read(&bytes) else { return .readMore }
+                request.head = head
+                if let formLimit, head.method == "POST", head.path == path, authorities.contains(head.authority) {
+                    request.formReader = FormReader(length: try head.formLength(limit: formLimit))
+                }
+            }
+            if request.formReader != nil {
+                guard let form = try request.formReader?.read(bytes) else { return .readMore }
+                request.form = form
+            }
+        } catch { return ignore(.plain(error.rawValue)) }
+        return step(for: request, in: phase)
+    }
+
+    package mutating func step(for request: Request, in phase: RedirectPhase) -> ConnectionStep {
+        guard let head = request.head else { return .readMore }
+        if let form = request.form { return redirect(form, head, phase) }
         // Rejects a web page whose own name resolves to the loopback address (DNS rebinding).
         guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
-        if head.method == "POST", let formLimit, head.path == path {
-            do { return .readForm(length: try head.formLength(limit: formLimit)) } catch {
-                return .respond(refuse(error))
-            }
-        }
         guard head.method == "GET" else {
             let allowed = formLimit != nil && head.path == path ? "GET, POST" : "GET"
             return ignore(.methodNotAllowed(head.method, allowed: allowed))
@@ -85,60 +94,38 @@ package struct RedirectRoutes: Sendable {
         // A prefetch must not use up anything. The browser repeats the request when the user opens the page.
         guard !head.isPrefetch else { return ignore(.plain(503)) }
 
-        if head.path == path { return .match(query: head.query) }
-        if head.path == donePath { return done(head) }
+        if head.path == path { return redirect(head.query, head, phase) }
+        if head.path == donePath {
+            switch phase {
+            case .open: return ignore(.plain(404))
+            case .accepted: return .wait
+            case .finished(let page): return .page(template.response(200, page, for: head).bytes)
+            }
+        }
         if let target = oneTimeTargets.removeValue(forKey: head.path) {
             spentPaths.insert(head.path)
-            return .respond(.seeOther(target))
+            return .respond(RedirectResponse.seeOther(target).bytes)
         }
         if spentPaths.contains(head.path) { return ignore(template.response(410, pages.usedLink, for: head)) }
         return ignore(.plain(404))
     }
 
-    private mutating func done(_ head: RequestHead) -> Step {
-        switch phase {
-        case .open: ignore(.plain(404))
-        case .accepted: .hold
-        case .finished(let page): .page(template.response(200, page, for: head))
-        }
+    /// Only one redirect is accepted; every later one counts as used.
+    private func redirect(_ parameters: String, _ head: RequestHead, _ phase: RedirectPhase) -> ConnectionStep {
+        phase == .open ? .match(parameters) : ignore(template.response(400, pages.usedRedirect, for: head))
     }
 
-    /// Accepts a redirect as the awaited one and redirects its browser to an address without the code. Only one
-    /// redirect is accepted; every later one counts as used.
-    package mutating func accept(_ head: RequestHead) -> RedirectResponse {
-        phase = .accepted
-        return .seeOther("http://" + head.authority + donePath)
+    private func ignore(_ response: RedirectResponse) -> ConnectionStep { .ignore(response.bytes) }
+
+    /// An accepted redirect is redirected to an address without the code, where its browser waits for the outcome.
+    package func response(to request: Request, isAccepted: Bool) -> [UInt8] {
+        guard let head = request.head else { return [] }
+        if isAccepted { return RedirectResponse.seeOther("http://" + head.authority + donePath).bytes }
+        return template.response(400, pages.foreignRedirect, for: head).bytes
     }
 
-    /// Returns the response to a redirect that follows the accepted one, or nil if none has been accepted.
-    package mutating func responseIfUsed(_ head: RequestHead) -> RedirectResponse? {
-        guard phase != .open else { return nil }
-        ignoredRequests += 1
-        return template.response(400, pages.usedRedirect, for: head)
-    }
-
-    /// Returns the response to a redirect that is not the awaited one. The wait goes on.
-    package mutating func ignore(_ head: RequestHead) -> RedirectResponse {
-        ignoredRequests += 1
-        return template.response(400, pages.foreignRedirect, for: head)
-    }
-
-    /// Returns the response to input that is not a valid request.
-    package mutating func refuse(_ refusal: RequestHead.Refusal) -> RedirectResponse {
-        ignoredRequests += 1
-        return .plain(refusal.rawValue)
-    }
-
-    /// Counts a connection that was closed unread.
-    mutating func turnAway() { ignoredRequests += 1 }
-
-    private mutating func ignore(_ response: RedirectResponse) -> Step {
-        ignoredRequests += 1
-        return .respond(response)
-    }
-
-    /// Sets the outcome if a redirect was accepted and no outcome is set.
-    package mutating func finish(with page: CompletionPage) {
-        if phase == .accepted { phase = .finished(page) }
+    /// RFC 9110 §15.5.9. An empty connection was opened in advance by the browser and is closed without a response.
+    package func response(toLate request: Request) -> [UInt8]? {
+        request.headReader.isEmpty ? nil : RedirectResponse.plain(408).bytes
     }
 }

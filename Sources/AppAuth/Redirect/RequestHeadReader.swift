@@ -9,40 +9,31 @@ package struct RequestHeadReader: Sendable {
     private var sawCarriageReturn = false
     private var hasMethod = false
 
-    /// The progress of the parser.
-    package enum Progress: Sendable, Hashable {
-        case needsMore
-        case request(RequestHead)
-        case bad(RequestHead.Refusal)
-    }
-
     /// - Parameter limit: The largest head in bytes, including its empty line.
     package init(limit: Int) { self.limit = limit }
 
     /// Whether no byte has been read.
     var isEmpty: Bool { count == 0 }
 
-    /// Parses bytes and removes them from the front of the slice. The bytes after a head belong to the body. Do not
-    /// call it again unless it has returned ``Progress/needsMore``.
-    package mutating func read(_ bytes: inout ArraySlice<UInt8>) -> Progress {
+    /// Parses bytes, removes them from the front of the slice, and returns the head, or nil if it needs more. The bytes
+    /// after a head belong to the body. Do not call it again unless it has returned nil.
+    package mutating func read(_ bytes: inout ArraySlice<UInt8>) throws(RequestHead.Refusal) -> RequestHead? {
         while let byte = bytes.popFirst() {
             count += 1
-            guard count <= limit else { return .bad(start == nil ? .targetTooLong : .headTooLarge) }
+            guard count <= limit else { throw start == nil ? .targetTooLong : .headTooLarge }
             if sawCarriageReturn {
                 // RFC 9112 §2.2: in a head, a line feed must follow every carriage return.
-                guard byte == UInt8(ascii: "\n") else { return .bad(.badRequest) }
+                guard byte == UInt8(ascii: "\n") else { throw .badRequest }
                 sawCarriageReturn = false
-                do throws(RequestHead.Refusal) {
-                    if let head = try endLine() { return .request(head) }
-                } catch { return .bad(error) }
+                if let head = try endLine() { return head }
             } else if byte == UInt8(ascii: "\r") {
                 sawCarriageReturn = true
             } else {
-                guard allows(byte) else { return .bad(.badRequest) }
+                guard allows(byte) else { throw .badRequest }
                 line.append(byte)
             }
         }
-        return .needsMore
+        return nil
     }
 
     private mutating func endLine() throws(RequestHead.Refusal) -> RequestHead? {

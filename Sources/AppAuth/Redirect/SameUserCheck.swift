@@ -73,12 +73,13 @@ package struct PeerCheck: Sendable {
     /// Returns whether programs of a user may connect.
     package func accepts(_ user: UInt32) -> Bool { users.contains(user) }
 
-    /// Returns whether a program of another user opened the connection.
-    func isForeign(_ connection: Int32) -> Bool {
+    /// Returns whether a connection is served.
+    func admit(_ connection: Int32) -> Admission {
         var user: UInt32 = 0
         // The kernel does not report the user of a connection that was reset, so its sender is unknown.
-        guard shims_peer_user(diagnosis, connection, &user) == 0 else { return turnsAway }
-        return !accepts(user)
+        guard shims_peer_user(diagnosis, connection, &user) == 0 else { return turnsAway ? .refused : .accepted }
+        if accepts(user) { return .accepted }
+        return turnsAway ? .refused : .foreign
     }
 
     func close() { if diagnosis >= 0 { shims_end(diagnosis) } }

@@ -1,7 +1,6 @@
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
-internal import JOSE
 
 /// A listener that waits for a redirect to a private-use scheme. Prefer loopback, as ``PrivateUseRedirect`` explains.
 ///
@@ -22,10 +21,7 @@ internal import JOSE
 public final class PrivateUseRedirectListener: Sendable {
     /// The redirect URI for the authorization request.
     public let redirectURI: String
-    private let registration: SchemeRegistration
-    private let state: DeliveryState
-    private let socket: String
-    private let thread: LockedValue<SystemThread?>
+    private let server: SocketServer<DeliveryRules>
 
     /// Starts to listen, installs the desktop entry as the redirect specifies, and makes it the default with xdg-mime.
     /// xdg-mime takes about 100 ms.
@@ -40,31 +36,16 @@ public final class PrivateUseRedirectListener: Sendable {
     }
 
     package init(
-        _ redirect: PrivateUseRedirect, _ folders: DesktopFolders, patience: Duration = .seconds(5)
+        _ redirect: PrivateUseRedirect, _ folders: DesktopFolders, limits: ListenerLimits = ListenerLimits()
     ) async throws {
+        redirectURI = redirect.redirectURI
         let registration = SchemeRegistration(redirect.uri.scheme, folders)
-        let state = try DeliveryState(redirect.uri)
-        (redirectURI, self.registration, self.state) = (redirect.redirectURI, registration, state)
-        do {
-            let socket = try await onThread(named: "appauth-scheme", for: .redirect) {
-                try Self.listen(redirect, registration)
-            }
-            self.socket = socket.path
-            do {
-                thread = LockedValue(
-                    try SystemThread(named: "redirect-scheme", for: .redirect) {
-                        var loop = DeliveryLoop(socket.descriptor, state, patience: patience)
-                        loop.run()
-                    })
-            } catch {
-                shims_end(socket.descriptor)
-                Self.clearAway(socket.path, registration)
-                throw error
-            }
-        } catch {
-            state.end()
-            throw error
+        let socket = try await onThread(named: "appauth-scheme", for: .redirect) {
+            try Self.listen(redirect, registration, backlog: limits.backlog)
         }
+        server = try SocketServer(
+            DeliveryRules(uri: redirect.uri), on: [socket.descriptor], named: "redirect-scheme", limits: limits,
+            admit: DeliveryRules.admit, cleanUp: { Self.clearAway(socket.path, registration) })
         guard redirect.installation != .byPackage else { return }
         do {
             try await registration.makeDefault()
@@ -78,11 +59,11 @@ public final class PrivateUseRedirectListener: Sendable {
 
     /// Creates the socket before the entry, so that an entry always has a waiting process.
     private static func listen(
-        _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration
+        _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration, backlog: Int32
     ) throws -> (path: String, descriptor: Int32) {
         try registration.folder.locked(.entry) {
             _ = try registration.folder.sweep()
-            let socket = try registration.folder.bind(backlog: 1024)
+            let socket = try registration.folder.bind(backlog: backlog)
             guard redirect.installation != .byPackage else { return socket }
             do {
                 try registration.write(redirect, isTemporary: redirect.installation == .whileWaiting)
@@ -99,7 +80,7 @@ public final class PrivateUseRedirectListener: Sendable {
 
     /// The number of redirects that had no effect: with another state or path, after the awaited one, too long, or from
     /// a process of another user.
-    public var ignoredRedirects: Int { state.ignoredRedirects }
+    public var ignoredRedirects: Int { server.ignored }
 
     /// Waits for a redirect that `match` recognises.
     ///
@@ -113,38 +94,14 @@ public final class PrivateUseRedirectListener: Sendable {
     ///   another call waits, or its one redirect has arrived.
     public func redirect<Value: Sendable>(
         match: @escaping @Sendable (_ parameters: String) -> Value?
-    ) async throws -> Value {
-        do {
-            return try await withTaskCancellationHandler {
-                try await withLockedContinuation { continuation in
-                    state.wait(ListenerState.Waiter(continuation, match: match))
-                }
-            } onCancel: {
-                state.close()
-            }
-        } catch {
-            // Close here, not in the handler, which runs under a lock of the task and must not wait for the thread.
-            if Task.isCancelled {
-                close()
-                throw CancellationError()
-            }
-            throw error
-        }
-    }
+    ) async throws -> Value { try await server.redirect(match: match) }
 
     /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
     /// process waits for the scheme, it is removed. A waiting call of ``redirect(match:)`` throws.
-    public func close() {
-        state.close()
-        let thread = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        guard let thread else { return }
-        thread.join()
-        Self.clearAway(socket, registration)
-    }
+    public func close() { server.close() }
 
+    /// Removes the socket, and the desktop entry if it is temporary and no other process waits for the scheme.
+    ///
     /// Ignores errors, since they cannot be reported here. The next listener, or a helper that finds no listener,
     /// removes what is left.
     private static func clearAway(_ socket: String, _ registration: SchemeRegistration) {

@@ -65,6 +65,22 @@ struct RedirectFlowTests {
         #expect(try await onThread { try browser.response() }.status == 303)
     }
 
+    @Test func `a redirect is dropped if its browser goes before anybody waits for it`() async throws {
+        let (port, authority) = (listener.port, listener.authority)
+        let gone = try await onThread {
+            let client = try WireClient(port)
+            client.send(request("/callback?code=gone&state=s1", host: authority))
+            return client
+        }
+        // What came before this response has been read, and then what was reset before it is noticed.
+        #expect(try await listener.get("/nothing").status == 404)
+        gone.reset()
+        #expect(try await listener.get("/nothing").status == 404)
+        let waiting = Task { try await listener.redirect(state: "s1") }
+        #expect(try await listener.get("/callback?code=c&state=s1").status == 303)
+        #expect(try await waiting.value == "code=c&state=s1")
+    }
+
     @Test func `a thousand wrong states change nothing but a counter`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let waiting = Task { try await listener.redirect(state: "s1") }

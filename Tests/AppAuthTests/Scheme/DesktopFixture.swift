@@ -70,7 +70,9 @@ final class DesktopFixture: Sendable {
         _ installation: PrivateUseRedirect.Installation = .byPackage, uri: String = DesktopFixture.uri,
         patience: Duration = .seconds(5)
     ) async throws -> PrivateUseRedirectListener {
-        try await PrivateUseRedirectListener(Self.redirect(installation, uri: uri), folders, patience: patience)
+        var limits = ListenerLimits()
+        (limits.requestTime, limits.farewellTime) = (patience, .seconds(600))
+        return try await PrivateUseRedirectListener(Self.redirect(installation, uri: uri), folders, limits: limits)
     }
 
     static func redirect(

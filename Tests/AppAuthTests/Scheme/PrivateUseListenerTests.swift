@@ -110,6 +110,25 @@ struct PrivateUseListenerTests {
         #expect(try await onThread { client.response() } == "taken\n")
     }
 
+    @Test func `a redirect stays valid after its helper has gone`() async throws {
+        let listener = try await session.listener()
+        let socket = try onlySocket()
+        for url in ["?state=s", "/other?state=s"] {
+            // The second is responded to at once, and by then the end of the first is noticed.
+            _ = try await onThread {
+                let client = try SocketClient(socket)
+                client.send(Array((DesktopFixture.uri + url).utf8))
+                client.endSending()
+                return url == "?state=s" ? "" : client.response()
+            }
+        }
+        #expect(listener.ignoredRedirects == 1)
+        let query = try await withTimeout(.seconds(60), .redirect, "the redirect was not kept") {
+            try await listener.redirect(state: "s")
+        }
+        #expect(query == "state=s")
+    }
+
     @Test func `of several who wait the one takes it whose state it has`() async throws {
         let listeners = [try await session.listener(), try await session.listener(), try await session.listener()]
         let waiting = listeners.enumerated().map { index, listener in

@@ -5,68 +5,39 @@ enum Connection {
     private static let limit = 1024
     private static let authority = "127.0.0.1:4711"
 
-    /// What came of a request.
-    private enum Outcome: Equatable {
-        case incomplete
-        case answered(RedirectResponse)
-        case matched(String)
-    }
-
     static func check(_ input: [UInt8]) {
-        let outcome = serve([input])
+        let step = serve([input])
         // Where the network cuts the bytes changes nothing.
         let middle = input.count / 2
-        expect(serve([Array(input[..<middle]), Array(input[middle...])]) == outcome, "cut in two: another outcome")
-        if input.count <= 256 { expect(serve(input.map { [$0] }) == outcome, "single bytes: another outcome") }
-        switch outcome {
-        case .incomplete: break
-        case .answered(let response): check(response)
+        expect(serve([Array(input[..<middle]), Array(input[middle...])]) == step, "cut in two: another step")
+        if input.count <= 256 { expect(serve(input.map { [$0] }) == step, "single bytes: another step") }
+        switch step {
+        case .readMore: break
+        case .ignore(let response): check(response: response)
         // The parameters have to stand in the input as they are.
-        case .matched(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that nobody sent")
+        case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that nobody sent")
+        case .wait, .respond, .page, .close: fatalError("an effect without a redirect")
         }
     }
 
     /// Reads a request that comes in pieces, as the listener does.
-    private static func serve(_ pieces: [[UInt8]]) -> Outcome {
+    private static func serve(_ pieces: [[UInt8]]) -> ConnectionStep {
         var routes = RedirectRoutes(
-            hosts: ["127.0.0.1", "[::1]"], port: 4711, path: "/cb", secret: "secret", formLimit: 64)
-        var rest = Array(pieces.reversed())
-        var reader = RequestHeadReader(limit: limit)
-        while let piece = rest.popLast() {
-            var bytes = piece[...]
-            switch reader.read(&bytes) {
-            case .needsMore: continue
-            case .bad(let refusal): return .answered(routes.refuse(refusal))
-            case .request(let head):
-                check(head)
-                rest.append(Array(bytes))
-                return serve(head, &routes, rest.reversed())
+            hosts: ["127.0.0.1", "[::1]"], port: 4711, path: "/cb", secret: "secret", headLimit: limit, formLimit: 64)
+        var request = routes.newRequest()
+        for piece in pieces where !piece.isEmpty {
+            let step = routes.read(piece[...], of: &request, in: .open)
+            guard step != .readMore else { continue }
+            if let head = request.head { check(head) }
+            if case .match(let parameters) = step, let head = request.head {
+                expect(head.path == "/cb" && ["GET", "POST"].contains(head.method), "a redirect elsewhere")
+                expect(
+                    head.method == "GET" || (try? head.formLength(limit: 64)) == parameters.utf8.count,
+                    "a form of another length")
             }
+            return step
         }
-        return .incomplete
-    }
-
-    private static func serve(_ head: RequestHead, _ routes: inout RedirectRoutes, _ pieces: [[UInt8]]) -> Outcome {
-        switch routes.route(head) {
-        case .respond(let response): return .answered(response)
-        case .match(let query):
-            expect(head.method == "GET" && head.path == "/cb", "a redirect elsewhere")
-            return .matched(query)
-        case .readForm(let length):
-            expect(head.method == "POST" && head.path == "/cb" && length <= 64, "a form elsewhere")
-            var reader = FormReader(length: length)
-            for piece in pieces {
-                switch reader.read(piece[...]) {
-                case .needsMore: continue
-                case .bad(let refusal): return .answered(routes.refuse(refusal))
-                case .form(let form):
-                    expect(form.utf8.count == length, "a form of another length")
-                    return .matched(form)
-                }
-            }
-            return .incomplete
-        case .hold, .page: fatalError("an outcome before there is one")
-        }
+        return .readMore
     }
 
     /// RFC 9112 §3, §5: what got through the reader.
@@ -84,13 +55,13 @@ enum Connection {
     }
 
     /// Nothing of a client's own gets into the head of a response, and no request alone is good for more than a refusal.
-    private static func check(_ response: RedirectResponse) {
-        expect((400..<600).contains(response.status), "status \(response.status)")
-        let bytes = response.bytes
+    private static func check(response: [UInt8]) {
+        let status = String(decoding: response.prefix(12), as: UTF8.self)
+        expect(status.hasPrefix("HTTP/1.1 4") || status.hasPrefix("HTTP/1.1 5"), "the status line \(status)")
         let end = Array("\r\n\r\n".utf8)
-        let head = bytes.indices.first { bytes[$0...].starts(with: end) }.map { bytes[..<$0] } ?? []
-        expect(
-            !head.isEmpty && bytes.count - head.count - 4 == response.body.utf8.count, "a response that is not whole")
+        let head = response.indices.first { response[$0...].starts(with: end) }.map { response[..<$0] } ?? []
+        let length = Array("Content-Length: \(response.count - head.count - 4)\r\n".utf8)
+        expect(!head.isEmpty && Array(head).holds(length), "a response that is not whole")
         expect(head.allSatisfy { $0 == 13 || $0 == 10 || (0x20...0x7E).contains($0) }, "a byte that no head has")
     }
 }

@@ -1,0 +1,189 @@
+internal import AppAuthProtocol
+internal import CShims
+internal import Glibc
+internal import JOSE
+
+/// The server of a redirect listener: one thread that serves all connections, and the state that it shares with callers.
+final class SocketServer<Rules: ConnectionRules>: Sendable {
+    /// A caller that waits for the redirect.
+    private struct Waiter: Sendable {
+        /// Returns nil for parameters that do not match; otherwise a closure that resumes the caller with the result.
+        let match: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
+        let fail: @Sendable (any Error) -> Void
+    }
+
+    private struct State {
+        var rules: Rules
+        var phase = RedirectPhase.open
+        var ignored = 0
+        var waiter: Waiter?
+        var finishers: [CheckedContinuation<Void, Never>] = []
+        var isHurried = false
+        var isClosing = false
+        var hasEnded = false
+    }
+
+    private let state: LockedValue<State>
+    private let thread = LockedValue<SystemThread?>(nil)
+    /// Readable if the thread must read the state again. It is closed once the thread has ended.
+    let wakeUp: Int32
+
+    /// Starts the thread.
+    ///
+    /// - Parameters:
+    ///   - sockets: The listening sockets. The server closes them, even if the initializer throws.
+    ///   - admit: Decides whether a new connection is served. It runs before anything is read.
+    ///   - cleanUp: Called once, after the sockets are closed and even if the initializer throws.
+    init(
+        _ rules: Rules, on sockets: [Int32], named name: String, limits: ListenerLimits,
+        admit: @escaping @Sendable (Int32) -> Admission, cleanUp: @escaping @Sendable () -> Void
+    ) throws {
+        state = LockedValue(State(rules: rules))
+        wakeUp = shims_event()
+        do {
+            guard wakeUp >= 0 else {
+                throw AuthError(.unavailable, .redirect, "an event could not be made: \(SystemError.text(-wakeUp))")
+            }
+            let thread = try SystemThread(named: name, for: .redirect) { [self] in
+                var loop = SocketLoop(self, sockets, limits, admit)
+                loop.run()
+                end(sockets, cleanUp)
+            }
+            self.thread.withLock { $0 = thread }
+        } catch {
+            end(sockets, cleanUp)
+            throw error
+        }
+    }
+
+    /// Closes the sockets, then fails a waiting caller and resumes the calls of ``finish(with:)``.
+    private func end(_ sockets: [Int32], _ cleanUp: () -> Void) {
+        for socket in sockets { shims_end(socket) }
+        cleanUp()
+        let (waiter, finishers) = state.withLock { state in
+            defer { (state.waiter, state.finishers) = (nil, []) }
+            (state.isClosing, state.hasEnded) = (true, true)
+            Glibc.close(wakeUp)
+            return (state.waiter, state.finishers)
+        }
+        waiter?.fail(
+            AuthError(.listener, .redirect, "the listener was closed before the redirect came", outcome: .notSent))
+        for finisher in finishers { finisher.resume() }
+    }
+
+    func withRules<Result>(_ body: (_ rules: inout Rules, _ phase: RedirectPhase) -> Result) -> Result {
+        state.withLock { body(&$0.rules, $0.phase) }
+    }
+
+    /// Changes the state and wakes the thread. It writes to the descriptor under the lock, since its number may be
+    /// reused once the thread has ended.
+    private func update<Result>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            defer {
+                if !state.hasEnded {
+                    var one: UInt64 = 1
+                    write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+                }
+            }
+            return body(&state)
+        }
+    }
+}
+
+/// Used by the callers.
+extension SocketServer {
+    /// The number of requests and connections that had no effect.
+    var ignored: Int { state.withLock { $0.ignored } }
+
+    /// Waits for a redirect that `match` recognises.
+    func redirect<Value: Sendable>(match: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
+        do {
+            return try await withTaskCancellationHandler {
+                try await withLockedContinuation { continuation in
+                    wait(
+                        Waiter(
+                            match: { parameters in
+                                guard let value = match(parameters) else { return nil }
+                                return { continuation.resume(with: .success(value)) }
+                            }, fail: { continuation.resume(throwing: $0) }))
+                }
+            } onCancel: {
+                update { $0.isClosing = true }
+            }
+        } catch {
+            // Close here, not in the handler, which runs under a lock of the task and must not wait for the thread.
+            if Task.isCancelled {
+                close()
+                throw CancellationError()
+            }
+            throw error
+        }
+    }
+
+    private func wait(_ waiter: Waiter) {
+        let obstacle: String? = update { state in
+            if state.isClosing { return "the listener is closed" }
+            if state.phase != .open { return "the listener has already received its one redirect" }
+            if state.waiter != nil { return "somebody already waits for the redirect" }
+            state.waiter = waiter
+            return nil
+        }
+        if let obstacle { waiter.fail(AuthError(.listener, .redirect, obstacle, outcome: .notSent)) }
+    }
+
+    /// Shows the outcome to the browser and closes everything once it has read the page.
+    func finish(with page: CompletionPage) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { finisher in
+                let hasEnded = update { state in
+                    state.phase.finish(with: page)
+                    // Without a redirect, no browser can ask for the page.
+                    if state.phase == .open { state.isClosing = true }
+                    if !state.hasEnded { state.finishers.append(finisher) }
+                    return state.hasEnded
+                }
+                if hasEnded { finisher.resume() }
+            }
+        } onCancel: {
+            update { $0.isHurried = true }
+        }
+        close()
+    }
+
+    /// Closes all sockets and ends the thread. A waiting call of ``redirect(match:)`` throws.
+    func close() {
+        update { $0.isClosing = true }
+        let thread = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        thread?.join()
+    }
+}
+
+/// Used by the thread.
+extension SocketServer {
+    /// Whether the listener is closed, whether the outcome is known, and whether its page has less time than usual.
+    var orders: (isClosing: Bool, isFinished: Bool, isHurried: Bool) {
+        state.withLock { state in
+            let isFinished = if case .finished = state.phase { true } else { false }
+            return (state.isClosing, isFinished, state.isHurried)
+        }
+    }
+
+    /// Counts a request or a connection that has no effect.
+    func ignore() { state.withLock { $0.ignored += 1 } }
+
+    /// Matches a redirect and resumes the caller if it is the awaited one. Returns nil if no caller waits yet. The
+    /// caller's closure is the app's code, so it runs outside the lock.
+    func match(_ parameters: String, of request: Rules.Request) -> [UInt8]? {
+        guard let waiter = state.withLock({ $0.waiter }) else { return nil }
+        let deliver = waiter.match(parameters)
+        let response = state.withLock { state in
+            if deliver == nil { state.ignored += 1 } else { (state.phase, state.waiter) = (.accepted, nil) }
+            return state.rules.response(to: request, isAccepted: deliver != nil)
+        }
+        deliver?()
+        return response
+    }
+}
