@@ -12,7 +12,9 @@ extension AuthState {
     ///
     /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
-        guard machine.isExposed || registering?.running != nil || machine.unsaved != nil || revoking != nil else { return }
+        guard machine.isExposed || registering?.running != nil || machine.unsaved != nil || revoking != nil else {
+            return
+        }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
             if machine.isExposed { await withCheckedContinuation { settling.append($0) } }
