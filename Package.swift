@@ -20,6 +20,8 @@ let package = Package(
         .library(name: "AppAuthLegacy", targets: ["AppAuthLegacy"]),
         .library(name: "SevenPass", targets: ["SevenPass"]),
         .library(name: "AppAuthTestSupport", targets: ["AppAuthTestSupport"]),
+        .library(name: "AppAuthTestProvider", targets: ["AppAuthTestProvider"]),
+        .library(name: "ScriptedBrowser", targets: ["ScriptedBrowser"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
         .executable(name: "seven-pass", targets: ["seven-pass"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
@@ -30,7 +32,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        // Of the samples alone: whoever depends on the library fetches these, and builds nothing of them.
+        // Of the commands, the samples and the test provider: an app without them fetches these, and builds neither.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
@@ -103,13 +105,17 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/Support", swiftSettings: swift),
+        .testTarget(
+            name: "AppTests", dependencies: ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"],
+            path: "Samples/AppTests", swiftSettings: swift),
+        // For apps' tests: a browser that fills in forms by itself.
         .target(
-            name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes],
-            swiftSettings: swift),
+            name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes], swiftSettings: swift),
         // The system's OpenSSL again, for a provider that is to be spoken to by TLS.
         .systemLibrary(
             name: "CLibssl", pkgConfig: "libssl",
             providers: [.apt(["libssl-dev"])]),
+        // For apps' tests: an OpenID provider with faults on request.
         .target(
             name: "AppAuthTestProvider",
             dependencies: [

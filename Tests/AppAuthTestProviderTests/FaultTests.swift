@@ -231,6 +231,35 @@ import Testing
         }
     }
 
+    @Test func `an OAuth error can stand in for a response`() async throws {
+        try await withProvider { provider in
+            let flow = Flow(provider: provider)
+            let token = try #require(try provider.mintSession().refreshToken)
+            provider.fault(.oauthError("invalid_grant"), at: .token)
+            provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+            let first = try await flow.refresh(token)
+            #expect(first.status == 400 && first.json?["error"]?.string == "invalid_grant")
+            let second = try await flow.refresh(token)
+            #expect(second.status == 401 && second.json?["error"]?.string == "invalid_client")
+            #expect(second.header("Cache-Control") == "no-store")
+            #expect(try await flow.refresh(token).status == 200)
+        }
+    }
+
+    @Test func `a fault can wait for the requests of a grant type`() async throws {
+        try await withProvider { provider in
+            let flow = Flow(provider: provider)
+            let token = try #require(try provider.mintSession().refreshToken)
+            provider.fault(.htmlPage, at: .token, grantType: "refresh_token")
+            provider.fault(.status(.internalServerError), at: .token)
+            let code = try #require(try await flow.authorize()["code"])
+            #expect(try await flow.exchange(code).status == 500)
+            #expect(try await flow.exchange(code).status == 200)
+            #expect(try await flow.refresh(token).text.contains("Welcome"))
+            #expect(try await flow.refresh(token).status == 200)
+        }
+    }
+
     // MARK: Holds
 
     @Test func `a hold parks the response after the request was acted on`() async throws {
