@@ -126,7 +126,10 @@ let package = Package(
             ], swiftSettings: swift),
         .executableTarget(
             name: "local-provider",
-            dependencies: ["AppAuthTestProvider", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "AppAuthTestProvider", "JOSE", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "Sources/LocalProviderTool", swiftSettings: swift),
         .executableTarget(
             name: "moltin",
