@@ -23,11 +23,7 @@ let package = Package(
         .library(name: "AppAuthTestProvider", targets: ["AppAuthTestProvider"]),
         .library(name: "ScriptedBrowser", targets: ["ScriptedBrowser"]),
         .executable(name: "sign-in", targets: ["sign-in"]),
-        .executable(name: "seven-pass", targets: ["seven-pass"]),
         .executable(name: "local-provider", targets: ["local-provider"]),
-        .executable(name: "moltin", targets: ["moltin"]),
-        .executable(name: "opro", targets: ["opro"]),
-        .executable(name: "sbanken", targets: ["sbanken"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -79,13 +75,12 @@ let package = Package(
             name: "AppAuthTestSupport", dependencies: ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE"],
             swiftSettings: swift),
 
-        // The samples.
+        // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
         .executableTarget(
             name: "sign-in",
             dependencies: [
                 "AppAuth", "AppAuthLegacy", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "TerminalShims",
-                "ScriptedBrowser",
-                "SampleSupport", httpTypes, logging,
+                "ScriptedBrowser", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/SignInTool", swiftSettings: swift),
@@ -101,10 +96,11 @@ let package = Package(
         .target(
             name: "SampleSupport",
             dependencies: [
-                "AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", "ScriptedBrowser",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "AppAuth", "ScriptedBrowser", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/Support", swiftSettings: swift),
+        .executableTarget(
+            name: "quick-start", dependencies: ["AppAuth"], path: "Samples/QuickStart", swiftSettings: swift),
         .testTarget(
             name: "AppTests", dependencies: ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"],
             path: "Samples/AppTests", swiftSettings: swift),
@@ -134,22 +130,19 @@ let package = Package(
         .executableTarget(
             name: "moltin",
             dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "AppAuthLegacy", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/Moltin", swiftSettings: swift),
         .executableTarget(
             name: "opro",
             dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "AppAuthLegacy", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/OPro", swiftSettings: swift),
         .executableTarget(
             name: "sbanken",
             dependencies: [
-                "AppAuthLegacy", "SampleSupport", httpTypes,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "AppAuthLegacy", "SampleSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Samples/Sbanken", swiftSettings: swift),
 
@@ -231,7 +224,7 @@ let package = Package(
         .testTarget(
             name: "SevenPassTests",
             dependencies: [
-                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "SampleSupport",
+                "SevenPass", "AppAuthProtocol", "AppAuthSession", "JOSE", "AppAuthTestProvider", "ScriptedBrowser",
                 httpTypes,
             ],
             swiftSettings: swift),
