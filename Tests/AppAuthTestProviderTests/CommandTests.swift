@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `an address that cannot be had is status 1 and one line`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for arguments in [["--host", "0.0.0.0"], ["--port", String(provider.port)]] {
                 let child = try Child(arguments)
                 #expect(child.end() == 1)
