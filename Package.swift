@@ -16,13 +16,13 @@ let package = Package(
     name: "swift-appauth",
     products: [
         "AppAuth", "AppAuthServer", "AppAuthFoundation", "AppAuthLegacy", "SevenPass", "AppAuthTestSupport",
+        "AppAuthTestProvider", "ScriptedBrowser",
     ].map { .library(name: $0, targets: [$0]) }
-        + ["sign-in", "local-provider", "seven-pass", "moltin", "opro", "sbanken"]
-        .map { .executable(name: $0, targets: [$0]) },
+        + ["sign-in", "local-provider"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        // Of the commands and the test provider alone: whoever depends on the library fetches these, and builds neither.
+        // Of the commands, the samples and the test provider: an app without them fetches these, and builds neither.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
@@ -45,25 +45,30 @@ let package = Package(
         .target(name: "AppAuthLegacy", dependencies: appAuth),
         // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
         .target(name: "SevenPass", dependencies: appAuth + ["AppAuthLegacy", "CShims"]),
-        // For the tests of apps: the checks of a token store, and a provider on loopback, which needs libssl for TLS.
+        // For the tests of apps: the checks of a token store; a provider on loopback with faults on request, which needs
+        // libssl for TLS; and a browser that fills in forms by itself.
         .target(name: "AppAuthTestSupport", dependencies: appAuth),
         .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "AppAuthTestProvider", dependencies: ["CLibssl", "JOSE", httpTypes] + nio),
+        .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
 
-        // The commands, and the samples.
+        // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
         .executableTarget(
             name: "sign-in",
             dependencies: appAuth + [
-                "AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", "SampleSupport", logging, arguments,
+                "AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments,
             ], path: "Sources/SignInTool"),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
         .executableTarget(
-            name: "local-provider", dependencies: ["AppAuthTestProvider", arguments], path: "Sources/LocalProviderTool"),
+            name: "local-provider", dependencies: ["AppAuthTestProvider", "JOSE", httpTypes, arguments],
+            path: "Sources/LocalProviderTool"),
         .target(
-            name: "SampleSupport", dependencies: appAuth + ["CShims", "ScriptedBrowser", arguments],
-            path: "Samples/Support"),
-        .target(name: "ScriptedBrowser", dependencies: ["AppAuthProtocol", "AppAuthSession", httpTypes]),
+            name: "SampleSupport", dependencies: ["AppAuth", "ScriptedBrowser", arguments], path: "Samples/Support"),
+        .executableTarget(name: "quick-start", dependencies: ["AppAuth"], path: "Samples/QuickStart"),
+        .testTarget(
+            name: "AppTests", dependencies: ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"],
+            path: "Samples/AppTests"),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
         sample("opro", "OPro", ["AppAuthLegacy"]),
@@ -80,7 +85,7 @@ let package = Package(
         .testTarget(name: "AppAuthServerTests", dependencies: fixtures + ["AppAuthServer"]),
         .testTarget(name: "AppAuthFoundationTests", dependencies: fixtures + ["AppAuthFoundation"]),
         .testTarget(name: "AppAuthLegacyTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthFoundation"]),
-        .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass", "SampleSupport"]),
+        .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass"]),
         .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
@@ -113,7 +118,7 @@ let package = Package(
 
 func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
     .executableTarget(
-        name: name, dependencies: modules + ["SampleSupport", httpTypes, arguments], path: "Samples/\(folder)")
+        name: name, dependencies: modules + ["SampleSupport", arguments], path: "Samples/\(folder)")
 }
 
 func program(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {

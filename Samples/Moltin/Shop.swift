@@ -1,6 +1,5 @@
 internal import AppAuthLegacy
 internal import FoundationEssentials
-internal import HTTPTypes
 internal import SampleSupport
 
 /// A shop at Moltin, for its own app: client credentials that renew themselves.

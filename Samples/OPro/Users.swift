@@ -1,5 +1,4 @@
 internal import AppAuthLegacy
-internal import HTTPTypes
 internal import SampleSupport
 
 /// The users of an oPRO server, for an app that keeps its tokens in a file.

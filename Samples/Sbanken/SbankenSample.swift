@@ -1,7 +1,6 @@
 internal import AppAuthLegacy
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import HTTPTypes
 internal import SampleSupport
 
 /// The program `sbanken`: a bank's API, for the owner of the accounts.
@@ -35,7 +34,7 @@ struct SbankenSample: SampleCommand {
         if environment { return try await perform(Bank(Credentials.fromEnvironment(), server: server, api: api)) }
         let double = try DemoServer(double: "sbanken")
         defer { double.end() }
-        let demo = try await double.demo()
+        let demo = try double.demo()
         let server = demo["base_url"]?.string ?? ""
         tell("A double of the bank is listening on this machine: \(server)")
         try await perform(Bank(Credentials(demo, from: "the double"), server: server, api: server))

@@ -1,108 +1,49 @@
-internal import AppAuth
-internal import CShims
-internal import FoundationEssentials
-internal import Glibc
-package import JOSE
+package import AppAuth
+internal import Foundation
 
-/// A process of the executable `local-provider` in the same folder: the provider, or the double of a vendor's server.
-///
-/// ```swift
-/// let server = try DemoServer(double: "moltin")
-/// defer { server.end() }
-/// let demo = try await server.demo()   // base_url, and its clients and users
-/// ```
-/// The process ends when its standard input does, so it also ends if the parent process is killed.
-package final class DemoServer: Sendable {
-    private let process: pid_t
-    private let input: Int32
-    private let output: Int32
-    private let hasEnded = LockedValue(false)
+/// A process of the program `local-provider` in the same folder, which plays the server of a vendor. It ends when its
+/// standard input does, so it also ends if this program is killed.
+package final class DemoServer {
+    private let process = Process()
+    private let (input, output) = (Pipe(), Pipe())
 
     /// Starts the process.
     ///
-    /// - Parameter double: The vendor of the double, for example `seven-pass`; nil for a plain provider.
+    /// - Parameter vendor: The vendor, for example `moltin`.
     /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is missing.
-    package init(double: String? = nil) throws {
-        let arguments = [try Self.program(), "--exit-with-stdin"] + (double.map { ["--double", $0] } ?? [])
-        var copies = arguments.map { strdup($0) } + [nil]
-        defer { for copy in copies { free(copy) } }
-        var process: pid_t = 0
-        var input: Int32 = 0
-        var output: Int32 = 0
-        let error = shims_spawn_child(&copies, &input, &output, &process)
-        guard error == 0 else { throw Self.failure(error) }
-        (self.process, self.input, self.output) = (process, input, output)
-    }
-
-    private static func program() throws -> String {
-        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let program = path[..<slash] + "/local-provider"
-        guard access(String(program), X_OK) == 0 else {
+    package init(double vendor: String) throws {
+        let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: "local-provider")
+        process.executableURL = program
+        process.arguments = ["--exit-with-stdin", "--double", vendor]
+        (process.standardInput, process.standardOutput) = (input, output)
+        do { try process.run() } catch {
             throw AuthError(
                 .unavailable, .configuration,
-                "expected the program local-provider beside \(path[slash...].dropFirst()), found none: swift build --product local-provider",
+                "expected the program \(program.path), found none: swift build --product local-provider",
                 outcome: .notSent)
         }
-        return String(program)
     }
 
-    private static func failure(_ error: Int32) -> AuthError {
-        AuthError(
-            .unavailable, .configuration, "local-provider could not be started: \(String(cString: strerror(error)))",
-            outcome: .notSent)
-    }
-
-    /// Waits for the line that the process prints when it listens: the provider's issuer, or the JSON of ``demo()``.
-    /// Must be called only once.
-    package func announcement() async throws -> String {
-        try await withTaskCancellationHandler {
-            try await firstLine()
-        } onCancel: {
-            kill(process, SIGTERM)
-        }
-    }
-
-    /// Waits until a double listens.
+    /// Waits until the server listens.
     ///
-    /// - Returns: The data that a program needs to try the double: `base_url`, and its clients, users and codes.
-    package func demo() async throws -> JSON {
-        let line = try await announcement()
-        guard let demo = try? JSON(parsing: Array(line.utf8)), demo["base_url"]?.string != nil else {
+    /// - Returns: The data that a program needs to try it: `base_url`, and its clients, users and codes.
+    package func demo() throws -> JSON {
+        var line = Data()
+        while line.last != UInt8(ascii: "\n") {
+            let more = output.fileHandleForReading.availableData
+            if more.isEmpty { break }
+            line += more
+        }
+        guard let demo = try? JSON(parsing: Array(line)), demo["base_url"]?.string != nil else {
             throw AuthError(.unavailable, .configuration, "expected local-provider to say its base_url")
         }
         return demo
     }
 
-    private func firstLine() async throws -> String {
-        let output = output
-        return try await withCheckedThrowingContinuation { continuation in
-            let thread = try? SystemThread(named: "provider-output", for: .configuration) {
-                var line: [UInt8] = []
-                var byte: UInt8 = 0
-                while read(output, &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
-                continuation.resume(
-                    with: line.isEmpty
-                        ? .failure(AuthError(.unavailable, .configuration, "local-provider ended before it was ready"))
-                        : .success(String(decoding: line, as: UTF8.self)))
-            }
-            if let thread { thread.detach() } else { continuation.resume(throwing: Self.failure(EAGAIN)) }
-        }
-    }
-
     /// Ends the process and waits for its exit.
     package func end() {
-        guard
-            hasEnded.withLock({ hasEnded in
-                defer { hasEnded = true }
-                return !hasEnded
-            })
-        else { return }
-        close(input)
-        kill(process, SIGTERM)
-        while waitpid(process, nil, 0) < 0, errno == EINTR {}
-        close(output)
+        process.terminate()
+        process.waitUntilExit()
     }
-
-    deinit { end() }
 }

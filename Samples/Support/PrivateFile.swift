@@ -1,5 +1,5 @@
 package import AppAuth
-internal import Glibc
+internal import Foundation
 
 /// A small file that contains a secret and is readable only by its owner.
 package enum PrivateFile {
@@ -19,18 +19,18 @@ package enum PrivateFile {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` and the file's path, if the file cannot be
     ///   read, is accessible to other users, or is not UTF-8 text of at most 64 KiB.
     package static func text(_ path: String) throws -> String {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { throw refusal(path, String(cString: strerror(errno))) }
-        defer { close(file) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw refusal(path, String(cString: strerror(errno))) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         // The status of the open file: the path may lead to another file by now.
         var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw refusal(path, "expected a file, found something else")
         }
         guard status.st_mode & 0o077 == 0, status.st_uid == geteuid() else {
             throw refusal(path, "expected a file that you alone can read, found one for others too: chmod 600")
         }
-        guard let bytes = try? InputFile.contents(of: file, atMost: limit),
+        guard let bytes = try? file.read(upToCount: limit + 1) ?? Data(), bytes.count <= limit,
             let text = String(validating: bytes, as: UTF8.self)
         else {
             throw refusal(path, "expected a text in UTF-8 of at most \(limit >> 10) KiB")

@@ -1,6 +1,6 @@
 internal import AppAuth
 package import ArgumentParser
-internal import Glibc
+internal import Foundation
 
 /// The frame of a sample. It reports a failure in one line on standard error, without secrets.
 ///
@@ -9,7 +9,7 @@ package protocol SampleCommand: AsyncParsableCommand {}
 
 extension SampleCommand {
     /// Parses the arguments, runs the command and exits.
-    package static func main() async { Glibc.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
+    package static func main() async { Foundation.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
 
     private static func run(_ arguments: [String]) async -> Int32 {
         do {
@@ -35,7 +35,6 @@ extension SampleCommand {
     }
 
     private static func say(_ message: String) {
-        let line = Array("\(_commandName): \(message.onOneLine)\n".utf8)
-        _ = write(STDERR_FILENO, line, line.count)
+        try? FileHandle.standardError.write(contentsOf: Data("\(_commandName): \(message.onOneLine)\n".utf8))
     }
 }

@@ -1,6 +1,6 @@
 package import AppAuth
 internal import ArgumentParser
-internal import FoundationEssentials
+internal import Foundation
 
 /// The options of a sample that uses a double of its server, which it starts and ends, or a real server.
 package struct Server: ParsableArguments, Sendable {
@@ -44,11 +44,11 @@ package struct Server: ParsableArguments, Sendable {
             return try await work(
                 Place(
                     url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret),
-                    store: try StateFile.store(sample), demo: .null))
+                    store: try FileTokenStore(appID: sample), demo: .null))
         }
         let double = try DemoServer(double: sample)
         defer { double.end() }
-        let demo = try await double.demo()
+        let demo = try double.demo()
         let (url, clientID) = (demo["base_url"]?.string ?? "", demo["client_id"]?.string ?? "")
         tell("A double of the server is listening on this machine: \(url)")
         let folder = FileManager.default.temporaryDirectory.appending(component: "\(sample)-\(UUID().uuidString)")

@@ -1,50 +1,55 @@
-package import FoundationEssentials
+public import FoundationEssentials
 package import JOSE
 
 extension LocalProvider {
     /// The provider's behavior. Lifetimes are in seconds.
-    package struct Configuration: Sendable {
-        package var clients: [RegisteredClient]
-        package var users: [User]
+    public struct Configuration: Sendable {
+        /// The registered clients.
+        public var clients: [RegisteredClient]
+        /// The users who can sign in.
+        public var users: [User]
         /// The path of the issuer: empty, or for example `/tenant`.
-        package var issuerPath = ""
+        public var issuerPath = ""
 
         /// The certificate files for HTTPS; nil for plain HTTP.
         package var tls: TLSFiles?
 
-        package var accessTokenLifetime = 3600
+        /// The lifetime of an access token.
+        public var accessTokenLifetime = 3600
         /// The lifetime of a refresh token from its last use.
-        package var refreshTokenLifetime = 90 * 86_400
+        public var refreshTokenLifetime = 90 * 86_400
         package var idTokenLifetime = 600
         package var codeLifetime = 60
         package var pushedRequestLifetime = 60
-        package var deviceCodeLifetime = 600
+        /// The lifetime of a device code (RFC 8628 §3.2).
+        public var deviceCodeLifetime = 600
         /// The interval that a device must keep between two polls.
-        package var devicePollingInterval = 5
+        public var devicePollingInterval = 5
         /// The time for which a browser stays signed in.
-        package var sessionLifetime = 8 * 3600
+        public var sessionLifetime = 8 * 3600
 
         /// Whether each refresh issues a new refresh token. If the old one is used again, the whole family is revoked
         /// (RFC 9700 §4.14.2).
-        package var rotatesRefreshTokens = true
+        public var rotatesRefreshTokens = true
         /// Whether every grant of a user to a client that can refresh has a refresh token, even without the scope
         /// offline_access, as with servers without OpenID Connect (RFC 6749 §1.5).
         package var givesRefreshTokensUnasked = false
         /// The time for which an old refresh token stays valid after a rotation.
-        package var refreshTokenGracePeriod = 0
+        public var refreshTokenGracePeriod = 0
 
         package var idTokenAlgorithm = SignatureAlgorithm.rs256
-        package var sendsIDTokenOnRefresh = true
+        /// Whether the response to a refresh has an ID token (OpenID Connect Core §12.2).
+        public var sendsIDTokenOnRefresh = true
         /// Whether the ID token contains the claims of the scopes, and not only the userinfo response.
         package var putsUserClaimsInIDToken = true
         /// Whether the ID token has `azp` even if the client is the only audience.
         package var namesAuthorizedParty = false
 
         /// Whether the user is asked once for each client and scope. If not, only `prompt=consent` asks.
-        package var requiresConsent = true
+        public var requiresConsent = true
         package var requiresState = true
         /// Whether authorization requests must be pushed (RFC 9126 §5).
-        package var requiresPushedRequests = false
+        public var requiresPushedRequests = false
         /// Whether authorization requests must be signed request objects (RFC 9101 §10.5).
         package var requiresSignedRequestObjects = false
         /// Whether access tokens are also accepted in the body of a form (RFC 6750 §2.2).
@@ -84,21 +89,23 @@ extension LocalProvider {
         /// The minimum time of each response of an endpoint.
         package var latency: [Endpoint: Duration] = [:]
         package var limits = Limits()
-        package var clock: @Sendable () -> Date = { Date() }
+        /// The provider's clock. With a clock of the test, tokens expire without waiting.
+        public var clock: @Sendable () -> Date = { Date() }
         /// Whether every request is kept for ``LocalProvider/log``. Turn it off for a provider that runs for days.
         package var keepsLog = true
         /// Called with each request when its response is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
         var addition: (any ProviderAddition)?
 
-        package init(clients: [RegisteredClient], users: [User]) { (self.clients, self.users) = (clients, users) }
+        /// Creates a configuration of these clients and users.
+        public init(clients: [RegisteredClient], users: [User]) { (self.clients, self.users) = (clients, users) }
     }
 }
 
 extension LocalProvider.Configuration {
     /// A configuration with the public client `demo`, two confidential clients, `demo-confidential` and `demo-service`,
     /// and the user alice.
-    package static var demo: LocalProvider.Configuration {
+    public static var demo: LocalProvider.Configuration {
         var configuration = Self(clients: [.demo, .demoConfidential, .demoService], users: [.alice])
         configuration.registration = DynamicRegistration()
         return configuration
@@ -107,14 +114,14 @@ extension LocalProvider.Configuration {
 
 extension RegisteredClient {
     /// A native app: public, with any loopback redirect URI.
-    package static var demo: RegisteredClient {
+    public static var demo: RegisteredClient {
         RegisteredClient(
             id: "demo", name: "Demo App", redirectURIs: [.anyLoopback],
             grantTypes: ["authorization_code", "refresh_token", DeviceCodeGrant.type])
     }
 
     /// A confidential client with every grant. Its secret needs the form encoding of RFC 6749 §2.3.1.
-    package static var demoConfidential: RegisteredClient {
+    public static var demoConfidential: RegisteredClient {
         RegisteredClient(
             id: "demo-confidential", secret: "s3cret: 100% äß+/= and thirty-two", name: "Demo Server",
             redirectURIs: [.anyLoopback],
@@ -125,17 +132,17 @@ extension RegisteredClient {
     }
 
     /// A program that acts for itself.
-    package static var demoService: RegisteredClient {
+    public static var demoService: RegisteredClient {
         RegisteredClient(
             id: "demo-service", secret: "service-secret-of-thirty-two-bytes", name: "Demo Service",
             grantTypes: ["client_credentials"])
     }
 }
 
-extension User {
-    /// The demo user.
-    package static var alice: User {
-        User(
+extension LocalProvider.User {
+    /// The demo user: `alice`, with the password `looking-glass`.
+    public static var alice: Self {
+        Self(
             name: "alice", password: "looking-glass", subject: "248289761001",
             claims: [
                 "name": "Alice Liddell", "given_name": "Alice", "family_name": "Liddell",

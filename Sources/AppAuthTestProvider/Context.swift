@@ -14,7 +14,7 @@ struct Context: Sendable {
     /// The key of the tokens that protect forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.
-    var faults: [Fault] = []
+    var faults: [Fault.Effect] = []
     /// The key that this request proves. The tokens that it gets are bound to it.
     var confirmation: Confirmation?
 

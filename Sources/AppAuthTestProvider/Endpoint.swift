@@ -1,32 +1,48 @@
-/// An endpoint of a service, at which tests can count, hold and fault requests.
-package struct Endpoint: RawRepresentable, Sendable, Hashable {
-    package let rawValue: String
+extension LocalProvider {
+    /// An endpoint of the provider, at which tests can count, hold and fault requests.
+    public struct Endpoint: RawRepresentable, Sendable, Hashable {
+        /// The name of the endpoint.
+        public let rawValue: String
 
-    package init(rawValue: String) { self.rawValue = rawValue }
+        /// Creates an endpoint of this name.
+        public init(rawValue: String) { self.rawValue = rawValue }
 
-    private init(_ name: String) { rawValue = name }
-
-    /// `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery §4).
-    package static let openIDConfiguration = Endpoint("openIDConfiguration")
-    /// `/.well-known/oauth-authorization-server<path of the issuer>` (RFC 8414 §3.1).
-    package static let oauthMetadata = Endpoint("oauthMetadata")
-    /// `/.well-known/webfinger` (RFC 7033 §4).
-    package static let webFinger = Endpoint("webFinger")
-    package static let keys = Endpoint("keys")
-    package static let authorization = Endpoint("authorization")
-    /// The login, account and consent pages of an authorization request, and their forms.
-    package static let interaction = Endpoint("interaction")
-    package static let token = Endpoint("token")
-    package static let userInfo = Endpoint("userInfo")
-    /// The demo resource `/api/echo`.
-    package static let api = Endpoint("api")
-    package static let revocation = Endpoint("revocation")
-    package static let introspection = Endpoint("introspection")
-    package static let endSession = Endpoint("endSession")
-    /// The endpoint at which devices request a code (RFC 8628 §3.1).
-    package static let deviceAuthorization = Endpoint("deviceAuthorization")
-    /// The page where users enter the code (RFC 8628 §3.3).
-    package static let deviceVerification = Endpoint("deviceVerification")
-    /// Every other URL: 404.
-    package static let none = Endpoint("none")
+        /// `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery §4).
+        public static let openIDConfiguration = Endpoint(rawValue: "openIDConfiguration")
+        /// `/.well-known/oauth-authorization-server<path of the issuer>` (RFC 8414 §3.1).
+        public static let oauthMetadata = Endpoint(rawValue: "oauthMetadata")
+        /// `/.well-known/webfinger` (RFC 7033 §4).
+        public static let webFinger = Endpoint(rawValue: "webFinger")
+        /// The provider's public keys (`jwks_uri`).
+        public static let keys = Endpoint(rawValue: "keys")
+        /// The authorization endpoint (RFC 6749 §3.1).
+        public static let authorization = Endpoint(rawValue: "authorization")
+        /// The login, account and consent pages of an authorization request, and their forms.
+        public static let interaction = Endpoint(rawValue: "interaction")
+        /// The token endpoint (RFC 6749 §3.2).
+        public static let token = Endpoint(rawValue: "token")
+        /// The userinfo endpoint (OpenID Connect Core §5.3).
+        public static let userInfo = Endpoint(rawValue: "userInfo")
+        /// The demo resource `/api/echo`, which needs an access token.
+        public static let api = Endpoint(rawValue: "api")
+        /// The revocation endpoint (RFC 7009).
+        public static let revocation = Endpoint(rawValue: "revocation")
+        /// The introspection endpoint (RFC 7662).
+        public static let introspection = Endpoint(rawValue: "introspection")
+        /// The end-session endpoint (OpenID Connect RP-Initiated Logout §2).
+        public static let endSession = Endpoint(rawValue: "endSession")
+        /// The endpoint at which devices request a code (RFC 8628 §3.1).
+        public static let deviceAuthorization = Endpoint(rawValue: "deviceAuthorization")
+        /// The page where users enter the code (RFC 8628 §3.3).
+        public static let deviceVerification = Endpoint(rawValue: "deviceVerification")
+        /// Every other URL: 404.
+        public static let none = Endpoint(rawValue: "none")
+    }
 }
+
+// Short names inside this package. An app sees the nested types, which do not collide with its own.
+package typealias Endpoint = LocalProvider.Endpoint
+package typealias Fault = LocalProvider.Fault
+package typealias Hold = LocalProvider.Hold
+package typealias Parameters = LocalProvider.Parameters
+package typealias User = LocalProvider.User

@@ -4,16 +4,19 @@ internal import JOSE
 /// An OpenID provider on loopback. It is strict, has real keys and real state, and produces faults on request.
 ///
 /// ```swift
-/// let provider = try await LocalProvider.start()
-/// provider.fault(.unavailable(retryAfter: 2), at: .token, times: 1)
-/// // … sign in at provider.issuer …
-/// #expect(provider.count(.token) == 2)
-/// await provider.stop()
+/// try await withLocalProvider { provider in
+///     provider.fault(.unavailable(retryAfter: 2), at: .token)
+///     // … sign in at provider.issuer, as the client `demo` …
+///     #expect(provider.count(.token) == 2)
+/// }
 /// ```
-package final class LocalProvider: Sendable {
+/// A public client `demo` takes any loopback redirect, and the user `alice` signs in with the password `looking-glass`;
+/// ``Configuration`` changes that.
+public final class LocalProvider: Sendable {
     /// The issuer identifier, for example `http://127.0.0.1:40123`.
-    package let issuer: String
-    package let port: Int
+    public let issuer: String
+    /// The port on which the provider listens.
+    public let port: Int
     let router: Router
     var context: Context { router.context }
     private let server: Server
@@ -25,7 +28,7 @@ package final class LocalProvider: Sendable {
     ///   - host: `127.0.0.1`, `::1` or `localhost` (bound to 127.0.0.1, with `localhost` in the issuer).
     ///   - port: The port; 0 for a free one.
     /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
-    package static func start(
+    public static func start(
         _ configuration: Configuration = .demo, host: String = "127.0.0.1", port: Int = 0
     ) async throws -> LocalProvider {
         let path = configuration.issuerPath
@@ -60,16 +63,39 @@ package final class LocalProvider: Sendable {
     }
 
     /// Closes the listener and every connection, and returns when they are closed.
-    package func stop() async {
+    public func stop() async {
         await server.close()
         await serving.value
     }
 }
 
-extension LocalProvider: ObservedService {
-    package var traffic: Traffic { router.traffic }
+/// Runs a test with a provider of its own, and stops it at the end.
+///
+/// - Parameters:
+///   - configuration: The provider's clients, users and behavior.
+///   - host: `127.0.0.1`, `::1` or `localhost`, as for ``LocalProvider/start(_:host:port:)``.
+///   - isolation: The actor that the body runs on.
+///   - body: The test.
+/// - Returns: What the body returned.
+/// - Throws: What the body threw; ``ProviderError`` if the provider cannot be started.
+@discardableResult
+public func withLocalProvider<Value>(
+    _ configuration: LocalProvider.Configuration = .demo, host: String = "127.0.0.1",
+    isolation: isolated (any Actor)? = #isolation, _ body: (LocalProvider) async throws -> Value
+) async throws -> Value {
+    let provider = try await LocalProvider.start(configuration, host: host)
+    let result: Result<Value, any Error>
+    do { result = .success(try await body(provider)) } catch { result = .failure(error) }
+    await provider.stop()
+    return try result.get()
+}
 
-    package func url(_ endpoint: Endpoint) -> String { router.context.issuer.url(endpoint) }
+extension LocalProvider: ObservedService {
+    /// The requests and faults so far.
+    public var traffic: Traffic { router.traffic }
+
+    /// Returns the URL of an endpoint.
+    public func url(_ endpoint: Endpoint) -> String { router.context.issuer.url(endpoint) }
 }
 
 // MARK: Keys

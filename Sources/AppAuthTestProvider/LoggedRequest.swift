@@ -1,22 +1,27 @@
-package import HTTPTypes
+public import HTTPTypes
 
 /// A request as it arrived, including secrets, for tests that check it.
-package struct LoggedRequest: Sendable {
-    package let endpoint: Endpoint
-    package let method: HTTPRequest.Method
+public struct LoggedRequest: Sendable {
+    /// The endpoint.
+    public let endpoint: LocalProvider.Endpoint
+    /// The method.
+    public let method: HTTPRequest.Method
     /// The Host field.
-    package let host: String
-    package let path: String
-    package let query: Parameters
+    public let host: String
+    /// The path as it was sent, without the query.
+    public let path: String
+    /// The query.
+    public let query: LocalProvider.Parameters
     /// The form; empty if the body is not a form.
-    package let form: Parameters
+    public let form: LocalProvider.Parameters
     /// The header fields in the order they were sent, including repeated ones.
-    package let headers: HTTPFields
-    package let body: [UInt8]
+    public let headers: HTTPFields
+    /// The body.
+    public let body: [UInt8]
     /// The client's certificate in DER; nil without TLS, or if the client presented none.
     package let certificate: [UInt8]?
     /// The status of the response; nil if there is none yet, or never was.
-    package internal(set) var status: Int?
+    public internal(set) var status: Int?
 
     init(_ request: Request, at endpoint: Endpoint) {
         (self.endpoint, method, host) = (endpoint, request.method, request.host)
@@ -27,7 +32,7 @@ package struct LoggedRequest: Sendable {
 
     /// The method, the path, the names of the parameters and the status, without values and so without secrets. It is
     /// one line of ASCII for any request.
-    package var redacted: String {
+    public var redacted: String {
         let names = query.names.map { "?" + $0.forDescription } + form.names.map(\.forDescription)
         // The rest of an interaction's path is its id, which is briefly as valuable as a session.
         let path = endpoint == .interaction ? "/interaction/…" : path.forDescription

@@ -33,7 +33,7 @@ extension LocalProvider {
     }
 
     /// Revokes the grant of a token, as a provider does when an administrator ends a user's access.
-    package func revokeGrant(of token: String) {
+    public func revokeGrant(of token: String) {
         context.store.withLock { records in
             guard let id = records.refreshTokens[token]?.grantID ?? records.accessTokens[token]?.grantID else { return }
             records.revoke(grant: id)
@@ -50,7 +50,7 @@ extension LocalProvider {
     }
 
     /// Returns whether an access token or a refresh token is valid now.
-    package func isAlive(_ token: String) -> Bool {
+    public func isAlive(_ token: String) -> Bool {
         let now = context.now
         return context.store.withLock { $0.isAlive(token, now) }
     }

@@ -1,5 +1,6 @@
-/// A service whose requests tests can see, count and park, and that produces faults on request.
-package protocol ObservedService: Sendable {
+/// A service whose requests tests can see, count and hold, and that produces faults on request.
+public protocol ObservedService: Sendable {
+    /// The service's requests and faults.
     var traffic: Traffic { get }
 }
 
@@ -7,14 +8,18 @@ package protocol ObservedService: Sendable {
 
 extension ObservedService {
     /// Every request so far, in the order of arrival.
-    package var log: [LoggedRequest] { traffic.log.all }
+    public var log: [LoggedRequest] { traffic.log.all }
 
-    package func log(_ endpoint: Endpoint) -> [LoggedRequest] { log.filter { $0.endpoint == endpoint } }
+    /// Returns every request of an endpoint so far, in the order of arrival.
+    public func log(_ endpoint: LocalProvider.Endpoint) -> [LoggedRequest] { log.filter { $0.endpoint == endpoint } }
 
-    package func count(_ endpoint: Endpoint) -> Int { traffic.log.count(endpoint) }
+    /// Returns the number of requests that an endpoint has received.
+    public func count(_ endpoint: LocalProvider.Endpoint) -> Int { traffic.log.count(endpoint) }
 
     /// Waits until an endpoint has received this many requests in all.
-    package func requests(_ count: Int, at endpoint: Endpoint) async throws {
+    ///
+    /// - Throws: `CancellationError`.
+    public func requests(_ count: Int, at endpoint: LocalProvider.Endpoint) async throws {
         try await traffic.log.reaches(count, endpoint)
     }
 }
@@ -22,20 +27,27 @@ extension ObservedService {
 // MARK: What goes wrong
 
 extension ObservedService {
-    /// Requests a fault. The faults of one endpoint are in a queue: each request takes the first, until it was taken
-    /// `times` times.
+    /// Requests a fault. The faults of one endpoint are in a queue: each request takes the first that is for it, until
+    /// it was taken `times` times.
     ///
-    /// - Parameter times: The number of requests; nil for no limit.
-    package func fault(_ fault: Fault, at endpoint: Endpoint, times: Int? = 1) {
-        traffic.plan.add(fault, at: endpoint, times: times)
+    /// - Parameters:
+    ///   - grantType: The `grant_type` of the requests that take the fault, for example `refresh_token`; nil for every
+    ///     request.
+    ///   - times: The number of requests; nil for no limit.
+    public func fault(
+        _ fault: LocalProvider.Fault, at endpoint: LocalProvider.Endpoint, grantType: String? = nil, times: Int? = 1
+    ) {
+        traffic.plan.add(.init(fault: fault, grantType: grantType, times: times), at: endpoint)
     }
 
     /// Removes the faults of an endpoint, or all of them.
-    package func clearFaults(at endpoint: Endpoint? = nil) { traffic.plan.clear(endpoint) }
+    public func clearFaults(at endpoint: LocalProvider.Endpoint? = nil) { traffic.plan.clear(endpoint) }
 
     /// Parks the requests of an endpoint from now on, until they are released.
-    package func hold(_ endpoint: Endpoint, before point: Hold.Point = .response) -> Hold {
-        let hold = Hold(point)
+    public func hold(
+        _ endpoint: LocalProvider.Endpoint, before point: LocalProvider.Hold.Point = .response
+    ) -> LocalProvider.Hold {
+        let hold = LocalProvider.Hold(point)
         traffic.holds.add(hold, at: endpoint)
         return hold
     }

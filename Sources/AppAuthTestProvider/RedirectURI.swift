@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 /// A redirect URI as a client registered it.
-package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
+public enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
     /// The same text, character by character (RFC 9700 §2.1). With a loopback IP literal, the port may differ
     /// (RFC 8252 §7.3).
     case exact(String)
@@ -9,7 +9,8 @@ package enum RedirectURI: Sendable, Hashable, ExpressibleByStringLiteral {
     /// known.
     case anyLoopback
 
-    package init(stringLiteral value: String) { self = .exact(value) }
+    /// Creates a redirect URI that is registered as this text.
+    public init(stringLiteral value: String) { self = .exact(value) }
 
     package func matches(_ uri: String) -> Bool {
         // RFC 6749 §3.1.2: absolute, and without a fragment.

@@ -1,29 +1,39 @@
 package import JOSE
 
 /// A client's registration (RFC 7591 §2 names the members).
-package struct RegisteredClient: Sendable {
-    package enum Authentication: String, Sendable, Hashable {
+public struct RegisteredClient: Sendable {
+    /// A way in which a client authenticates at the token endpoint (`token_endpoint_auth_method`).
+    public enum Authentication: String, Sendable, Hashable {
+        /// Not at all: a public client.
         case none
+        /// By HTTP Basic authentication (RFC 6749 §2.3.1).
         case basic = "client_secret_basic"
+        /// By parameters of the form (RFC 6749 §2.3.1).
         case post = "client_secret_post"
+        /// By a JWT with a MAC of the secret (OpenID Connect Core §9).
         case secretJWT = "client_secret_jwt"
+        /// By a signed JWT (RFC 7523 §2.2).
         case privateKeyJWT = "private_key_jwt"
     }
 
-    package var id: String
+    /// The client ID (`client_id`).
+    public var id: String
     /// The secret; nil for a public client, and for a client with keys.
-    package var secret: String?
+    public var secret: String?
     /// The public keys of a client that signs (`jwks`).
     package var keys: [JWK]
     /// The name on the consent page.
-    package var name: String
-    package var redirectURIs: [RedirectURI]
-    package var postLogoutRedirectURIs: [RedirectURI]
-    package var grantTypes: Set<String>
+    public var name: String
+    /// The redirect URIs (`redirect_uris`).
+    public var redirectURIs: [RedirectURI]
+    /// The redirect URIs after a sign-out (`post_logout_redirect_uris`).
+    public var postLogoutRedirectURIs: [RedirectURI]
+    /// The grant types that the client may use (`grant_types`).
+    public var grantTypes: Set<String>
     /// The methods by which the client may authenticate; for a public client only `none`.
-    package var authentication: Set<Authentication>
+    public var authentication: Set<Authentication>
     /// The lifetime of the client's access tokens in seconds; nil for the provider's default.
-    package var accessTokenLifetime: Int?
+    public var accessTokenLifetime: Int?
     /// The algorithm that signs its ID tokens; nil for the provider's default.
     package var idTokenAlgorithm: SignatureAlgorithm?
     /// The algorithm that signs its userinfo responses; nil for plain JSON (`userinfo_signed_response_alg`).
@@ -36,7 +46,7 @@ package struct RegisteredClient: Sendable {
     /// (`authorization_signed_response_alg`).
     package var authorizationAlgorithm = SignatureAlgorithm.rs256
     /// Whether the client gets only tokens that are bound to a key (`dpop_bound_access_tokens`, RFC 9449 §5.2).
-    package var requiresDPoP = false
+    public var requiresDPoP = false
     /// Whether the client's tokens are bound to its certificate (`tls_client_certificate_bound_access_tokens`,
     /// RFC 8705 §3.4).
     package var bindsTokensToCertificate = false
@@ -45,8 +55,26 @@ package struct RegisteredClient: Sendable {
     /// The encryption of its userinfo responses, signed or not (`userinfo_encrypted_response_alg`).
     package var userInfoEncryption: ResponseEncryption?
 
+    /// Creates a registration.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret; nil for a public client.
+    ///   - name: The name on the consent page; by default the ID.
+    ///   - redirectURIs: The redirect URIs, for example `[.anyLoopback]`.
+    ///   - postLogoutRedirectURIs: The redirect URIs after a sign-out; by default those of the sign-in.
+    ///   - authentication: The methods by which the client may authenticate; by default all that it has the secret for.
+    public init(
+        id: String, secret: String? = nil, name: String? = nil, redirectURIs: [RedirectURI] = [],
+        postLogoutRedirectURIs: [RedirectURI]? = nil,
+        grantTypes: Set<String> = ["authorization_code", "refresh_token"], authentication: Set<Authentication>? = nil
+    ) {
+        self.init(
+            id: id, secret: secret, keys: [], name: name, redirectURIs: redirectURIs,
+            postLogoutRedirectURIs: postLogoutRedirectURIs, grantTypes: grantTypes, authentication: authentication)
+    }
+
     package init(
-        id: String, secret: String? = nil, keys: [JWK] = [], name: String? = nil, redirectURIs: [RedirectURI] = [],
+        id: String, secret: String? = nil, keys: [JWK], name: String? = nil, redirectURIs: [RedirectURI] = [],
         postLogoutRedirectURIs: [RedirectURI]? = nil,
         grantTypes: Set<String> = ["authorization_code", "refresh_token"], authentication: Set<Authentication>? = nil
     ) {

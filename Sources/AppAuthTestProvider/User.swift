@@ -1,24 +1,35 @@
-package import JOSE
+public import JOSE
 
-/// A user who can sign in.
-package struct User: Sendable {
-    package var name: String
-    package var password: String
-    /// The subject identifier, the same for every client (OpenID Connect Core §8, public).
-    package var subject: String
-    /// The claims by name (Core §5.1).
-    package var claims: JSON.Object
-    /// The code that a sign-in on the user's own device requires (CIBA Core §7.1 `user_code`); nil if it requires none.
-    package var backchannelCode: String?
-    /// The claims of other issuers about the user, for the userinfo endpoint.
-    package var foreignClaims: [ForeignClaims] = []
+extension LocalProvider {
+    /// A user who can sign in.
+    public struct User: Sendable {
+        /// The name to sign in with.
+        public var name: String
+        /// The password to sign in with.
+        public var password: String
+        /// The subject identifier, the same for every client (OpenID Connect Core §8, public).
+        public var subject: String
+        /// The claims by name (Core §5.1).
+        public var claims: JSON.Object
+        /// The code that a sign-in on the user's own device requires (CIBA Core §7.1 `user_code`); nil if it requires none.
+        package var backchannelCode: String?
+        /// The claims of other issuers about the user, for the userinfo endpoint.
+        package var foreignClaims: [ForeignClaims] = []
 
-    package init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
-        (self.name, self.password) = (name, password)
-        self.subject = subject ?? "local|" + name
-        self.claims = (claims ?? ["name": .string(name), "preferred_username": .string(name)]).object ?? .init()
+        /// Creates a user.
+        ///
+        /// - Parameters:
+        ///   - subject: The subject identifier; by default one that is made from the name.
+        ///   - claims: The claims; by default the name.
+        public init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
+            (self.name, self.password) = (name, password)
+            self.subject = subject ?? "local|" + name
+            self.claims = (claims ?? ["name": .string(name), "preferred_username": .string(name)]).object ?? .init()
+        }
     }
+}
 
+extension User {
     /// Returns the claims of the scopes (Core §5.4).
     func claims(for scopes: [String]) -> JSON.Object {
         let names = scopes.flatMap { Self.claimsOfScope[$0] ?? [] }

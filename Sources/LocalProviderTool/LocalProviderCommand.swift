@@ -16,6 +16,8 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
             With --double it plays a vendor's server instead, and prints one line of JSON: base_url, and the clients, \
             people and passwords that the double knows.
+
+            \(FaultArgument.help)
             """)
 
     @Option(name: .customLong("double"), help: "Play a vendor's server instead of the provider.")
@@ -71,6 +73,11 @@ struct LocalProviderCommand: AsyncParsableCommand {
             "The acr that /api/echo asks for (RFC 9470); a sign-in with it in acr_values has it.", valueName: "acr"))
     var stepUp: String?
 
+    @Option(
+        help: ArgumentHelp("A fault that clients meet; see above for the names.", valueName: "name[@where][:times]"),
+        transform: FaultArgument.init)
+    var fault: [FaultArgument] = []
+
     @Flag(help: "End when standard input does, and so with a parent that holds it.")
     var exitWithStdin = false
 
@@ -86,7 +93,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
             "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation, "--user": !user.isEmpty,
             "--client": !client.isEmpty, "--require-par": requirePAR, "--require-dpop": requireDPoP,
             "--dpop-nonce": dpopNonce, "--authorization-details-type": !authorizationDetailsType.isEmpty,
-            "--step-up": stepUp != nil,
+            "--step-up": stepUp != nil, "--fault": !fault.isEmpty,
         ]
         let wrong = ofTheProvider.filter(\.value).keys.sorted()
         guard wrong.isEmpty else {
@@ -104,6 +111,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
             return await double.stop()
         }
         let provider = try await LocalProvider.start(providerConfiguration, host: host, port: Int(port))
+        for fault in fault { fault.begin(at: provider) }
         Output.line(provider.issuer)
         await end.wait()
         await provider.stop()

@@ -1,8 +1,14 @@
-package import AppAuthProtocol
+public import AppAuthProtocol
 internal import HTTPTypes
 
 /// A browser for systems without a display. It follows redirects, keeps cookies, and fills in and submits forms.
-package actor ScriptedBrowser {
+///
+/// ```swift
+/// let browser = ScriptedBrowser(transport: CurlTransport(), entries: ["username": "alice", "user_code": code.userCode])
+/// try await browser.visit(code.verificationURI.string)
+/// ```
+/// For a sign-in in one call there is ``withScriptedBrowser(entries:transport:leave:_:)``.
+public actor ScriptedBrowser {
     private let transport: any HTTPTransport
     private let entries: [String: String]
     private let leave: @Sendable (String) async throws -> Void
@@ -10,10 +16,13 @@ package actor ScriptedBrowser {
 
     private static let longestJourney = 30
 
+    /// Creates a browser without cookies.
+    ///
     /// - Parameters:
+    ///   - transport: Loads the pages.
     ///   - entries: The values for a form's fields, by their names.
     ///   - leave: Called if a redirect leads to a scheme other than HTTP's. The journey ends there.
-    package init(
+    public init(
         transport: any HTTPTransport, entries: [String: String],
         leave: @escaping @Sendable (String) async throws -> Void = { _ in
             throw AuthError(.browser, .browser, "the scripted browser knows no scheme but HTTP's")
@@ -26,7 +35,7 @@ package actor ScriptedBrowser {
     ///
     /// - Returns: The text of the last page; empty if a redirect left HTTP.
     @discardableResult
-    package func visit(_ url: String) async throws -> String { try await travel(url) { _ in false } }
+    public func visit(_ url: String) async throws -> String { try await travel(url) { _ in false } }
 
     /// Opens a URL and continues until a redirect to an address with this prefix, which it does not open: as on another
     /// machine, where that address cannot be reached.

@@ -19,8 +19,7 @@ struct URLRequestTests {
         _ configuration: LocalProvider.Configuration = .demo, dpop: DPoPAlgorithm? = nil,
         _ test: (LocalProvider, AuthState, URLRequest) async throws -> Void
     ) async throws {
-        let provider = try await LocalProvider.start(configuration)
-        do {
+        try await withLocalProvider(configuration) { provider in
             let client = Client(
                 id: "demo-service", authentication: .clientSecretBasic(Secret("service-secret-of-thirty-two-bytes")),
                 provider: try ProviderMetadata(tokenEndpoint: provider.url(.token)), dpop: dpop)
@@ -31,11 +30,7 @@ struct URLRequestTests {
             request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
             request.httpBody = Data("a=1".utf8)
             try await test(provider, state, request)
-        } catch {
-            await provider.stop()
-            throw error
         }
-        await provider.stop()
     }
 
     private func expect(

@@ -41,18 +41,13 @@ struct AuthenticatorTests {
                 RegisteredClient(id: "app+", secret: "s3cret: /+=", grantTypes: grants, authentication: [.basic]),
             ], users: [.alice])
         configuration.clock = { clock.date }
-        let provider = try await LocalProvider.start(configuration)
-        do {
+        try await withLocalProvider(configuration) { provider in
             try await test(
                 Server(
                     provider: provider, clock: clock,
                     tokenEndpoint: ProviderMetadata(tokenEndpoint: provider.url(.token)),
                     request: URLRequest(url: #require(URL(string: provider.url(.api))))))
-        } catch {
-            await provider.stop()
-            throw error
         }
-        await provider.stop()
     }
 
     private func status(_ request: URLRequest) async throws -> Int {

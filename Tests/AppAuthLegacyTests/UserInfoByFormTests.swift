@@ -12,8 +12,7 @@ struct UserInfoByFormTests {
     ) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.takesTokensInForms = takesTokensInForms
-        let provider = try await LocalProvider.start(configuration)
-        do {
+        try await withLocalProvider(configuration) { provider in
             let environment = Environment(transport: CurlTransport())
             let metadata = try await Discovery(environment: environment).metadata(for: Issuer(provider.issuer))
             let token = AccessToken(
@@ -23,11 +22,7 @@ struct UserInfoByFormTests {
                 refreshToken: nil)
             try await test(
                 provider, AuthState(record: record, store: MemoryTokenStore(), environment: environment))
-        } catch {
-            await provider.stop()
-            throw error
         }
-        await provider.stop()
     }
 
     @Test func `the token stands in the form and nowhere else`() async throws {

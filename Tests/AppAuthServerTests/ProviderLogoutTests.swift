@@ -17,17 +17,12 @@ struct ProviderLogoutTests {
     private func run(
         _ test: (World, LocalProvider, Client) async throws -> Void
     ) async throws {
-        let app = try await LocalProvider.start(.demo)
-        var configuration = LocalProvider.Configuration.demo
-        configuration.clients[0].backchannelLogoutURI = app.issuer + "/backchannel-logout"
-        configuration.clients[0].frontchannelLogoutURI = app.issuer + "/frontchannel-logout"
-        do {
+        try await withLocalProvider { app in
+            var configuration = LocalProvider.Configuration.demo
+            configuration.clients[0].backchannelLogoutURI = app.issuer + "/backchannel-logout"
+            configuration.clients[0].frontchannelLogoutURI = app.issuer + "/frontchannel-logout"
             try await World.run(configuration) { world in try await test(world, app, world.client()) }
-        } catch {
-            await app.stop()
-            throw error
         }
-        await app.stop()
     }
 
     /// A session, and what the browser and the app get when it is ended at the provider.

@@ -19,7 +19,7 @@ import Testing
     func `a client or redirect URI that is not registered gets a page and no redirect`(name: String, value: String?)
         async throws
     {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.send("GET", Flow(provider: provider).authorizationURL([name: value]))
             #expect(response.status == 400)
             #expect(response.header("Location") == nil)
@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: ["client_id", "redirect_uri"])
     func `a client or redirect URI that stands twice gets a page and no redirect`(name: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
             let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
@@ -86,7 +86,7 @@ import Testing
     func `a wrong parameter goes back as an error with state and iss`(name: String, value: String?, error: String)
         async throws
     {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Flow(provider: provider).refusal([name: value])
             #expect(response["error"] == error)
             #expect(response["state"] == "st&te=ü")
@@ -96,17 +96,17 @@ import Testing
     }
 
     @Test func `a missing state goes back as an error unless the provider does without`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             #expect(try await Flow(provider: provider).refusal(["state": nil])["error"] == "invalid_request")
         }
-        try await withProvider(.demo { $0.requiresState = false }) { (provider) async throws in
+        try await withLocalProvider(.demo { $0.requiresState = false }) { (provider) async throws in
             #expect(try await Flow(provider: provider).authorize(["state": nil])["code"] != nil)
         }
     }
 
     @Test(arguments: ["scope", "nonce", "code_challenge", "prompt"])
     func `a parameter that stands twice goes back as an error`(name: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
             let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func `a state that stands twice is not sent back`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let twice = Flow(provider: provider).parameters() + [("state", "other")]
             let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))
             let parameters = try Flow.response(in: response.header("Location"))
@@ -127,13 +127,13 @@ import Testing
     @Test func `a client that may not use codes gets unauthorized_client`() async throws {
         var client = RegisteredClient.demo
         client.grantTypes = ["refresh_token"]
-        try await withProvider(.demo { $0.clients = [client] }) { (provider) async throws in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { (provider) async throws in
             #expect(try await Flow(provider: provider).refusal()["error"] == "unauthorized_client")
         }
     }
 
     @Test func `a confidential client may go without PKCE and a public one may not`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             let none: KeyValuePairs<String, String?> = ["code_challenge": nil, "code_challenge_method": nil]
             #expect(try await Flow(provider: provider, clientID: "demo-confidential").authorize(none)["code"] != nil)
             #expect(try await Flow(provider: provider).refusal(none)["error"] == "invalid_request")
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `iss is sent only where the metadata says so`() async throws {
-        try await withProvider(.demo { $0.sendsIssuerParameter = false }) { provider in
+        try await withLocalProvider(.demo { $0.sendsIssuerParameter = false }) { provider in
             #expect(try await Flow(provider: provider).authorize()["iss"] == nil)
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(metadata["authorization_response_iss_parameter_supported"]?.bool == false)
@@ -150,7 +150,7 @@ import Testing
 
     /// OpenID Connect Core §3.1.2.1: GET and POST.
     @Test func `the request may be posted`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             #expect(try await browser.submit(to: provider.url(.authorization), flow.parameters()) == nil)
@@ -162,7 +162,7 @@ import Testing
 
     /// OpenID Connect Core §11.
     @Test func `offline_access counts only together with prompt=consent`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let without = try await flow.exchange(#require(try await flow.authorize(["prompt": nil])["code"]))
             #expect(without.json?["refresh_token"] == nil)
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func `without openid there is no ID token, and unknown scopes are ignored`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let response = try await flow.exchange(#require(try await flow.authorize(["scope": "api unknown"])["code"]))
             #expect(response.json?["scope"]?.string == "api")
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test func `claims asked for by name come in the ID token and at userinfo`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let claims = #"{"id_token":{"phone_number":null},"userinfo":{"address":{"essential":true}}}"#
             let code = try #require(try await flow.authorize(["scope": "openid", "claims": claims])["code"])

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func `basic and post authenticate a confidential client`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             let encoded = FormCoding.encode(client.id) + ":" + FormCoding.encode(secret)
             #expect(try await ask(provider, [], basic: encoded).status == 200)
             #expect(try await ask(provider, [("client_id", client.id)], basic: encoded).status == 200)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `a wrong, missing or badly encoded secret is refused with a challenge`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let id = FormCoding.encode(client.id)
             let responses = [
                 try await ask(provider, [], basic: id + ":wrong"), try await ask(provider, [], basic: id + ":"),
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `two methods at once, two names or two fields are refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let encoded = FormCoding.encode(client.id) + ":" + FormCoding.encode(secret)
             let field = ("Authorization", "Basic " + Data(encoded.utf8).base64EncodedString())
             let responses = [
@@ -62,7 +62,7 @@ import Testing
     func `only the registered method is taken`(method: RegisteredClient.Authentication) async throws {
         var registered = client
         registered.authentication = [method]
-        try await withProvider(.demo { $0.clients = [registered] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [registered] }) { provider in
             let encoded = FormCoding.encode(client.id) + ":" + FormCoding.encode(secret)
             let basic = try await ask(provider, [], basic: encoded)
             let post = try await ask(provider, [("client_id", client.id), ("client_secret", secret)])

@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: [
         ["--require-par"], ["--require-dpop"], ["--dpop-nonce"], ["--authorization-details-type", "x"],
-        ["--step-up", "x"],
+        ["--step-up", "x"], ["--fault", "slow"],
     ])
     func `a vendor's double takes none of them`(option: [String]) throws {
         let child = try CommandTests.Child(["--double", "moltin"] + option)

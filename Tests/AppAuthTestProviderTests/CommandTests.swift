@@ -84,7 +84,7 @@ import Testing
 
     @Test(arguments: [
         ["--port", "70000"], ["--user", "nopassword"], ["--client", ":x"], ["--unknown"], ["surplus"],
-        ["--access-token-lifetime", "0"],
+        ["--access-token-lifetime", "0"], ["--fault", "slow:0"], ["--fault", "slow:x"], ["--fault"],
     ])
     func `wrong usage is status 2 and says why on standard error`(arguments: [String]) throws {
         let child = try Child(arguments)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `an address that cannot be had is status 1 and one line`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for arguments in [["--host", "0.0.0.0"], ["--port", String(provider.port)]] {
                 let child = try Child(arguments)
                 #expect(child.end() == 1)

@@ -11,7 +11,7 @@ import Testing
     func `metadata stands at both locations and names the issuer`(path: String, openID: String, oauth: String)
         async throws
     {
-        try await withProvider(.demo { $0.issuerPath = path }) { provider in
+        try await withLocalProvider(.demo { $0.issuerPath = path }) { provider in
             let origin = String(provider.issuer.dropLast(path.count))
             for location in [openID, oauth] {
                 let response = try await Wire.send("GET", origin + location)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `revocation can stand in the RFC 8414 document alone`() async throws {
-        try await withProvider(.demo { $0.namesRevocationInOAuthMetadataOnly = true }) { provider in
+        try await withLocalProvider(.demo { $0.namesRevocationInOAuthMetadataOnly = true }) { provider in
             let openID = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             let oauth = try #require(try await Wire.send("GET", provider.url(.oauthMetadata)).json)
             #expect(openID["revocation_endpoint"] == nil)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `documents take GET alone and can say how long they are good`() async throws {
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.keysCacheControl = "max-age=7"
                 $0.metadataCacheControl = nil

@@ -11,7 +11,7 @@ import Testing
     {
         var client = RegisteredClient.demo
         edit(&client)
-        try await withProvider(.demo { $0.clients = [client] }, test)
+        try await withLocalProvider(.demo { $0.clients = [client] }, test)
     }
 
     private func encryption() throws -> ResponseEncryption {
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `the metadata names what it can`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let document = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             for kind in ["id_token", "userinfo"] {
                 #expect(

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `with a hint the person is signed out at once and sent back with the state`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, idToken) = try await signedIn(provider)
             #expect(try await isSignedIn(browser, provider))
             let location = try await browser.open(
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `the request may be posted, and without a redirect there is a page`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, idToken) = try await signedIn(provider)
             #expect(try await browser.submit(to: provider.url(.endSession), [("id_token_hint", idToken)]) == nil)
             #expect(browser.page?.text.contains("You are signed out") == true)
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `an old hint is good, also when its key is gone`() async throws {
         let clock = ManualClock()
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.clock = clock.read
                 $0.sessionLifetime = 1_000_000
@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: ["sign-out", "stay"])
     func `without a hint the person is asked`(choice: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, _) = try await signedIn(provider)
             let parameters = [("client_id", "demo"), ("post_logout_redirect_uri", after), ("state", "x")]
             #expect(try await browser.open(url(provider, parameters)) == nil)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `the response to the question needs its token`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, _) = try await signedIn(provider)
             #expect(try await browser.submit(to: provider.url(.endSession), [("action", "sign-out")]) == nil)
             #expect(browser.page?.text.contains("Do you want to sign out?") == true)
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `another person's hint does not sign out without a question`() async throws {
-        try await withProvider(.demo { $0.users.append(User(name: "bob", password: "builder")) }) { provider in
+        try await withLocalProvider(.demo { $0.users.append(User(name: "bob", password: "builder")) }) { provider in
             let (browser, _) = try await signedIn(provider)
             let bob = try #require(try provider.mintSession(user: "bob").idToken)
             #expect(try await browser.open(url(provider, [("id_token_hint", bob)])) == nil)
@@ -102,7 +102,7 @@ import Testing
     @Test func `a wrong request gets a page, no redirect, and nobody is signed out`() async throws {
         var client = RegisteredClient.demo
         client.postLogoutRedirectURIs = ["http://127.0.0.1/bye"]
-        try await withProvider(.demo { $0.clients[0] = client }) { provider in
+        try await withLocalProvider(.demo { $0.clients[0] = client }) { provider in
             let (browser, idToken) = try await signedIn(provider)
             let (hint, back) = (("id_token_hint", idToken), ("post_logout_redirect_uri", after))
             let foreign = ("id_token_hint", try #require(try provider.mintSession(client: "demo-confidential").idToken))
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `who is not signed in goes straight back`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let idToken = try #require(try provider.mintSession().idToken)
             let parameters = [("id_token_hint", idToken), ("post_logout_redirect_uri", after)]
             #expect(try await TestBrowser().open(url(provider, parameters)) == after)

@@ -14,7 +14,7 @@ import Testing
     private let stopped = LocalProvider.Configuration.demo { $0.clock = { Date(timeIntervalSince1970: 1_750_000_000) } }
 
     @Test func `a response can end early`() async throws {
-        try await withProvider(stopped) { provider in
+        try await withLocalProvider(stopped) { provider in
             let whole = try await get(provider)
             #expect(whole.isComplete)
             provider.fault(.cutOff(after: 300), at: .openIDConfiguration)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `a connection can be reset, before and within the response`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             provider.fault(.reset(), at: .openIDConfiguration)
             let nothing = try await get(provider)
             #expect(nothing.end == .reset)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `a response can drip and is whole in the end`() async throws {
-        try await withProvider(stopped) { provider in
+        try await withLocalProvider(stopped) { provider in
             let whole = try await get(provider)
             provider.fault(.drip(), at: .openIDConfiguration)
             #expect(try await get(provider).bytes == whole.bytes)
@@ -50,13 +50,13 @@ import Testing
     }
 
     @Test func `a response can be late`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             provider.fault(.delay(.milliseconds(200)), at: .openIDConfiguration)
             let clock = ContinuousClock()
             let late = try await clock.measure { _ = try await get(provider) }
             #expect(late >= .milliseconds(200))
         }
-        try await withProvider(.demo { $0.latency = [.openIDConfiguration: .milliseconds(150)] }) { provider in
+        try await withLocalProvider(.demo { $0.latency = [.openIDConfiguration: .milliseconds(150)] }) { provider in
             let clock = ContinuousClock()
             let late = try await clock.measure { _ = try await get(provider) }
             #expect(late >= .milliseconds(150))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `a status can stand in for a response, and nothing was done`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             provider.fault(.status(.internalServerError), at: .token)
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `a response can be lost after the refresh token was rotated`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             provider.fault(.lostResponse, at: .token)
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `a response can come twice, to a request that was acted on once`() async throws {
-        try await withProvider(stopped) { provider in
+        try await withLocalProvider(stopped) { provider in
             let once = try await get(provider)
             provider.fault(.duplicatedResponse, at: .openIDConfiguration)
             #expect(try await get(provider).bytes == once.bytes + once.bytes)
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `a response can be another one after the request was acted on`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let token = try #require(try provider.mintSession().refreshToken)
             provider.fault(.respondAfterwards(Reply(.badGateway)), at: .token)
             #expect(try await Flow(provider: provider).refresh(token).status == 502)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func `a body can be too large and still be JSON, or have no end`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             provider.fault(.oversize(bytes: 2 << 20), at: .openIDConfiguration)
             let large = try await get(provider)
             #expect(large.body.count == 2 << 20)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `documents can be edited`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             provider.fault(
                 .editDocument { $0["issuer"] = "https://evil.example" }, at: .openIDConfiguration, times: nil)
             for _ in 0..<3 { #expect(try await get(provider).json?["issuer"]?.string == "https://evil.example") }
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test func `several faults can happen at once, in a row, a number of times`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             provider.fault(
                 .all([.editDocument { $0["issuer"] = "x" }, .drip()]), at: .openIDConfiguration, times: 2)
             provider.fault(.status(.notFound), at: .openIDConfiguration)
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func `the claims of an ID token can be wrong under a good signature`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let token = try await idToken(provider) { draft in
                 draft.claims["iss"] = "https://evil.example"
                 draft.claims["aud"] = ["demo", "other"]
@@ -210,7 +210,7 @@ import Testing
     }
 
     @Test func `the signature of an ID token can be wrong`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             #expect(try await isSigned(try await idToken(provider) { _ in }, provider))
             #expect(try await !isSigned(try await idToken(provider) { $0.signature = .damaged(.rs256) }, provider))
             #expect(
@@ -221,7 +221,7 @@ import Testing
     }
 
     @Test func `an ID token can be unsigned or signed with a secret`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let unsigned = try await idToken(provider) { $0.signature = .none }
             #expect(unsigned.hasSuffix("."))
             #expect(try JWS(compact: unsigned).header.alg == "none")
@@ -231,10 +231,39 @@ import Testing
         }
     }
 
+    @Test func `an OAuth error can stand in for a response`() async throws {
+        try await withLocalProvider { provider in
+            let flow = Flow(provider: provider)
+            let token = try #require(try provider.mintSession().refreshToken)
+            provider.fault(.oauthError("invalid_grant"), at: .token)
+            provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+            let first = try await flow.refresh(token)
+            #expect(first.status == 400 && first.json?["error"]?.string == "invalid_grant")
+            let second = try await flow.refresh(token)
+            #expect(second.status == 401 && second.json?["error"]?.string == "invalid_client")
+            #expect(second.header("Cache-Control") == "no-store")
+            #expect(try await flow.refresh(token).status == 200)
+        }
+    }
+
+    @Test func `a fault can wait for the requests of a grant type`() async throws {
+        try await withLocalProvider { provider in
+            let flow = Flow(provider: provider)
+            let token = try #require(try provider.mintSession().refreshToken)
+            provider.fault(.htmlPage, at: .token, grantType: "refresh_token")
+            provider.fault(.status(.internalServerError), at: .token)
+            let code = try #require(try await flow.authorize()["code"])
+            #expect(try await flow.exchange(code).status == 500)
+            #expect(try await flow.exchange(code).status == 200)
+            #expect(try await flow.refresh(token).text.contains("Welcome"))
+            #expect(try await flow.refresh(token).status == 200)
+        }
+    }
+
     // MARK: Holds
 
     @Test func `a hold parks the response after the request was acted on`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             let hold = provider.hold(.token)
@@ -249,7 +278,7 @@ import Testing
     }
 
     @Test func `a hold can park requests before they are acted on, and counts them`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             let hold = provider.hold(.token, before: .request)

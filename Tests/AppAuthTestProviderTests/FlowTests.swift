@@ -5,7 +5,7 @@ import Testing
 @Suite struct FlowTests {
     @Test(arguments: ["", "/tenant", "/a/b"])
     func `a person signs in and the client gets verified claims`(path: String) async throws {
-        try await withProvider(.demo { $0.issuerPath = path }) { provider in
+        try await withLocalProvider(.demo { $0.issuerPath = path }) { provider in
             let flow = Flow(provider: provider)
             let response = try await flow.authorize()
             #expect(response["state"] == "st&te=ü")
@@ -49,7 +49,7 @@ import Testing
     {
         var client = RegisteredClient.demo
         client.idTokenAlgorithm = algorithm
-        try await withProvider(.demo { $0.clients = [client] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let session = try provider.mintSession()
             let claims = try await verifiedClaims(session.idToken, provider)
             let hash = algorithm.digest.hash(session.accessToken)
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `the provider responses on IPv6 and as localhost`() async throws {
         for (host, prefix) in [("::1", "http://[::1]:"), ("localhost", "http://localhost:")] {
-            try await withProvider(host: host) { provider in
+            try await withLocalProvider(host: host) { provider in
                 #expect(provider.issuer.hasPrefix(prefix))
                 let response = try await Wire.send("GET", provider.url(.openIDConfiguration))
                 #expect(response.json?["issuer"]?.string == provider.issuer)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a port that is taken is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             await #expect(throws: ProviderError.self) { try await LocalProvider.start(port: provider.port) }
         }
     }

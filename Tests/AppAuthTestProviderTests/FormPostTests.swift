@@ -5,7 +5,7 @@ import Testing
 /// OAuth 2.0 Form Post Response Mode: the response as a page whose form leads to the client.
 @Suite struct FormPostTests {
     @Test func `the code is in the form, with state and iss, and is good`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             #expect(try await browser.open(flow.authorizationURL(["response_mode": "form_post"])) == nil)
             #expect(try await browser.signIn() == nil)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `an error is in the form too`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let url = Flow(provider: provider).authorizationURL(["response_mode": "form_post", "prompt": "none"])
             let fields = try Flow.form(of: try await Wire.send("GET", url))
             #expect(fields["error"] == "login_required")
@@ -30,7 +30,7 @@ import Testing
     @Test func `the one script that submits the form is allowed by its hash, and the button works without it`()
         async throws
     {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let url = Flow(provider: provider).authorizationURL(["response_mode": "form_post", "prompt": "none"])
             let page = try await Wire.send("GET", url)
             let policy = try #require(page.header("Content-Security-Policy"))
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `the metadata names the modes`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(
                 metadata["response_modes_supported"]?.strings == [

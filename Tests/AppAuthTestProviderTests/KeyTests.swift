@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `the key set has a public key for each algorithm and nothing private`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let document = try #require(try await Wire.send("GET", provider.url(.keys)).json)
             let keys = try #require(document["keys"]?.array)
             #expect(keys.compactMap { $0["alg"]?.string } == ["RS256", "PS256", "ES256", "EdDSA"])
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `keys are announced, rotated and withdrawn`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let first = try await kids(provider)
             let oldKid = try kid(provider.mintSession())
             #expect(first.contains(oldKid))
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func `a rotation without an announcement brings a key that nobody has seen`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let first = try await kids(provider)
             try provider.rotateSigningKeys()
             #expect(!first.contains(try kid(provider.mintSession())))

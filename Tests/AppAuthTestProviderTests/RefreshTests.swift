@@ -5,7 +5,7 @@ import Testing
 @Suite struct RefreshTests {
     /// RFC 9700 §4.14.2.
     @Test func `a rotated refresh token that comes again ends the family`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let first = try #require(try provider.mintSession().refreshToken)
             let response = try #require(try await flow.refresh(first).json)
@@ -20,7 +20,7 @@ import Testing
 
     @Test func `within the grace period an old refresh token is good, afterwards it ends the family`() async throws {
         let clock = ManualClock()
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.clock = clock.read
                 $0.refreshTokenGracePeriod = 10
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `grace periods can be ended at once`() async throws {
-        try await withProvider(.demo { $0.refreshTokenGracePeriod = 3600 }) { provider in
+        try await withLocalProvider(.demo { $0.refreshTokenGracePeriod = 3600 }) { provider in
             let flow = Flow(provider: provider)
             let first = try #require(try provider.mintSession().refreshToken)
             let second = try #require(try await flow.refresh(first).json?["refresh_token"]?.string)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `without rotation the refresh token stays`() async throws {
-        try await withProvider(.demo { $0.rotatesRefreshTokens = false }) { provider in
+        try await withLocalProvider(.demo { $0.rotatesRefreshTokens = false }) { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             for _ in 0..<3 {
@@ -65,7 +65,7 @@ import Testing
 
     @Test func `a refresh token expires after its last use`() async throws {
         let clock = ManualClock()
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.clock = clock.read
                 $0.refreshTokenLifetime = 100
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `a refresh token belongs to its client`() async throws {
-        try await withProvider(.demo { $0.clients.append(RegisteredClient(id: "other")) }) { provider in
+        try await withLocalProvider(.demo { $0.clients.append(RegisteredClient(id: "other")) }) { provider in
             let token = try #require(try provider.mintSession().refreshToken)
             let other = try await Flow(provider: provider, clientID: "other").refresh(token)
             #expect(other.json?["error"]?.string == "invalid_grant")
@@ -93,7 +93,7 @@ import Testing
 
     /// RFC 6749 §6.
     @Test func `the scope may shrink and not grow, and a wish for more costs nothing`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             let more = try await flow.refresh(token, [("scope", "openid phone")])
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func `the ID token at a refresh can be left out`() async throws {
-        try await withProvider(.demo { $0.sendsIDTokenOnRefresh = false }) { provider in
+        try await withLocalProvider(.demo { $0.sendsIDTokenOnRefresh = false }) { provider in
             let response = try await Flow(provider: provider).refresh(#require(try provider.mintSession().refreshToken))
             #expect(response.status == 200)
             #expect(response.json?["id_token"] == nil)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func `of many refreshes with one token at once one wins, and the family is over`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
             let statuses = try await withThrowingTaskGroup(of: Int?.self) { group in

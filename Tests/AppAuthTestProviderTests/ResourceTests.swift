@@ -6,7 +6,7 @@ import Testing
 @Suite struct ResourceTests {
     @Test(arguments: [Endpoint.userInfo, .api])
     func `a request without a token gets a challenge without an error`(endpoint: Endpoint) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.send("GET", provider.url(endpoint))
             #expect(response.status == 401)
             #expect(response.header("WWW-Authenticate") == #"Bearer realm="local-provider""#)
@@ -16,7 +16,7 @@ import Testing
     @Test(arguments: [Endpoint.userInfo, .api])
     func `a dead token gets invalid_token`(endpoint: Endpoint) async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
             let token = try provider.mintSession().accessToken
             clock.advance(3599)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a token counts in one Authorization field alone`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (url, token) = (provider.url(.userInfo), try provider.mintSession().accessToken)
             let field = ("Authorization", "Bearer \(token)")
             #expect(try await Wire.send("GET", url + "?access_token=\(token)").status == 400)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `userinfo gives the claims of the scope and needs openid`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let mail = try await flow.bearer(.userInfo, provider.mintSession(scope: "openid email").accessToken)
             #expect(mail.json?.object?.names.sorted() == ["email", "email_verified", "sub"])
@@ -59,7 +59,7 @@ import Testing
     @Test func `userinfo is signed for a client that asked for it`() async throws {
         var client = RegisteredClient.demo
         client.userInfoAlgorithm = .es256
-        try await withProvider(.demo { $0.clients = [client] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let session = try provider.mintSession()
             let response = try await Flow(provider: provider).bearer(.userInfo, session.accessToken)
             #expect(response.header("Content-Type") == "application/jwt")
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `the echo tells what came`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let token = try provider.mintSession().accessToken
             let response = try await Wire.send(
                 "PUT", provider.url(.api) + "?a=b+c", [("Authorization", "Bearer \(token)")], body: "hällo")

@@ -20,7 +20,7 @@ import Testing
 
     @Test(arguments: [nil, "refresh_token", "access_token", "nonsense"])
     func `revoking a refresh token ends the family`(hint: String?) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let session = try provider.mintSession()
             let other = try provider.mintSession()
             let response = try await revoke(provider, session.refreshToken, hint: hint)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func `revoking an access token leaves the refresh token`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let session = try provider.mintSession()
             #expect(try await revoke(provider, session.accessToken).status == 200)
             #expect(!provider.isAlive(session.accessToken))
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `an unknown token is as good as revoked, another client's is not touched`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             #expect(try await revoke(provider, "never-was").status == 200)
             #expect(try await revoke(provider, nil).json?["error"]?.string == "invalid_request")
             let foreign = try provider.mintSession(client: "demo-confidential")
@@ -56,7 +56,7 @@ import Testing
 
     @Test func `introspection describes living tokens to clients with a secret`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let session = try provider.mintSession()
             let access = try #require(try await introspect(provider, session.accessToken).json)
             #expect(access["active"]?.bool == true)

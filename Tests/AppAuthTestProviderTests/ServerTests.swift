@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func `a connection serves several requests, also when they come at once`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let request = "GET /jwks HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\n"
             let response = try await raw(
                 request + "\r\n" + request + "\r\n" + request + "Connection: close\r\n\r\n", provider)
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `a head or a body that is too large is refused, and the response arrives`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let url = provider.url(.token)
             let head = try await Wire.send("GET", url, [("X-Large", String(repeating: "x", count: 33 << 10))])
             #expect(head.status == 431)
@@ -48,7 +48,7 @@ import Testing
         "\u{16}\u{3}\u{1}\u{2}",
     ])
     func `what is no proper request is refused`(request: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await raw(request, provider)
             #expect(response.status == 400)
             #expect(response.header("Connection") == "close")
@@ -58,7 +58,7 @@ import Testing
 
     /// DNS rebinding: a page under a name that points at this machine.
     @Test func `another host name is refused`() async throws {
-        try await withProvider { (provider) async throws in
+        try await withLocalProvider { (provider) async throws in
             func status(_ host: String) async throws -> Int? {
                 try await raw("GET /jwks HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n", provider).status
             }
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `a client that does not get on is cut off`() async throws {
-        try await withProvider(.demo { $0.limits.requestTime = .milliseconds(100) }) { provider in
+        try await withLocalProvider(.demo { $0.limits.requestTime = .milliseconds(100) }) { provider in
             for begun in ["", "GET /jwks HT", "POST /token HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"] {
                 let response = try await raw(begun, provider)
                 #expect(response.bytes.isEmpty)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `connections beyond the limit are closed at once`() async throws {
-        try await withProvider(.demo { $0.limits.connections = 1 }) { provider in
+        try await withLocalProvider(.demo { $0.limits.connections = 1 }) { provider in
             let hold = provider.hold(.keys)
             async let first = Wire.send("GET", provider.url(.keys))
             try await hold.arrived()
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `a client that waits for the word to continue gets it`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await raw(
                 "POST /token HTTP/1.1\r\nHost: 127.0.0.1:\(provider.port)\r\nContent-Length: 1\r\n"
                     + "Expect: 100-continue\r\nConnection: close\r\n\r\nx", provider)
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `the log has each request as it was sent`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             _ = try await Wire.post(
                 provider.url(.token) + "?q=1&q=2", [("a", "ä b"), ("a", "")], [("X-Two", "1"), ("x-two", "2")])
             _ = try await Wire.send("GET", provider.url(.none) + "missing")
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `a provider that keeps no log still counts and reports`() async throws {
         let seen = LockedValue<[String]>([])
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.keepsLog = false
                 $0.observer = { request in seen.withLock { $0.append(request.redacted) } }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct SignInPageTests {
     @Test func `the page tells the demo password, takes the login hint and lets nothing else in`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             #expect(
                 try await browser.open(Flow(provider: provider).authorizationURL(["login_hint": #"al"<i>ce"#])) == nil)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `a wrong password is shown, and the right one goes on`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(Flow(provider: provider).authorizationURL())
             for (name, password) in [("alice", "wrong"), ("bob", "looking-glass"), ("bob", ""), ("", "")] {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `no is access_denied, on either page, and the sign-in is over`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for signsInFirst in [false, true] {
                 let browser = TestBrowser()
                 _ = try await browser.open(Flow(provider: provider).authorizationURL())
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `a form without its token or from another browser is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, other) = (TestBrowser(), TestBrowser())
             _ = try await browser.open(Flow(provider: provider).authorizationURL())
             let url = browser.pageURL
@@ -78,7 +78,7 @@ import Testing
 
     /// Session fixation: who planted a cookie must not be signed in with it afterwards.
     @Test func `signing in changes the cookie`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (browser, thief) = (TestBrowser(), TestBrowser())
             let flow = Flow(provider: provider)
             _ = try await browser.open(flow.authorizationURL())
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func `the cookie is out of reach for scripts and other sites`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.send("GET", Flow(provider: provider).authorizationURL())
             let cookie = try #require(response.header("Set-Cookie"))
             #expect(cookie.hasPrefix("local_provider_\(provider.port)="))
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func `who is signed in and has agreed is not asked again`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await flow.authorize(["scope": "openid email", "prompt": nil], in: browser)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test func `without required consent only prompt=consent asks`() async throws {
-        try await withProvider(.demo { $0.requiresConsent = false }) { provider in
+        try await withLocalProvider(.demo { $0.requiresConsent = false }) { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await browser.open(flow.authorizationURL(["prompt": nil]))
@@ -128,7 +128,7 @@ import Testing
 
     @Test func `prompt=login and max_age ask for the password again`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await flow.authorize(["prompt": nil], in: browser)
@@ -151,7 +151,7 @@ import Testing
 
     @Test func `select_account lets another person in`() async throws {
         let bob = User(name: "bob", password: "builder")
-        try await withProvider(.demo { $0.users.append(bob) }) { provider in
+        try await withLocalProvider(.demo { $0.users.append(bob) }) { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await flow.authorize(["prompt": nil], in: browser)
@@ -171,7 +171,7 @@ import Testing
     /// OpenID Connect Core §3.1.2.1, id_token_hint.
     @Test func `with an ID token hint only that person will do`() async throws {
         let bob = User(name: "bob", password: "builder")
-        try await withProvider(.demo { $0.users.append(bob) }) { provider in
+        try await withLocalProvider(.demo { $0.users.append(bob) }) { provider in
             let flow = Flow(provider: provider)
             let alice = try provider.mintSession(user: "alice").idToken
             for (name, password, expected) in [("alice", "looking-glass", nil), ("bob", "builder", "login_required")] {
@@ -190,7 +190,7 @@ import Testing
         arguments: [("de", "Anmelden"), ("fr de-AT", "Anmelden"), ("fr", "Sign in"), (nil, "Sign in")]
             as [(String?, String)])
     func `the page speaks the person's language`(locales: String?, title: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(Flow(provider: provider).authorizationURL(["ui_locales": locales]))
             #expect(browser.page?.text.contains("<h1>\(title)</h1>") == true)
@@ -199,7 +199,7 @@ import Testing
 
     @Test func `a sign-in does not wait for ever, and the browser's session ends`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)
             _ = try await flow.authorize(["prompt": nil], in: browser)
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func `a login form without a button signs in all the same`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(Flow(provider: provider).authorizationURL())
             let token = try #require(browser.page?.text.firstMatch(of: /name="csrf" value="([^"]+)"/)?.1)

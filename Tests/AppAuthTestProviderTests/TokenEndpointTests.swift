@@ -20,7 +20,7 @@ import Testing
             ("client_id", nil, "invalid_client"), ("client_id", "nobody", "invalid_client"),
         ] as [(String, String?, String)])
     func `a wrong parameter in the exchange is refused`(name: String, value: String?, error: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let response = try await flow.exchange(code(flow), [name: value])
             #expect(response.status == (error == "invalid_client" ? 401 : 400))
@@ -32,7 +32,7 @@ import Testing
 
     /// RFC 6749 §4.1.2.
     @Test func `a code is good once, and its second use takes back what it gave`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow)
             let tokens = try #require(try await flow.exchange(code).json)
@@ -46,8 +46,9 @@ import Testing
     }
 
     @Test func `a code belongs to its client, and another client does not spend it`() async throws {
-        try await withProvider(.demo { $0.clients.append(RegisteredClient(id: "other", redirectURIs: [.anyLoopback])) })
-        {
+        try await withLocalProvider(
+            .demo { $0.clients.append(RegisteredClient(id: "other", redirectURIs: [.anyLoopback])) }
+        ) {
             provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow)
@@ -57,7 +58,7 @@ import Testing
     }
 
     @Test func `a code that was tried with a wrong verifier is spent`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow)
             _ = try await flow.exchange(code, ["code_verifier": String(repeating: "a", count: 43)])
@@ -67,7 +68,7 @@ import Testing
 
     @Test func `a code expires`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
             let (early, late) = (try await code(flow), try await code(flow))
             clock.advance(59)
@@ -79,7 +80,7 @@ import Testing
 
     /// RFC 9700 §2.1.1: a challenge that was taken out on the way must not go unnoticed.
     @Test func `a verifier without a challenge is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(
                 provider: provider, clientID: "demo-confidential", secret: RegisteredClient.demoConfidential.secret)
             let none: KeyValuePairs<String, String?> = ["code_challenge": nil, "code_challenge_method": nil]
@@ -90,7 +91,7 @@ import Testing
     }
 
     @Test func `the request has to be a form, posted, with each parameter once and none in the URI`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let (url, form) = (provider.url(.token), flow.codeForm(try await code(flow)))
             let get = try await Wire.send("GET", url.appendingQuery(form))
@@ -121,7 +122,7 @@ import Testing
 
     /// RFC 8707 §2.
     @Test func `a token for a resource is good there alone`() async throws {
-        try await withProvider(.demo { $0.resources = ["https://bank.example/"] }) { provider in
+        try await withLocalProvider(.demo { $0.resources = ["https://bank.example/"] }) { provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow, ["resource": provider.url(.api), "prompt": "consent"])
             let tokens = try #require(try await flow.exchange(code).json)
@@ -136,7 +137,7 @@ import Testing
     }
 
     @Test func `a client can get tokens for itself`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             func ask(_ form: [(name: String, value: String)]) async throws -> Wire.Answer {
                 try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + form)
             }
@@ -154,7 +155,7 @@ import Testing
     }
 
     @Test func `a password can be exchanged by clients that may`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             func ask(_ client: [(name: String, value: String)], _ password: String) async throws -> Wire.Answer {
                 try await Wire.post(
                     provider.url(.token),
@@ -176,7 +177,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a provider can give refresh tokens to whoever signs in, unasked`(unasked: Bool) async throws {
-        try await withProvider(.demo { $0.givesRefreshTokensUnasked = unasked }) { provider in
+        try await withLocalProvider(.demo { $0.givesRefreshTokensUnasked = unasked }) { provider in
             let client: [(name: String, value: String)] = [
                 ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
             ]

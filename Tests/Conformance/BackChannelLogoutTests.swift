@@ -83,7 +83,7 @@ extension Plan {
         _ edit: @escaping @Sendable (inout JWTDraft) -> Void = { _ in },
         app: (AuthState, LogoutTokenVerifier, _ form: String) async throws -> Void
     ) async throws {
-        try await withServer { server in
+        try await withLocalProvider { server in
             try await run({ $0.clients[0].backchannelLogoutURI = server.issuer + "/backchannel-logout" }) { party in
                 party.provider.fault(
                     .editDocument { $0["id_token_signing_alg_values_supported"] = ["RS256"] },
@@ -100,16 +100,6 @@ extension Plan {
                 try await app(state, verifier, String(decoding: posted.body, as: UTF8.self))
             }
         }
-    }
-
-    /// Something that keeps what is sent to it.
-    func withServer(_ body: (LocalProvider) async throws -> Void) async throws {
-        let server = try await LocalProvider.start()
-        do { try await body(server) } catch {
-            await server.stop()
-            throw error
-        }
-        await server.stop()
     }
 }
 

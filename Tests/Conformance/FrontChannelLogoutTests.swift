@@ -42,7 +42,7 @@ struct FrontChannelLogoutTests {
     private func run(
         _ plan: Plan, _ module: (RelyingParty, AuthState, Client) async throws -> Void
     ) async throws {
-        try await plan.withServer { server in
+        try await withLocalProvider { server in
             try await plan.run({ $0.clients[0].frontchannelLogoutURI = server.issuer + "/frontchannel-logout" }) {
                 party in
                 let client = try await party.client()

@@ -52,7 +52,7 @@ extension Integration {
         ) async throws -> URL {
             for (name, main) in programs {
                 let main = try #require(main)
-                let changed = main.replacing(/issuer: "https:[^"]*"/, with: "issuer: \"\(issuer)\"")
+                let changed = main.replacing(/Issuer\("https:[^"]*"\)/, with: "Issuer(\"\(issuer)\")")
                 #expect(changed != main, "no issuer in: \(main)")
                 _ = try workspace.write(changed, to: "App/Sources/\(name)/main.swift")
             }

@@ -3,7 +3,7 @@ import AppAuthSession
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
-import SampleSupport
+import ScriptedBrowser
 import SevenPass
 import Testing
 
@@ -141,8 +141,8 @@ import Testing
         _ fixture: SevenPassFixture, _ change: @escaping @Sendable (inout FacebookSignIn) -> Void
     ) async throws -> AuthState {
         let (responses, response) = AsyncStream.makeStream(of: String.self)
-        return try await Person.scripted(
-            fixture.environment.transport, entries: ["provider": "facebook"],
+        return try await withScriptedBrowser(
+            entries: ["provider": "facebook"], transport: fixture.environment.transport,
             leave: { [base = fixture.double.baseURL] url, open in
                 if url.hasPrefix("fbauth2:") {
                     open(base + "/facebook/app" + url.drop { $0 != "?" })

@@ -3,7 +3,7 @@ import AppAuthSession
 import Foundation
 import JOSE
 import AppAuthTestProvider
-import SampleSupport
+import ScriptedBrowser
 import SevenPass
 import Testing
 
@@ -122,8 +122,9 @@ import Testing
                 let response: @Sendable (String) -> Void = { url in
                     input.fileHandleForWriting.write(Data("no URL\n\(url)\n".utf8))
                 }
-                let outcome = try await Person.scripted(
-                    fixture.environment.transport, entries: ["provider": "facebook"], leave: { url, _ in response(url) }
+                let outcome = try await withScriptedBrowser(
+                    entries: ["provider": "facebook"], transport: fixture.environment.transport,
+                    leave: { url, _ in response(url) }
                 ) { browser in
                     for await line in start.lines {
                         guard let url = line.firstMatch(of: /http:.*/) else { continue }

@@ -1,7 +1,7 @@
 import AppAuth
 import Foundation
 import AppAuthTestProvider
-import SampleSupport
+import ScriptedBrowser
 import SevenPass
 import Testing
 
@@ -12,8 +12,8 @@ import Testing
         try await withRuntimeFolder {
             try await withSevenPass { fixture in
                 // The desktop's part: it starts the app again with the URL.
-                let claims = try await Person.scripted(
-                    fixture.environment.transport, entries: SevenPassFixture.alice,
+                let claims = try await withScriptedBrowser(
+                    entries: SevenPassFixture.alice, transport: fixture.environment.transport,
                     leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
                 ) { browser in
                     var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)

@@ -3,7 +3,7 @@ import AppAuthSession
 import FoundationEssentials
 import JOSE
 import AppAuthTestProvider
-import SampleSupport
+import ScriptedBrowser
 import SevenPass
 import Testing
 
@@ -40,7 +40,7 @@ struct SevenPassFixture: Sendable {
 
     /// Works with a browser in which Alice sits.
     func withAlice<Value: Sendable>(_ body: @escaping @Sendable (Browser) async throws -> Value) async throws -> Value {
-        try await Person.scripted(environment.transport, entries: Self.alice, body)
+        try await withScriptedBrowser(entries: Self.alice, transport: environment.transport, body)
     }
 
     /// Signs Alice in by the browser.

@@ -1,18 +1,20 @@
 internal import JOSE
 
-/// The requested faults, in a queue for each endpoint. Each request takes the first fault. Once a fault was taken as
-/// often as requested, the next one follows.
+/// The requested faults, in a queue for each endpoint. Each request takes the first fault that is for it. Once a fault
+/// was taken as often as requested, the next one follows.
 final class FaultPlan: Sendable {
-    private struct Entry {
+    struct Entry {
         let fault: Fault
+        /// The `grant_type` of the requests that take the fault; nil for every request.
+        let grantType: String?
         /// The remaining number of requests; nil for no limit.
         var times: Int?
     }
 
     private let rows = LockedValue<[Endpoint: [Entry]]>([:])
 
-    func add(_ fault: Fault, at endpoint: Endpoint, times: Int?) {
-        rows.withLock { $0[endpoint, default: []].append(Entry(fault: fault, times: times)) }
+    func add(_ entry: Entry, at endpoint: Endpoint) {
+        rows.withLock { $0[endpoint, default: []].append(entry) }
     }
 
     func clear(_ endpoint: Endpoint?) {
@@ -21,16 +23,18 @@ final class FaultPlan: Sendable {
         }
     }
 
-    func take(_ endpoint: Endpoint) -> [Fault] {
+    func take(_ endpoint: Endpoint, grantType: String?) -> [Fault.Effect] {
         rows.withLock { rows in
-            guard var row = rows[endpoint], var entry = row.first else { return [] }
+            guard var row = rows[endpoint],
+                let index = row.firstIndex(where: { $0.grantType == nil || $0.grantType == grantType })
+            else { return [] }
+            let entry = row[index]
             if let times = entry.times {
-                entry.times = times - 1
-                row[0] = entry
-                if times <= 1 { row.removeFirst() }
+                row[index].times = times - 1
+                if times <= 1 { row.remove(at: index) }
                 rows[endpoint] = row
             }
-            return entry.fault.flattened
+            return entry.fault.effects
         }
     }
 }

@@ -46,7 +46,7 @@ struct DoubleServer: Sendable {
 
 extension Reply {
     /// Returns the reply with its document changed by the faults. A body that is not a JSON object is unchanged.
-    fileprivate func edited(by faults: [Fault]) -> Reply {
+    fileprivate func edited(by faults: [Fault.Effect]) -> Reply {
         var reply = self
         for case .editDocument(let edit) in faults {
             guard var document = try? JSON(parsing: reply.body).object else { continue }

@@ -2,7 +2,6 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
-internal import SampleSupport
 internal import ScriptedBrowser
 
 /// The command `sign-in demo`.
@@ -23,9 +22,9 @@ struct Demo: Command {
         // An empty variable names no display.
         let isHeadless = headless || !(Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"))
         let story = Story(isSilent: common.json)
-        let provider = try DemoServer()
+        let provider = try DemoProvider()
         defer { provider.end() }
-        let issuer = try await provider.announcement()
+        let issuer = try await provider.issuer()
         story.tell("A provider is listening on this machine: \(issuer)")
         if isHeadless { story.tell("There is no display (or --headless): a scripted browser plays the person's part.") }
 
@@ -104,18 +103,8 @@ struct Demo: Command {
         _ journey: @escaping @Sendable (Browser) async throws -> JSON.Object
     ) async throws -> JSON.Object {
         guard isHeadless else { return try await journey(.system) }
-        let (visits, visit) = AsyncStream.makeStream(of: String.self)
-        return try await withThrowingTaskGroup(of: JSON.Object?.self) { group in
-            group.addTask { try await journey(Browser { url in visit.yield(url) }) }
-            group.addTask {
-                let browser = ScriptedBrowser(
-                    transport: environment.transport,
-                    entries: ["username": Self.person.name, "password": Self.person.password])
-                for await url in visits { try await browser.visit(url) }
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next().flatMap { $0 } ?? [:]
-        }
+        return try await withScriptedBrowser(
+            entries: ["username": Self.person.name, "password": Self.person.password],
+            transport: environment.transport, journey)
     }
 }

@@ -28,7 +28,7 @@ import Testing
 
     @Test func `tokens come once the person has approved, and once`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let response = try #require(try await begin(provider).json)
             let id = try #require(response["auth_req_id"]?.string)
             #expect(response["expires_in"] == 600 && response["interval"] == 5)
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `a refusal and the end of the time are told`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let first = try #require(try await begin(provider).json?["auth_req_id"]?.string)
             try provider.decide(first, isAllowed: false)
             #expect(try await poll(provider, first).json?["error"] == "access_denied")
@@ -65,14 +65,14 @@ import Testing
             ("binding_message", "two\nlines", "invalid_binding_message"), ("client_secret", "wrong", "invalid_client"),
         ] as [(String, String?, String)])
     func `a request that is wrong in one respect is refused`(name: String, value: String?, code: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await begin(provider, [name: value])
             #expect(response.json?["error"]?.string == code, "\(response.text)")
         }
     }
 
     @Test func `a public client may not ask`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await begin(provider, ["client_id": "demo", "client_secret": nil])
             #expect(response.json?["error"] == "unauthorized_client")
         }

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `without nonces none is given out`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await ask(provider, try DPoPKey().proof("POST", provider.url(.token)))
             #expect(response.status == 200)
             #expect(response.header("DPoP-Nonce") == nil)
@@ -31,7 +31,7 @@ import Testing
 
     @Test func `the token endpoint asks for its nonce, gives it out, and takes the one before it`() async throws {
         let clock = ManualClock()
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.clock = clock.read
                 $0.dpopNonce = .required(lifetime: 10)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `a proof that was challenged is used up`() async throws {
-        try await withProvider(.demo { $0.dpopNonce = .required() }) { provider in
+        try await withLocalProvider(.demo { $0.dpopNonce = .required() }) { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
             let same: (inout DPoPKey.Draft) -> Void = { $0.claims["jti"] = "same" }
             let nonce = expectChallenge(try await ask(provider, try key.proof("POST", url, same)))
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `a pushed request may lack a proof, and a proof may not lack the nonce`() async throws {
-        try await withProvider(.demo { $0.dpopNonce = .required() }) { provider in
+        try await withLocalProvider(.demo { $0.dpopNonce = .required() }) { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.pushedAuthorization))
             let plain = try await flow.push()
             #expect(plain.status == 201)
@@ -87,7 +87,7 @@ import Testing
 
     @Test(arguments: [Endpoint.userInfo, .api])
     func `a resource asks for its nonce with a challenge`(endpoint: Endpoint) async throws {
-        try await withProvider(.demo { $0.dpopNonce = .required() }) { provider in
+        try await withLocalProvider(.demo { $0.dpopNonce = .required() }) { provider in
             let (key, url) = (try DPoPKey(), provider.url(endpoint))
             let token = try provider.mintSession(boundTo: key.thumbprint).accessToken
             let challenge = try await Wire.send("GET", url, key.fields("GET", url, token: token))

@@ -22,7 +22,7 @@ import Testing
 
     @Test(arguments: SignatureAlgorithm.allCases)
     func `a proof of any algorithm gets a token of the type DPoP`(algorithm: SignatureAlgorithm) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let proof = try DPoPKey(algorithm).proof("POST", provider.url(.token))
             let response = try await ask(provider, [proof])
             #expect(response.status == 200)
@@ -49,7 +49,7 @@ import Testing
         what: String, edit: @Sendable (inout DPoPKey.Draft) -> Void
     ) async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let url = provider.url(.token)
             let wrong = try DPoPKey().proof("POST", url, at: clock.now, edit)
             expectRefusal(try await ask(provider, [wrong]))
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `an htu with a query or a fragment is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for end in ["?a=b", "#f", "/"] {
                 expectRefusal(try await ask(provider, [try DPoPKey().proof("POST", provider.url(.token) + end)]))
             }
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `the time may be a minute off either way`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             for seconds in [-60.0, 60.0] {
                 let proof = try DPoPKey().proof("POST", provider.url(.token), at: clock.now + seconds)
                 #expect(try await ask(provider, [proof]).status == 200)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `a proof counts once, and alone`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
             let proof = try key.proof("POST", url)
             #expect(try await ask(provider, [proof]).status == 200)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func `a signature has to be that of the public key in the proof`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
             expectRefusal(
                 try await ask(provider, [try key.proof("POST", url, signedBy: SigningKey.generate(.es256))]))
@@ -121,7 +121,7 @@ import Testing
         var open = jwk
         open["d"] = nil
         let key = try SigningKey(PrivateKey(jwk: .object(jwk)), .edDSA)
-        try await withProvider { [open] provider in
+        try await withLocalProvider { [open] provider in
             for (member, isRefused) in [(jwk, true), (open, false)] {
                 let proof = try DPoPKey().proof("POST", provider.url(.token), signedBy: key) {
                     $0.header["jwk"] = .object(member)
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test func `a provider may take some algorithms alone`() async throws {
-        try await withProvider(.demo { $0.dpopAlgorithms = [.es256] }) { provider in
+        try await withLocalProvider(.demo { $0.dpopAlgorithms = [.es256] }) { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(metadata["dpop_signing_alg_values_supported"]?.strings == ["ES256"])
             let url = provider.url(.token)

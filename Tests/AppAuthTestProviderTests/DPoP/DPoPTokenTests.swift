@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func `a public client's tokens are good with their key alone`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.token))
             let code = try #require(try await flow.authorize()["code"])
             let response = try await Wire.post(url, flow.codeForm(code), [("DPoP", try key.proof("POST", url))])
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `a resource takes a right proof beside the token and no other`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (key, url) = (try DPoPKey(), provider.url(.api))
             let token = try provider.mintSession(boundTo: key.thumbprint).accessToken
             let scheme = ("Authorization", "DPoP \(token)")
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `a bearer token with the scheme DPoP is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (token, url) = (try provider.mintSession().accessToken, provider.url(.api))
             let fields = try DPoPKey().fields("GET", url, token: token)
             expectChallenge(try await Wire.send("GET", url, fields), "invalid_token")
@@ -80,7 +80,7 @@ import Testing
     /// RFC 9449 §10 and §10.1.
     @Test(arguments: [true, false])
     func `a code can be bound to a key`(isPushed: Bool) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.token))
             let browser = TestBrowser()
             func code() async throws -> String {
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func `dpop_jkt is a thumbprint, and agrees with a proof beside it`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.pushedAuthorization))
             #expect(try await flow.refusal(["dpop_jkt": "short"])["error"] == "invalid_request")
             for (thumbprint, status) in [(try DPoPKey().thumbprint, 400), (key.thumbprint, 201)] {
@@ -118,7 +118,7 @@ import Testing
     @Test func `a client can be held to DPoP`() async throws {
         var client = RegisteredClient.demoService
         client.requiresDPoP = true
-        try await withProvider(.demo { $0.clients = [client] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let form = [
                 (name: "grant_type", value: "client_credentials"), ("client_id", "demo-service"),
                 ("client_secret", "service-secret-of-thirty-two-bytes"),
@@ -134,7 +134,7 @@ import Testing
 
     /// RFC 9449 §5 and §6.2.
     @Test func `introspection shows the key, and a confidential client's refresh token has none`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let key = try DPoPKey()
             func look(at token: String?) async throws -> JSON? {
                 try await Wire.post(

@@ -6,7 +6,7 @@ import Testing
 @Suite struct DeviceGrantTests {
     @Test func `a device gets its codes, and its tokens once they are approved`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin()
             #expect(response.userCode.wholeMatch(of: /[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}/) != nil)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `metadata names the endpoint and the grant`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for endpoint in [Endpoint.openIDConfiguration, .oauthMetadata] {
                 let document = try #require(try await Wire.send("GET", provider.url(endpoint)).json)
                 #expect(document["device_authorization_endpoint"]?.string == provider.url(.deviceAuthorization))
@@ -40,7 +40,7 @@ import Testing
     // RFC 8628 §3.5
     @Test func `who asks too soon has to slow down for good`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
             let code = try await flow.begin().deviceCode
             for (pause, expected) in [
@@ -55,7 +55,7 @@ import Testing
 
     @Test func `a code that nobody approved in time has expired, for the device and for the page`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin()
             clock.advance(599)
@@ -71,7 +71,7 @@ import Testing
 
     @Test func `no is access_denied, with and without signing in`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
             let first = try await flow.begin()
             #expect(try await flow.decide("deny", first).contains("Nothing was shared with Demo App"))
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `a device code is good for its own client alone`() async throws {
-        try await withProvider(
+        try await withLocalProvider(
             .demo { $0.clients.append(RegisteredClient(id: "other", grantTypes: [DeviceFlow.grantType])) }
         ) { provider in
             let flow = DeviceFlow(provider: provider)
@@ -117,7 +117,7 @@ import Testing
     func `a request for a code is checked like a token request`(
         form: [(name: String, value: String)], status: Int, error: String?
     ) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.post(provider.url(.deviceAuthorization), form)
             #expect(response.status == status)
             #expect(response.json?["error"]?.string == error)
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `a client that may not use the grant gets no tokens by it`() async throws {
-        try await withProvider(.demo { $0.clients = [RegisteredClient(id: "demo")] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [RegisteredClient(id: "demo")] }) { provider in
             let error = try await DeviceFlow(provider: provider).error("AAAA")
             #expect(error == "unauthorized_client")
         }

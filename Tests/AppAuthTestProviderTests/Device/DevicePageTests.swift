@@ -5,7 +5,7 @@ import Testing
 /// The page where people enter the code (RFC 8628 §3.3, §5.1, §5.4).
 @Suite struct DevicePageTests {
     @Test func `the page needs no script and escapes what stands in its address`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(provider.url(.deviceVerification) + "?user_code=%22%3Ci%3E")
             let page = try #require(browser.page)
@@ -20,7 +20,7 @@ import Testing
 
     @Test func `the address alone decides nothing, and consent shows the client, the code and the scopes`() async throws
     {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin("openid email")
             let browser = TestBrowser()
@@ -39,7 +39,7 @@ import Testing
 
     // RFC 8628 §6.1
     @Test func `the code may be typed in lower case and without its dash`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let code = try await flow.begin().userCode
             let plain = code.lowercased().replacing("-", with: "")
@@ -58,7 +58,7 @@ import Testing
     // RFC 8628 §5.1
     @Test func `ten wrong codes in a minute are enough, from whatever browser`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let code = try await DeviceFlow(provider: provider).begin().userCode
             func enter(_ typed: String) async throws -> Wire.Answer? {
                 let browser = TestBrowser()
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `a form without its token or from another browser is refused`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await DeviceFlow(provider: provider).begin()
             let (browser, other) = (TestBrowser(), TestBrowser())
             _ = try await browser.open(response.pageWithCode)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `a wrong password is shown, and nobody is let through without signing in`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin()
             let browser = TestBrowser()
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `signing in changes the cookie, and who is signed in is only asked for consent`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let (browser, thief) = (TestBrowser(), TestBrowser())
             _ = try await browser.open(provider.url(.deviceVerification))
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func `a decision is made once`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin()
             let (first, second) = (TestBrowser(), TestBrowser())
@@ -148,7 +148,7 @@ import Testing
 
     @Test(arguments: [("de-AT,de;q=0.9,en;q=0.8", "Gerät verbinden"), ("fr", "Connect a device")])
     func `the page speaks the browser's language`(languages: String, title: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.send(
                 "GET", provider.url(.deviceVerification), [("Accept-Language", languages)])
             #expect(response.text.contains("<h1>\(title)</h1>"))

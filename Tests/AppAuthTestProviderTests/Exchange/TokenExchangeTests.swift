@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func `a good request is answered with a token and what it is`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try #require(try await exchange(provider).json)
             #expect(response["issued_token_type"]?.string == Self.prefix + "access_token")
             #expect(response["token_type"] == "Bearer" && response["scope"] == "profile email")
@@ -45,14 +45,14 @@ import Testing
             ("requested_token_type", prefix + "saml2", "invalid_request"),
         ] as [(String, String?, String)])
     func `a request that is wrong in one respect is refused`(name: String, value: String?, code: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await exchange(provider, [name: value])
             #expect(response.status == 400 && response.json?["error"]?.string == code, "\(response.text)")
         }
     }
 
     @Test func `a refresh token is exchanged by its own client alone`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             for (client, status) in [("demo-confidential", 200), ("demo", 400)] {
                 let token = try provider.mintSession(client: client).refreshToken
                 let response = try await exchange(
@@ -64,7 +64,7 @@ import Testing
 
     @Test func `an ID token that has ended, and one that another has signed, are exchanged for nothing`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let token = try #require(try provider.mintSession().idToken)
             func status(_ token: String) async throws -> Int? {
                 try await exchange(
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func `the actor stands in what is given out`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let actor = try provider.mintSession(client: "demo-confidential").accessToken
             let response = try await exchange(
                 provider,

@@ -27,7 +27,7 @@ import Testing
     func `an ID token vouches for the code and the state`(algorithm: SignatureAlgorithm) async throws {
         var client = RegisteredClient.demo
         client.idTokenAlgorithm = algorithm
-        try await withProvider(.demo { $0.clients = [client] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let flow = Flow(provider: provider)
             let fields = try await authorize(flow, hybrid)
             #expect(Set(fields.keys) == ["code", "id_token", "state", "iss"])
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `without a state there is no s_hash, and the order of the types does not count`() async throws {
-        try await withProvider(.demo { $0.requiresState = false }) { provider in
+        try await withLocalProvider(.demo { $0.requiresState = false }) { provider in
             let changes: KeyValuePairs<String, String?> = [
                 "response_type": "id_token code", "response_mode": "form_post", "state": nil,
             ]
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func `both can come in a signed response`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let changes: KeyValuePairs<String, String?> = [
                 "response_type": "code id_token", "response_mode": "form_post.jwt",
             ]
@@ -82,7 +82,7 @@ import Testing
             ("response_type", "id_token", "unsupported_response_type"),
         ] as [(String, String?, String)])
     func `it needs a nonce, openid and a form`(name: String, value: String?, error: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             var parameters = flow.parameters(hybrid).filter { $0.name != name }
             if let value { parameters.append((name, value)) }
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func `a fault at the pages changes this ID token, and one at the token endpoint the other`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             provider.fault(
                 .editIDToken {
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func `the metadata names the response types and modes`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(metadata["response_types_supported"]?.strings == ["code", "code id_token"])
         }

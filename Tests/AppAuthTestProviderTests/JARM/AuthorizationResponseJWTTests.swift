@@ -14,7 +14,7 @@ import Testing
     @Test(arguments: ["jwt", "query.jwt"])
     func `the response is one signed token with everything in it`(mode: String) async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
             let claims = try await verifiedClaims(
                 response(try await flow.authorize(["response_mode": mode])), provider)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `an error is in the token too`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             for (name, value, error) in [
                 ("prompt", "none", "login_required"), ("scope", "unknown", "invalid_scope"),
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `the token can come by a form`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             #expect(try await browser.open(flow.authorizationURL(["response_mode": "form_post.jwt"])) == nil)
             #expect(try await browser.signIn() == nil)
@@ -59,7 +59,7 @@ import Testing
     func `a client can ask for an algorithm, and the metadata names it`(algorithm: SignatureAlgorithm) async throws {
         var client = RegisteredClient.demo
         client.authorizationAlgorithm = algorithm
-        try await withProvider(.demo { $0.clients = [client] }) { provider in
+        try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let response = try await Flow(provider: provider).refusal(["response_mode": "jwt", "prompt": "none"])
             let token = try self.response(response)
             #expect(try JWS(compact: token).header.alg == algorithm.rawValue)
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `a fault changes the token before it is signed, or how it is signed`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             func token(_ edit: @escaping @Sendable (inout JWTDraft) -> Void) async throws -> String {
                 provider.fault(.editAuthorizationResponse(edit), at: .authorization)

@@ -7,8 +7,8 @@ import Testing
 @Suite struct ProviderLogoutTests {
     /// A provider whose demo client listens at another server.
     private func run(_ test: (LocalProvider, LocalProvider) async throws -> Void) async throws {
-        try await withProvider { app in
-            try await withProvider(
+        try await withLocalProvider { app in
+            try await withLocalProvider(
                 .demo {
                     $0.clients[0].backchannelLogoutURI = app.issuer + "/back?tenant=1"
                     $0.clients[0].frontchannelLogoutURI = app.issuer + "/front?tenant=1"
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `both locations can be registered, and the metadata says that they are used`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let registration = try await Applicant(provider: provider).registered([
                 "backchannel_logout_uri": "http://127.0.0.1:9/back",
                 "frontchannel_logout_uri": "https://app.example/front",

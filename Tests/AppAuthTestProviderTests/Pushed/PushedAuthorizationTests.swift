@@ -6,7 +6,7 @@ import Testing
 /// Pushed authorization requests (RFC 9126).
 @Suite struct PushedAuthorizationTests {
     @Test func `a pushed request gets a reference that leads to a code`() async throws {
-        try await withProvider(.demo { $0.pushedRequestLifetime = 7 }) { provider in
+        try await withLocalProvider(.demo { $0.pushedRequestLifetime = 7 }) { provider in
             let flow = Flow(provider: provider)
             let response = try await flow.push()
             #expect(response.status == 201)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `what stands beside the reference does not count`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let url = try await flow.url(naming: flow.pushed()) + "&scope=address&state=other&prompt=none"
             let back = try await TestBrowser().authorize(url)
@@ -38,7 +38,7 @@ import Testing
     /// RFC 9126 §4, §7.1 and §7.3.
     @Test func `a reference is good once, for a while, and for its client`() async throws {
         let clock = ManualClock()
-        try await withProvider(.demo { $0.clock = clock.read }) { provider in
+        try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
             func status(_ uri: String, client: String = "demo") async throws -> Int? {
                 try await Wire.send("GET", flow.url(naming: uri, client: client)).status
@@ -72,7 +72,7 @@ import Testing
             ("request_uri", "https://a.example/r", "invalid_request"),
         ] as [(String, String?, String)])
     func `a wrong parameter is refused when it is pushed`(name: String, value: String?, error: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Flow(provider: provider).push([name: value])
             #expect(response.status == 400)
             #expect(response.json?["error"]?.string == error)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `a push is a POST of a form whose parameters stand once`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let (url, flow) = (provider.url(.pushedAuthorization), Flow(provider: provider))
             let got = try await Wire.send("GET", url.appendingQuery(flow.parameters()))
             #expect(got.status == 405)
@@ -95,7 +95,7 @@ import Testing
     @Test func `the client authenticates as at the token endpoint`() async throws {
         let key = try SigningKey.generate(.es256)
         let signing = RegisteredClient(id: "signing", keys: [key.publicKey], redirectURIs: [.anyLoopback])
-        try await withProvider(.demo { $0.clients += [signing] }) { provider in
+        try await withLocalProvider(.demo { $0.clients += [signing] }) { provider in
             let confidential = RegisteredClient.demoConfidential
             var flow = Flow(provider: provider, clientID: confidential.id)
             let nothing = try await flow.push()
@@ -131,7 +131,7 @@ import Testing
     /// RFC 9126 §5.
     @Test func `a provider can require it, and its metadata says so`() async throws {
         for isRequired in [false, true] {
-            try await withProvider(.demo { $0.requiresPushedRequests = isRequired }) { provider in
+            try await withLocalProvider(.demo { $0.requiresPushedRequests = isRequired }) { provider in
                 let flow = Flow(provider: provider)
                 let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
                 #expect(metadata["require_pushed_authorization_requests"]?.bool == isRequired)

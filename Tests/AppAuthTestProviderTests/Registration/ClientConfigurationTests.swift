@@ -6,7 +6,7 @@ import Testing
 /// RFC 7592.
 @Suite struct ClientConfigurationTests {
     @Test func `a registration is read, and each token is good once`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let applicant = Applicant(provider: provider)
             let first = try await applicant.registered()
             let second = try #require(try await applicant.manage("GET", first).json)
@@ -21,7 +21,7 @@ import Testing
     @Test func `a token can stay as it is`() async throws {
         var options = DynamicRegistration()
         options.rotatesAccessTokens = false
-        try await withProvider(.demo { $0.registration = options }) { provider in
+        try await withLocalProvider(.demo { $0.registration = options }) { provider in
             let applicant = Applicant(provider: provider)
             let first = try await applicant.registered()
             for _ in 1...2 { #expect(try await applicant.manage("GET", first).status == 200) }
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `a change takes the place of all the metadata`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let applicant = Applicant(provider: provider)
             let first = try await applicant.registered(["client_uri": "https://app.example/"])
             var document = Applicant.changeable(first)
@@ -49,7 +49,7 @@ import Testing
             ("redirect_uris", ["http://app.example/"]),
         ] as [(String, JSON?)])
     func `a change that is wrong in one respect changes nothing`(name: String, value: JSON?) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let applicant = Applicant(provider: provider)
             let first = try await applicant.registered()
             var document = Applicant.changeable(first)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func `a deleted client is gone with its tokens`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let applicant = Applicant(provider: provider)
             let registration = try await applicant.registered()
             let id = try #require(registration["client_id"]?.string)
@@ -80,7 +80,7 @@ import Testing
         let clock = ManualClock()
         var options = DynamicRegistration()
         options.secretLifetime = 3600
-        try await withProvider(
+        try await withLocalProvider(
             .demo {
                 $0.registration = options
                 $0.clock = clock.read

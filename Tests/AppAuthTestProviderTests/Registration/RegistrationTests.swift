@@ -5,7 +5,7 @@ import Testing
 /// RFC 7591 and OpenID Connect Registration.
 @Suite struct RegistrationTests {
     @Test func `a client that registered itself signs in`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let registration = try await Applicant(provider: provider).registered()
             #expect(registration["client_secret"] == nil && registration["client_name"]?.string == "An App")
             let id = try #require(registration["client_id"]?.string)
@@ -23,7 +23,7 @@ import Testing
     @Test func `what is left out has the defaults of RFC 7591 §2, and what is not understood is not registered`()
         async throws
     {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let registration = try await Applicant(provider: provider).registered([
                 "token_endpoint_auth_method": nil, "grant_types": nil, "response_types": nil, "application_type": nil,
                 "shoe_size": 42, "client_name#de": "Eine App",
@@ -58,7 +58,7 @@ import Testing
             ("software_statement", "e30.e30.AA", "invalid_software_statement"),
         ] as [(String, JSON?, String)])
     func `metadata that is wrong in one respect is refused`(name: String, value: JSON?, code: String) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let found = try await Applicant(provider: provider).refusal([name: value])
             #expect(found == code)
         }
@@ -66,7 +66,7 @@ import Testing
 
     @Test(arguments: [["https://app.example/callback"], ["com.example.app:/callback"], ["http://[::1]/"]])
     func `redirect URIs of every kind that is safe are taken`(uris: [String]) async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let value = JSON.array(uris.map(JSON.string))
             let registration = try await Applicant(provider: provider).registered(["redirect_uris": value])
             #expect(registration["redirect_uris"] == value)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `only JSON is read, and only POST registers`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Applicant(provider: provider).register(type: "text/plain")
             #expect(response.status == 400 && response.json?["error"] == "invalid_client_metadata")
             #expect(try await Wire.send("GET", provider.url(.clientRegistration)).status == 405)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `where a token lets one register, none and another do not`() async throws {
-        try await withProvider(.demo { $0.registration = DynamicRegistration(initialAccessToken: "let-me-in") }) {
+        try await withLocalProvider(.demo { $0.registration = DynamicRegistration(initialAccessToken: "let-me-in") }) {
             provider in
             for token in [nil, "let-me-out"] {
                 let response = try await Applicant(provider: provider, bearer: token).register()
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `a provider whose clients are registered by hand names no endpoint, and has none`() async throws {
-        try await withProvider(.demo { $0.registration = nil }) { provider in
+        try await withLocalProvider(.demo { $0.registration = nil }) { provider in
             let metadata = try await Wire.send("GET", provider.url(.openIDConfiguration)).json
             #expect(metadata?["registration_endpoint"] == nil)
             #expect(try await Applicant(provider: provider).register().status == 404)
@@ -111,7 +111,7 @@ import Testing
             for (name, value) in changes { claims[name] = value }
             return .string(try JWS.sign(.object(claims), with: signer))
         }
-        try await withProvider(.demo { $0.registration = options }) { provider in
+        try await withLocalProvider(.demo { $0.registration = options }) { provider in
             let applicant = Applicant(provider: provider)
             let sound = try statement()
             let registration = try await applicant.registered(["software_statement": sound])

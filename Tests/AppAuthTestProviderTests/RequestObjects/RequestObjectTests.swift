@@ -48,7 +48,7 @@ private struct Signer {
             $0.clock = clock.read
         }
         change(&configuration)
-        try await withProvider(configuration) { try await body(Signer(provider: $0, key: key, clock: clock)) }
+        try await withLocalProvider(configuration) { try await body(Signer(provider: $0, key: key, clock: clock)) }
     }
 
     @Test(arguments: SignatureAlgorithm.allCases)

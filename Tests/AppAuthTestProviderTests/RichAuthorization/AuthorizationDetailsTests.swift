@@ -20,7 +20,7 @@ import Testing
     private func text(_ details: JSON...) -> String { JSON.array(details).serialized() }
 
     @Test func `what was granted in detail is in the response and at introspection`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let back = try await flow.authorize(["authorization_details": text(payment, account)])
             let tokens = try #require(try await tokens(flow, back))
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `the consent page shows them, each time`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             let changes: KeyValuePairs<String, String?> = ["prompt": nil, "authorization_details": text(payment)]
             for isFirst in [true, false] {
@@ -67,7 +67,7 @@ import Testing
         #"[{"type":"payment_initiation","locations":[1]}]"#, #"[{"type":"payment_initiation","identifier":1}]"#,
     ])
     func `details of another kind are refused, wherever they come`(details: String) async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let refusal = try await flow.refusal(["authorization_details": details])
             #expect(refusal["error"] == "invalid_authorization_details")
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func `a client may ask for details for itself`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let response = try await ask(provider, text(account))
             #expect(response.json?["authorization_details"] == .array([account]))
         }
@@ -100,7 +100,7 @@ import Testing
 
     /// RFC 9396 §6.
     @Test func `a token request may ask for fewer and not for others`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let wanted: KeyValuePairs<String, String?> = ["authorization_details": text(payment, account)]
             let browser = TestBrowser()
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func `details need no scope`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let back = try await flow.authorize(["scope": nil, "authorization_details": text(account)])
             let tokens = try #require(try await tokens(flow, back))
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `the metadata names the types`() async throws {
-        try await withProvider(configuration) { provider in
+        try await withLocalProvider(configuration) { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             let types = metadata["authorization_details_types_supported"]?.strings
             #expect(types == ["payment_initiation", "account_information"])

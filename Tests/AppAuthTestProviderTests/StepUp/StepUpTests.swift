@@ -23,7 +23,7 @@ import Testing
 
     /// RFC 9470 §3.
     @Test func `a resource asks for another way to sign in, and gets it`() async throws {
-        try await withProvider(configuration(.init(acrValues: [strong, "urn:example:gold"]))) { provider in
+        try await withLocalProvider(configuration(.init(acrValues: [strong, "urn:example:gold"]))) { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             let weak = try await token(flow, try await flow.authorize(in: browser))
             #expect(try await flow.bearer(.userInfo, weak).status == 200)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func `a resource asks for a sign-in of late`() async throws {
         let clock = ManualClock()
-        try await withProvider(configuration(.init(maxAge: 60), clock)) { provider in
+        try await withLocalProvider(configuration(.init(maxAge: 60), clock)) { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             let old = try await token(flow, try await flow.authorize(in: browser))
             clock.advance(60)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `a bound token gets the challenge in its own scheme`() async throws {
-        try await withProvider(configuration(.init(acrValues: [strong]))) { provider in
+        try await withLocalProvider(configuration(.init(acrValues: [strong]))) { provider in
             let (key, url) = (try DPoPKey(), provider.url(.api))
             let token = try provider.mintSession(boundTo: key.thumbprint).accessToken
             // The provider's clock stands still.
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a sign-in that is too weak counts for nothing where another is asked for`() async throws {
-        try await withProvider(configuration()) { provider in
+        try await withLocalProvider(configuration()) { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             let code = try #require(try await flow.authorize(in: browser)["code"])
             let first = try await flow.exchange(code)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func `an essential acr is had or refused, and the metadata names them`() async throws {
-        try await withProvider(configuration()) { provider in
+        try await withLocalProvider(configuration()) { provider in
             let flow = Flow(provider: provider)
             func claims(_ value: String) -> String { #"{"id_token":{"acr":{"essential":true,"value":"\#(value)"}}}"# }
             let code = try #require(try await flow.authorize(["claims": claims(strong)])["code"])
@@ -116,7 +116,7 @@ import Testing
 
     /// RFC 8693 §1.1: the token that comes out is about the same sign-in.
     @Test func `a token that was exchanged is as strong as the one before`() async throws {
-        try await withProvider(configuration(.init(acrValues: [strong]))) { provider in
+        try await withLocalProvider(configuration(.init(acrValues: [strong]))) { provider in
             let flow = Flow(provider: provider)
             let type = "urn:ietf:params:oauth:token-type:access_token"
             for (acr, status) in [(strong, 200), (nil, 401)] {
@@ -138,7 +138,7 @@ import Testing
     /// RFC 9470 §6.2.
     @Test func `introspection says how and when the person signed in`() async throws {
         let clock = ManualClock()
-        try await withProvider(configuration(.init(), clock)) { provider in
+        try await withLocalProvider(configuration(.init(), clock)) { provider in
             let flow = Flow(provider: provider)
             let access = try await token(flow, try await flow.authorize(["acr_values": strong]))
             let look = try await Wire.post(

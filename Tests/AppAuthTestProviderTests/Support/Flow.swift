@@ -89,21 +89,6 @@ extension String {
     }
 }
 
-/// Runs a test against a provider of its own.
-func withProvider(
-    _ configuration: LocalProvider.Configuration = .demo, host: String = "127.0.0.1",
-    _ body: (LocalProvider) async throws -> Void
-) async throws {
-    let provider = try await LocalProvider.start(configuration, host: host)
-    do {
-        try await body(provider)
-        await provider.stop()
-    } catch {
-        await provider.stop()
-        throw error
-    }
-}
-
 extension LocalProvider.Configuration {
     /// The demo with changes.
     static func demo(_ change: (inout Self) -> Void) -> Self {

@@ -56,7 +56,7 @@ struct TLSTests {
         ])
         var configuration = LocalProvider.Configuration.demo
         configuration.tls = files
-        try await withProvider(configuration) { try await test($0, files) }
+        try await withLocalProvider(configuration) { try await test($0, files) }
     }
 
     /// One request whose connection the server closes.

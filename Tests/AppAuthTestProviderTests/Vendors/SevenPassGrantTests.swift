@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `the provider without the addition knows no social grant`() async throws {
-        try await withProvider { provider in
+        try await withLocalProvider { provider in
             let response = try await Wire.post(
                 provider.url(.token),
                 form(Self.social, ["client_id": "demo-service", "client_secret": "service-secret-of-thirty-two-bytes"]))

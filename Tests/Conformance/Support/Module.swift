@@ -21,12 +21,9 @@ extension Plan {
         var configuration = configuration(key)
         configuration.tls = certificates?.provider
         configure(&configuration)
-        let provider = try await LocalProvider.start(configuration)
-        do { try await module(RelyingParty(self, provider, key, certificates)) } catch {
-            await provider.stop()
-            throw error
+        try await withLocalProvider(configuration) { provider in
+            try await module(RelyingParty(self, provider, key, certificates))
         }
-        await provider.stop()
     }
 
     /// The sign-in succeeds, and its tokens are of use.

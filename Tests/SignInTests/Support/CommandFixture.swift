@@ -109,17 +109,11 @@ func withDesk(
     guard mkdtemp(&path) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     let home = path.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
     defer { try? FileManager.default.removeItem(atPath: home) }
-    let provider = try await LocalProvider.start(configuration)
-    let result: Result<Void, any Error>
-    do {
+    try await withLocalProvider(configuration) { provider in
         let fixture = try CommandFixture(home: home, provider: provider)
         defer { fixture.browser.stop() }
-        result = .success(try await body(fixture))
-    } catch {
-        result = .failure(error)
+        try await body(fixture)
     }
-    await provider.stop()
-    try result.get()
 }
 
 /// The limit on simultaneous fixtures, so that the processes of a hundred tests do not starve each other.

@@ -30,12 +30,7 @@ package struct World: Sendable {
         let clock = TestClock()
         var configuration = configuration
         configuration.clock = { clock.serverNow + seconds }
-        let provider = try await LocalProvider.start(configuration)
-        do { try await test(World(provider: provider, clock: clock)) } catch {
-            await provider.stop()
-            throw error
-        }
-        await provider.stop()
+        try await withLocalProvider(configuration) { try await test(World(provider: $0, clock: clock)) }
     }
 }
 
