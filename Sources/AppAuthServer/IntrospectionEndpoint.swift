@@ -12,10 +12,10 @@ internal import JOSE
 /// Safe to share. Use one for each client: it keeps the provider's keys, which verify signed responses.
 public struct IntrospectionEndpoint: Sendable {
     /// The client that the provider allows to ask, with its authentication (RFC 7662 §2.1).
-    public var client: Client { verification.client }
+    public var client: Client { verifier.client }
     /// Whether responses must be signed (RFC 9701).
     public let isSigned: Bool
-    private let verification: IDTokenVerification
+    private let verifier: JWTVerifier
     private let url: SecureURL
 
     /// Creates an endpoint and sends nothing.
@@ -28,7 +28,7 @@ public struct IntrospectionEndpoint: Sendable {
     public init(client: Client, isSigned: Bool = false, environment: Environment) throws {
         url = try client.require(.introspection)
         self.isSigned = isSigned
-        verification = IDTokenVerification(client: client, environment: environment)
+        verifier = JWTVerifier(client: client, environment: environment)
     }
 
     /// Asks about a token, and checks the response strictly. A signed response is verified with the provider's keys.
@@ -45,13 +45,29 @@ public struct IntrospectionEndpoint: Sendable {
         var form = FormParameters()
         form.append("token", token.reveal())
         form.append("token_type_hint", hint)
-        let environment = verification.environment
+        let environment = verifier.environment
         // RFC 9701 §4.
         let accepted = isSigned ? "application/token-introspection+jwt" : "application/json"
         let response = try await ClientEndpoint(client: client, environment: environment)
             .post(form, to: url, stage: .introspection, accepting: accepted)
         guard response.status == .ok else { throw response.oauthError(from: url, stage: .introspection) }
         guard isSigned else { return try Introspection(response: response) }
-        return try await SignedIntrospection(response).verified(by: verification)
+        return try await signedIntrospection(response)
+    }
+
+    /// Verifies a response as a JWT (RFC 9701 §5): iss, aud and iat are required, and aud is the client that asked. The
+    /// type distinguishes the response from an access token or an ID token.
+    private func signedIntrospection(_ response: TransportResponse) async throws -> Introspection {
+        let type = "token-introspection+jwt"
+        guard response.mediaType == "application/" + type else {
+            throw Introspection.refusal(
+                "expected content of type application/\(type), found \(response.mediaType ?? "none")")
+        }
+        var expected = ClaimsVerifier(client: client, refusal: Introspection.refusal)
+        expected.type = .required(type)
+        (expected.iat, expected.maximumAge) = (.required, .seconds(300))
+        let claims = try await verifier.claims(
+            in: String(decoding: response.body, as: UTF8.self), signedBy: client.introspectionAlgorithms, expected)
+        return try Introspection(ResponseObject(claims["token_introspection"], refuse: Introspection.refusal))
     }
 }

@@ -22,7 +22,7 @@ public struct LogoutTokenVerifier: Sendable {
     /// The maximum age of a token that was just received, by its `iat`. Two minutes by default, the lifetime that §2.4
     /// recommends. The leeway is added.
     public var maximumAge: Duration = .seconds(120)
-    private let verification: IDTokenVerification
+    private let verifier: JWTVerifier
     private let seen = SeenTokens()
 
     /// The event of a logout token (§2.4).
@@ -30,7 +30,7 @@ public struct LogoutTokenVerifier: Sendable {
 
     /// Creates a verifier for one client, with the keys of its provider.
     public init(client: Client, environment: Environment) {
-        verification = IDTokenVerification(client: client, environment: environment)
+        verifier = JWTVerifier(client: client, environment: environment)
     }
 
     /// Verifies a posted form with one `logout_token` (§2.5).
@@ -52,49 +52,36 @@ public struct LogoutTokenVerifier: Sendable {
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``; what
     ///   ``Environment/decryptionKey`` throws; `CancellationError`.
     public func verify(_ token: Secret) async throws -> LogoutToken {
-        let jws: JWS
-        do {
-            // §2.4, §2.6 step 1: a logout token is encrypted like ID tokens. If those must be encrypted, so must this.
-            let signed = try await verification.environment.signedToken(in: token)
-            jws = try JWS(compact: signed.reveal())
-        } catch let error as JOSEError { throw Self.refusal("\(error)") }
-        // §2.4, RFC 8725 §3.11: the type, if present, is logout+jwt. Older providers send JWT or none.
-        let typ = jws.header.typ
-        guard typ == nil || jws.header.isOfType("logout+jwt") || jws.header.isOfType("jwt") else {
-            throw Self.refusal("expected 'typ' to be logout+jwt, found '\(typ?.prefix(64) ?? "")'")
+        // §2.4, §2.6 step 1: a logout token is encrypted like ID tokens. If those must be encrypted, so must this.
+        let signed: Secret
+        do { signed = try await verifier.environment.signedToken(in: token) } catch let error as JOSEError {
+            throw Self.refusal("\(error)")
         }
         // Step 2: the signature, by an algorithm for ID tokens. Anyone can post here: `none` is never accepted, and an
         // HMAC only if the client is registered for it.
-        let client = verification.client
-        try await verification.checkSignature(
-            of: jws, listed: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, refusal: Self.refusal)
-        let payload = try? JSON(parsing: jws.payload)
-        let claims = try ResponseObject(payload, refuse: Self.refusal)
-        let logout = try logout(claims, for: client)
-        try checkTimes(logout)
+        let client = verifier.client
+        let claims = try await verifier.claims(
+            in: signed.reveal(), signedBy: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, expected)
+        let logout = try logout(ResponseObject(.object(claims), refuse: Self.refusal))
         // Step 8: a token is accepted only once.
-        let now = verification.environment.now()
-        guard seen.isNew(logout.tokenID, at: now, for: maximumAge + leeway * 2) else {
+        guard seen.isNew(logout.tokenID, at: verifier.environment.now(), for: maximumAge + leeway * 2) else {
             throw Self.refusal("expected a token that was not seen before, found its 'jti' again")
         }
         return logout
     }
 
-    private func logout(_ claims: ResponseObject, for client: Client) throws -> LogoutToken {
+    /// Step 3: iss, aud, iat and exp, as in an ID token. §2.4: the type, if present, is logout+jwt; older providers send
+    /// JWT or none.
+    private var expected: ClaimsVerifier {
+        var expected = ClaimsVerifier(client: verifier.client, refusal: Self.refusal)
+        (expected.type, expected.trustedAudiences) = (.optional("logout+jwt"), [])
+        (expected.exp, expected.iat) = (.required, .required)
+        (expected.leeway, expected.maximumAge) = (leeway, maximumAge)
+        return expected
+    }
+
+    private func logout(_ claims: ResponseObject) throws -> LogoutToken {
         let refusal = Self.refusal
-        // Step 3: iss, aud, iat and exp, as in an ID token.
-        let issuer = try claims.required("iss") { try claims.string($0) }
-        guard issuer.isExactly(client.provider.issuer.string) else {
-            throw refusal("expected 'iss' to be '\(client.provider.issuer)', found '\(issuer.prefix(200))'")
-        }
-        let audience = try claims.required("aud") { try claims.stringOrStrings($0) }
-        guard audience.contains(where: client.id.isExactly) else {
-            throw refusal(
-                "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
-        }
-        if let other = audience.first(where: { !client.id.isExactly($0) }) {
-            throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
-        }
         // Step 4: a session, a user, or both.
         let (subject, sessionID) = (try claims.string("sub"), try claims.string("sid"))
         guard subject != nil || sessionID != nil else { throw refusal("expected 'sub' or 'sid', found neither") }
@@ -110,25 +97,11 @@ public struct LogoutTokenVerifier: Sendable {
         // Step 6: a token with a nonce is an ID token.
         guard claims.members["nonce"] == nil else { throw refusal("expected no 'nonce', found one") }
         return LogoutToken(
-            issuer: issuer, subject: subject, sessionID: sessionID,
+            issuer: try claims.required("iss") { try claims.string($0) }, subject: subject, sessionID: sessionID,
             tokenID: try claims.required("jti") { try claims.text($0) },
             issuedAt: try claims.required("iat") { try claims.time($0) },
             expiration: try claims.required("exp") { try claims.time($0) }, claims: Claims(claims.members),
             seen: seen)
-    }
-
-    private func checkTimes(_ token: LogoutToken) throws {
-        let (now, clock) = verification.environment.time(of: verification.client)
-        let (age, rest) = (now.timeIntervalSince(token.issuedAt), token.expiration.timeIntervalSince(now))
-        guard age >= -leeway.seconds else {
-            throw Self.refusal("it was issued \(Int(-age)) s ahead of \(clock)")
-        }
-        guard rest > -leeway.seconds else {
-            throw Self.refusal("it expired \(Int(-rest)) s ago by \(clock)")
-        }
-        guard age <= maximumAge.seconds + leeway.seconds else {
-            throw Self.refusal("it was issued \(Int(age)) s ago, and has just been received")
-        }
     }
 
     private static func refusal(_ message: String) -> AuthError {

@@ -27,13 +27,13 @@ extension AuthState {
         let record = try await Self.begin(
             with: tokens, of: request.client, proof: proof, in: store, environment: environment
         ) {
-            let verification = IDTokenVerification(client: request.client, environment: environment)
+            let verifier = JWTVerifier(client: request.client, environment: environment)
             var expected = IDTokenVerifier.Expectations()
             expected.acrValues = request.options.acrValues
-            let idToken = try await verification.idToken(of: tokens, scope: request.scope, expected)
+            let idToken = try await verifier.idToken(of: tokens, scope: request.scope, expected)
             try idToken?.check(against: authentication)
             var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
-            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }
         return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)

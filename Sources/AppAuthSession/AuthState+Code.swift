@@ -26,20 +26,20 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void
     ) async throws -> AuthState {
         let request = response.request
-        let verification = IDTokenVerification(client: request.client, environment: environment)
-        let grant = try await response.grant(verifiedBy: verification)
-        let early = try await grant.verifiedIDToken(for: request, by: verification)
+        let verifier = JWTVerifier(client: request.client, environment: environment)
+        let grant = try await response.grant(verifiedBy: verifier)
+        let early = try await verifier.idToken(with: grant, for: request)
         let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
             .send(.exchange(grant, request), stage: .token)
         let record = try await Self.begin(
             with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
             confirm: confirm
         ) {
-            let idToken = try await verification.idToken(
+            let idToken = try await verifier.idToken(
                 of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
             try idToken?.requireSamePerson(as: early)
             return try AuthStateRecord(
-                request: request, response: tokens, idToken: idToken, keys: verification.keys?.entry)
+                request: request, response: tokens, idToken: idToken, keys: verifier.keys?.entry)
         }
         return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
     }

@@ -37,12 +37,12 @@ extension AuthState {
         let record = try await Self.begin(
             with: tokens, of: request.client, proof: proof, in: store, environment: environment, confirm: confirm
         ) {
-            let verification = IDTokenVerification(client: request.client, environment: environment)
+            let verifier = JWTVerifier(client: request.client, environment: environment)
             // No nonce was sent, so an ID token that has one is not for this sign-in.
-            let idToken = try await verification.idToken(
+            let idToken = try await verifier.idToken(
                 of: tokens, scope: request.scope, IDTokenVerifier.Expectations())
             var record = try AuthStateRecord(client: request.client, scope: request.scope, proof: proof)
-            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }
         return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)

@@ -40,10 +40,10 @@ extension AuthState {
 
     /// Publishes the current state to callers that do not wait for this actor.
     private func show() {
-        if record.client.provider[.keys] != verification.client.provider[.keys] {
-            verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
+        if record.client.provider[.keys] != verifier.client.provider[.keys] {
+            verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
         }
-        verification.client = record.client
+        verifier.client = record.client
         cache.show(record, isOpen: machine.isOpen)
     }
 

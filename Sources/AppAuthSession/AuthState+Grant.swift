@@ -25,15 +25,15 @@ extension AuthState {
         let record = try await Self.begin(
             with: tokens, of: client, proof: proof, in: store, environment: environment
         ) {
-            let verification = IDTokenVerification(client: client, environment: environment)
+            let verifier = JWTVerifier(client: client, environment: environment)
             var idToken: IDToken?
-            if let token = tokens.idToken, verification.keys != nil {
+            if let token = tokens.idToken, verifier.keys != nil {
                 var expected = IDTokenVerifier.Expectations()
                 expected.accessToken = tokens.accessToken
-                idToken = try await verification.verify(token, expected, serverClock: tokens.serverClock)
+                idToken = try await verifier.idToken(token, expected, serverClock: tokens.serverClock)
             }
             var record = try AuthStateRecord(client: client, grant: grant, proof: proof)
-            record.merge(tokens, idToken: idToken, keys: verification.keys?.entry)
+            record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }
         return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)

@@ -14,7 +14,7 @@ extension AuthState {
 
     /// Verifies the ID token of a response.
     func verify(_ response: TokenResponse) async -> SessionRules.IDTokenOutcome {
-        do { return .verified(try await verifiedIDToken(of: response), keys: verification.keys?.entry) } catch {
+        do { return .verified(try await verifiedIDToken(of: response), keys: verifier.keys?.entry) } catch {
             let error = Self.authError(error)
             return error.isForeign ? .refused(error) : .unverifiable(error)
         }
@@ -26,11 +26,11 @@ extension AuthState {
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
         expected.accessToken = response.accessToken
         expected.previous = previous
-        do { return try await verification.verify(token, expected, serverClock: response.serverClock) } catch let error
+        do { return try await verifier.idToken(token, expected, serverClock: response.serverClock) } catch let error
             as AuthError where !error.isForeign && ![.clockSkew, .timeout].contains(error.code)
         {
             guard await renewMetadata() else { throw error }
-            return try await verification.verify(token, expected, serverClock: response.serverClock)
+            return try await verifier.idToken(token, expected, serverClock: response.serverClock)
         }
     }
 
@@ -49,8 +49,8 @@ extension AuthState {
         environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
         var client = record.client
         client.provider = new
-        let keys = new[.keys] == old[.keys] ? verification.keys?.entry : nil
-        verification = IDTokenVerification(client: client, environment: environment, keys: keys)
+        let keys = new[.keys] == old[.keys] ? verifier.keys?.entry : nil
+        verifier = JWTVerifier(client: client, environment: environment, keys: keys)
         take(.changed(client))
         return true
     }

@@ -22,7 +22,7 @@ public actor AuthState {
     var machine: SessionMachine
     package nonisolated let environment: Environment
     let store: any TokenStore
-    var verification: IDTokenVerification
+    var verifier: JWTVerifier
     let feed = ChangeFeed()
     let cache: TokenCache
     /// The last identifier of an operation. The callers, locks and tasks below belong to operations.
@@ -83,7 +83,7 @@ public actor AuthState {
             record: record, wasStored: wasStored, location: store.location, patience: environment.lockPatience,
             now: environment.now())
         cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
-        verification = IDTokenVerification(client: record.client, environment: environment, keys: record.keys)
+        verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
     }
 
     /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.

@@ -36,10 +36,10 @@ extension AuthState {
             switch response.mediaType {
             case "application/json":
                 try environment.allowPlain(.userInfo)
-                return try UserInfoToken.claims(in: response.body)
+                return try Claims(ResponseObject(response, refuse: Self.refusal).members)
             case "application/jwt":
-                let token = UserInfoToken(verification: verification, refusal: Self.refusal)
-                return try await token.claims(in: String(decoding: response.body, as: UTF8.self))
+                let token = String(decoding: response.body, as: UTF8.self)
+                return try await verifier.userInfo(in: token, refusal: Self.refusal)
             case let found:
                 throw Self.refusal("expected application/json or application/jwt, found \(found ?? "none")")
             }

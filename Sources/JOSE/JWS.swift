@@ -44,6 +44,18 @@ package struct JWS: Sendable {
         (token, self.signedCount) = (text, signedCount)
     }
 
+    /// The claims (RFC 7519 §7.2 step 10): the payload, which must be a strict JSON object.
+    package var claims: JSON.Object {
+        get throws(JOSEError) {
+            let json: JSON
+            do { json = try JSON(parsing: payload) } catch { throw JOSEError("the payload is \(error)") }
+            guard let claims = json.object else {
+                throw JOSEError("expected the payload to be a JSON object, found \(json.kind)")
+            }
+            return claims
+        }
+    }
+
     package func isSigned(by key: VerificationKey, algorithm: SignatureAlgorithm) -> Bool {
         header.alg == algorithm.rawValue
             && withSignedBytes { key.verifies(signature, of: $0, algorithm: algorithm) }

@@ -44,10 +44,12 @@ struct LogoutKeyTests {
         }
     }
 
-    private func token(_ signer: Signer, _ name: String, at date: Date = Signer.now) throws -> Secret {
+    private func token(
+        _ signer: Signer, _ name: String, for audience: JSON = "s6BhdRkqt3", at date: Date = Signer.now
+    ) throws -> Secret {
         let now = Int(date.timeIntervalSince1970)
         let claims: JSON.Object = [
-            "iss": .string(Signer.issuer), "aud": "s6BhdRkqt3", "sub": "24400320", "iat": .number(.init(now)),
+            "iss": .string(Signer.issuer), "aud": audience, "sub": "24400320", "iat": .number(.init(now)),
             "exp": .number(.init(now + 120)), "jti": .string(name),
             "events": ["http://schemas.openid.net/event/backchannel-logout": [:]],
         ]
@@ -77,6 +79,19 @@ struct LogoutKeyTests {
         bench.clock.withLock { $0 += 60 }
         _ = try await verifier.verify(token(new, "2", at: Signer.now + 60))
         #expect(bench.fetches.withLock { $0 } == 3)
+    }
+
+    /// Anyone can post a token: a made-up one must not cause requests to the provider.
+    @Test func `keys are fetched only for a token whose issuer and audience are right`() async throws {
+        let signer = try Signer()
+        let bench = Bench()
+        bench.published.withLock { $0 = [signer.jwk()] }
+        let verifier = try bench.verifier()
+        let error = await authError { try await verifier.verify(token(signer, "1", for: "another")) }
+        #expect(error?.message.contains("expected 'aud' to contain") == true)
+        #expect(bench.fetches.withLock { $0 } == 0)
+        _ = try await verifier.verify(token(signer, "1"))
+        #expect(bench.fetches.withLock { $0 } == 1)
     }
 
     @Test func `a forged signature is refused for good, once the keys were fetched for it`() async throws {

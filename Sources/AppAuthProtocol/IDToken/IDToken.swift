@@ -13,7 +13,7 @@ public struct IDToken: Sendable, Hashable {
     /// The user's identifier, unique at the issuer (`sub`).
     public var subject: String { claims.subject ?? "" }
     /// The clients that the token is for.
-    public var audience: [String] { Self.audience(of: claims) ?? [] }
+    public var audience: [String] { claims["aud"]?.stringOrStrings ?? [] }
     /// When the token expires. This does not limit the session or the access token.
     public var expiration: Date { claims.date("exp") ?? .distantPast }
     /// When the token was issued.
@@ -27,27 +27,12 @@ public struct IDToken: Sendable, Hashable {
 
     /// Reads a token that was verified before it was stored, and does not verify it again.
     package init(storedAfterVerification rawValue: Secret) throws {
-        let payload: [UInt8]
-        do { payload = try JWS(compact: rawValue.reveal()).payload } catch {
+        let claims: JSON.Object
+        do { claims = try JWS(compact: rawValue.reveal()).claims } catch {
             throw AuthError(.invalidIDToken, .idToken, "\(error)")
         }
-        try self.init(rawValue: rawValue, payload: payload)
+        self.init(rawValue: rawValue, claims: Claims(claims))
     }
 
-    init(rawValue: Secret, payload: [UInt8]) throws {
-        let json: JSON
-        do { json = try JSON(parsing: payload) } catch {
-            throw AuthError(.invalidIDToken, .idToken, "the ID token's payload is \(error)")
-        }
-        guard let members = json.object else {
-            throw AuthError(
-                .invalidIDToken, .idToken, "expected the ID token's payload to be a JSON object, found \(json.kind)")
-        }
-        (self.rawValue, claims) = (rawValue, Claims(members))
-    }
-
-    /// Reads `aud`, a string or an array of strings (RFC 7519 §4.1.3).
-    package static func audience(of claims: Claims) -> [String]? {
-        claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] }
-    }
+    init(rawValue: Secret, claims: Claims) { (self.rawValue, self.claims) = (rawValue, claims) }
 }

@@ -42,6 +42,12 @@ public struct IDTokenVerifier: Sendable {
         /// Whether the token came from the browser and not from the token endpoint (Core §3.3.2.12). The client's
         /// secret would then suffice to forge an HMAC, so that one is accepted only if it is registered.
         public var isFromBrowser = false
+        /// The code that came with the token, for `c_hash`, which is then required (Core §3.3.2.10).
+        package var code: Secret?
+        /// The state of the request, for `s_hash` (FAPI 1.0 Advanced §5.1).
+        package var state: Secret?
+        /// Whether `s_hash` is required.
+        package var requiresStateHash = false
         /// The ID token before a refresh, if this one comes from the refresh (Core §12.2).
         public var previous: IDToken?
 
@@ -69,91 +75,99 @@ public struct IDTokenVerifier: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything
     ///   except a time is right.
     public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
-        switch try examine(token, keys: keys, expecting: expected) {
-        case .verified(let idToken): return idToken
-        case .signature(let finding): throw refusal(finding.message)
-        }
-    }
-
-    /// As ``verify(_:keys:expecting:)``, for keys that may be outdated or missing.
-    func examine(
-        _ token: Secret, keys: KeySet?, expecting expected: Expectations
-    ) throws -> Examination<IDToken> {
-        let jws: JWS
-        do { jws = try JWS(compact: token.reveal()) } catch { throw refusal("\(error)") }
-        // RFC 8725 §3.11: a token that declares another type (at+jwt, logout+jwt) is not an ID token.
-        if let typ = jws.header.typ, typ.lowercasedASCII.hasSuffix("+jwt") {
-            throw refusal("expected an ID token, found a token of type '\(typ.prefix(64))'")
-        }
-        let idToken = try IDToken(rawValue: token, payload: jws.payload)
-        let claims = idToken.claims
-        // Step 1, decryption, is done before: see ``Environment/signedToken(in:)``.
-        try checkIssuer(claims, expected)
-        try checkAudience(claims)
-        let finding: SignatureFinding
+        let common = commonChecks(expected)
+        let (jws, idToken) = try parse(token, common)
         do throws(JOSEError) {
-            let listed = expected.isFromBrowser ? client.deliveredIDTokenAlgorithms : client.idTokenAlgorithms
-            finding = try checkSignature(jws, keys: keys, listed: listed)
+            let finding = try client.checkSignature(of: jws, algorithms: algorithms(expected), keys: keys)
+            guard finding == .valid else { throw JOSEError(finding.message) }
         } catch {
-            throw refusal("\(error)")
+            throw Self.refusal("\(error)")
         }
-        guard finding == .valid else { return .signature(finding) }
-        try checkSubject(claims)
-        try checkPerson(claims, expected)
-        // The times come last, so that an error about them means that everything else is right.
-        try checkNonce(claims, expected)
-        try checkAuthenticationContext(claims, expected)
-        try checkAccessTokenHash(claims, expected, algorithm: jws.header.alg)
-        try checkContinuity(idToken, expected)
-        try checkTimes(claims)
-        try checkAuthenticationTime(claims, expected)
-        return .verified(idToken)
+        try check(idToken, algorithm: jws.header.alg, expected, common)
+        return idToken
     }
 
-    func refusal(_ message: String) -> AuthError {
+    static func refusal(_ message: String) -> AuthError {
         AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
     }
 
-    // Core §3.1.3.7 step 2: the issuer is exactly the provider's.
-    private func checkIssuer(_ claims: Claims, _ expected: Expectations) throws {
-        let issuer = client.provider.issuer.string
-        guard claims["iss"] == .string(issuer) else {
-            let remedy =
-                expected.previous == nil
-                ? "" : ". If the provider has changed its issuer, sign in again with the new one"
-            throw refusal("expected 'iss' to be '\(issuer)', found \(claims["iss"].foundText)\(remedy)")
-        }
+    // The steps of Core §3.1.3.7 follow in its order, except that the times (steps 9 and 10) come after steps 11 and 12.
+    // Step 1, decryption, is done before: see ``Environment/signedToken(in:)``.
+
+    /// Steps 2 to 5: the issuer and the audience, before keys are fetched.
+    func parse(_ token: Secret, _ common: ClaimsVerifier) throws -> (jws: JWS, idToken: IDToken) {
+        let (jws, claims) = try common.parse(token.reveal())
+        try checkAuthorizedParty(claims)
+        return (jws, IDToken(rawValue: token, claims: Claims(claims)))
     }
 
-    // Steps 3 to 5: for this client, for no untrusted audience, and issued to this client.
-    private func checkAudience(_ claims: Claims) throws {
-        guard let audience = IDToken.audience(of: claims) else {
-            throw refusal("expected 'aud' to be a string or an array of strings, found \(claims["aud"].foundKind)")
+    /// Steps 6 to 8, the signature, are ``Client/checkSignature(of:algorithms:keys:)``, by these algorithms.
+    func algorithms(_ expected: Expectations) -> [String] {
+        expected.isFromBrowser ? client.deliveredIDTokenAlgorithms : client.idTokenAlgorithms
+    }
+
+    /// Steps 9 to 13, and what other sections require.
+    func check(
+        _ idToken: IDToken, algorithm: String, _ expected: Expectations, _ common: ClaimsVerifier
+    ) throws {
+        let claims = idToken.claims
+        try checkSubject(claims)
+        try checkPerson(claims, expected)
+        try checkNonce(claims, expected)
+        try checkAuthenticationContext(claims, expected)
+        try checkHash("at_hash", of: expected.accessToken, claims, algorithm, isRequired: false)
+        try checkHash("c_hash", of: expected.code, claims, algorithm, isRequired: true)
+        try checkHash("s_hash", of: expected.state, claims, algorithm, isRequired: expected.requiresStateHash)
+        try checkContinuity(idToken, expected)
+        // Steps 9 and 10: the times come last, so that an error about them means that everything else is right.
+        let (time, serverClock) = (currentTime, serverClock)
+        try common.checkTimes(claims.members, at: time) { Self.skew($0, serverClock) }
+        try checkAuthenticationTime(claims, expected, common, at: time.date)
+    }
+
+    /// Steps 2, 3, 9 and 10. A token that declares another type (at+jwt, logout+jwt) is not an ID token.
+    func commonChecks(_ expected: Expectations) -> ClaimsVerifier {
+        var verifier = ClaimsVerifier(client: client, refusal: Self.refusal)
+        (verifier.type, verifier.trustedAudiences) = (.generic, trustedAudiences)
+        (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
+        (verifier.leeway, verifier.maximumAge) = (leeway, maximumAge)
+        if expected.previous != nil {
+            verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
         }
-        guard audience.contains(where: client.id.isExactly) else {
-            throw refusal(
-                "expected 'aud' to contain '\(client.id)', found '\(audience.joined(separator: " ").prefix(200))'")
-        }
-        if let other = audience.first(where: {
-            !client.id.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
-        }) {
-            throw refusal("expected no audience beside '\(client.id)', found '\(other.prefix(200))'")
-        }
+        return verifier
+    }
+
+    // Steps 4 and 5: issued to this client. Several audiences require an azp.
+    private func checkAuthorizedParty(_ claims: JSON.Object) throws {
         if let azp = claims["azp"] {
             guard azp == .string(client.id) else {
-                throw refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
+                throw Self.refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
             }
-        } else if audience.count > 1 {
-            throw refusal("expected 'azp', since there are several audiences, found none")
+        } else if let audience = claims["aud"]?.array, audience.count > 1 {
+            throw Self.refusal("expected 'azp', since there are several audiences, found none")
         }
     }
 
     // Core §2: sub is present and has at most 255 ASCII characters. It identifies the user: no message repeats it.
     private func checkSubject(_ claims: Claims) throws {
         let expected = "expected 'sub' of 1 to 255 ASCII characters"
-        guard let subject = claims.subject else { throw refusal("\(expected), found \(claims["sub"].foundKind)") }
-        guard (1...255).contains(subject.utf8.count) else { throw refusal("\(expected), found \(subject.utf8.count)") }
-        guard subject.utf8.allSatisfy({ $0 < 128 }) else { throw refusal("\(expected), found others among them") }
+        guard let subject = claims.subject else {
+            throw Self.refusal("\(expected), found \(claims["sub"].foundKind)")
+        }
+        let count = subject.utf8.count
+        guard (1...255).contains(count) else { throw Self.refusal("\(expected), found \(count)") }
+        guard subject.utf8.allSatisfy({ $0 < 128 }) else {
+            throw Self.refusal("\(expected), found others among them")
+        }
+    }
+
+    // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
+    // the session.
+    private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
+        guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
+        var error = Self.refusal("expected the same 'sub' as before the refresh, found another")
+        error.isForeign = true
+        throw error
     }
 
     // Step 11: the nonce is the one that was sent. A token of a refresh may omit it (Core §12.2).
@@ -162,10 +176,10 @@ public struct IDTokenVerifier: Sendable {
         let found = claims["nonce"]
         switch (expected.nonce, found) {
         case (nil, nil): break
-        case (nil, _): throw refusal("expected no 'nonce', since none was sent, found one")
+        case (nil, _): throw Self.refusal("expected no 'nonce', since none was sent, found one")
         case (let nonce?, _):
             guard let found = found?.string, Secret(found) == nonce else {
-                throw refusal("expected the 'nonce' that was sent, found \(found == nil ? "none" : "another")")
+                throw Self.refusal("expected the 'nonce' that was sent, found \(found == nil ? "none" : "another")")
             }
         }
     }
@@ -176,54 +190,41 @@ public struct IDTokenVerifier: Sendable {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
             guard let found, essential.isEmpty || essential.contains(where: found.isExactly) else {
-                throw refusal(
+                throw Self.refusal(
                     "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(found ?? "none")")
             }
         }
         if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {
-            throw refusal(
+            throw Self.refusal(
                 "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found '\(found)'")
         }
     }
 
-    // Core §3.1.3.8: at_hash, if present, is the left half of the access token's hash.
-    private func checkAccessTokenHash(_ claims: Claims, _ expected: Expectations, algorithm: String) throws {
-        guard let accessToken = expected.accessToken, claims["at_hash"] != nil else { return }
-        try checkHash("at_hash", of: claims, is: accessToken, algorithm: algorithm)
-    }
-
-    /// Checks a claim that is the left half of the hash of a value that came with the token.
-    func checkHash(_ name: String, of claims: Claims, is value: Secret, algorithm: String) throws {
-        guard let hash = Self.leftHalfOfHash(of: value, algorithm: algorithm) else {
-            throw refusal("expected an algorithm whose digest is known for '\(name)', found '\(algorithm.prefix(64))'")
-        }
-        guard let found = claims[name] else { throw refusal("expected '\(name)', found none") }
-        guard let text = found.string, constantTimeEqual(text, hash) else {
-            throw refusal("expected '\(name)' to be '\(hash)', found \(claims[name].foundText)")
-        }
-    }
-
-    /// Core §3.1.3.6: with the digest of the signature's algorithm.
-    private static func leftHalfOfHash(of value: Secret, algorithm: String) -> String? {
+    // Core §3.1.3.8, §3.3.2.11, FAPI 1.0 Advanced §5.1: the claim is the left half of the hash of a value that came with
+    // the token, with the digest of the signature's algorithm (Core §3.1.3.6).
+    private func checkHash(
+        _ name: String, of value: Secret?, _ claims: Claims, _ algorithm: String, isRequired: Bool
+    ) throws {
+        guard let value, isRequired || claims[name] != nil else { return }
         let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
-        guard let hash = digest?.hash(value.bytes) else { return nil }
-        return Base64URL.encode(Array(hash.prefix(hash.count / 2)))
-    }
-
-    // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
-    // the session.
-    private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
-        guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
-        var error = refusal("expected the same 'sub' as before the refresh, found another")
-        error.isForeign = true
-        throw error
+        guard let hash = digest?.hash(value.bytes) else {
+            throw Self.refusal(
+                "expected an algorithm whose digest is known for '\(name)', found '\(algorithm.prefix(64))'")
+        }
+        let expected = Base64URL.encode(Array(hash.prefix(hash.count / 2)))
+        guard let found = claims[name] else { throw Self.refusal("expected '\(name)', found none") }
+        guard let text = found.string, constantTimeEqual(text, expected) else {
+            throw Self.refusal("expected '\(name)' to be '\(expected)', found \(claims[name].foundText)")
+        }
     }
 
     // Core §12.2: aud and azp stay the same, and so do the nonce and auth_time, if present.
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
-            guard isSame else { throw refusal("expected the same '\(name)' as before the refresh, found another") }
+            guard isSame else {
+                throw Self.refusal("expected the same '\(name)' as before the refresh, found another")
+            }
         }
         try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))
         try require("azp", idToken.claims["azp"] == previous.claims["azp"])
@@ -236,5 +237,31 @@ public struct IDTokenVerifier: Sendable {
             let isSent = nonce.string.map(Secret.init) == expected.nonce && expected.nonce != nil
             try require("nonce", isSent || nonce == previous.claims["nonce"])
         }
+    }
+
+    // Step 13: with max_age, auth_time must be present, not longer ago and not in the future.
+    private func checkAuthenticationTime(
+        _ claims: Claims, _ expected: Expectations, _ common: ClaimsVerifier, at now: Date
+    ) throws {
+        let found = try common.seconds("auth_time", .optional, in: claims.members)
+        guard let maxAge = expected.maxAge, expected.previous == nil else { return }
+        guard let found else { throw Self.refusal("expected 'auth_time', since 'max_age' was sent, found none") }
+        let age = now.timeIntervalSince1970 - found
+        guard age >= -leeway.seconds, age <= Double(maxAge) + leeway.seconds else {
+            throw Self.refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
+        }
+    }
+
+    /// The time with which the token's times are compared, and whose clock it is: the provider's if it is known and
+    /// plausible, otherwise this machine's.
+    private var currentTime: (date: Date, clock: String) {
+        let now = now()
+        return serverClock?.time(at: now) ?? (now.wall, "this machine's clock")
+    }
+
+    private static func skew(_ message: String, _ serverClock: ServerClock?) -> AuthError {
+        let measured =
+            serverClock.map { "by its response's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
+        return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
     }
 }

@@ -9,7 +9,7 @@ package struct ResponseObject {
     /// A hundred years. A longer lifetime is a mistake of the server.
     private static let longestLifetime = 3_155_760_000
     /// The end of the year 9999.
-    private static let latestTime = 253_402_300_799.0
+    static let latestTime = 253_402_300_799.0
 
     /// - Parameters:
     ///   - response: A response of type application/json.
@@ -64,7 +64,7 @@ package struct ResponseObject {
     /// Reads a string, or an array of strings (RFC 7519 §4.1.3).
     package func stringOrStrings(_ name: String) throws -> [String]? {
         guard let value = value(name) else { return nil }
-        guard let strings = value.strings ?? value.string.map({ [$0] }) else {
+        guard let strings = value.stringOrStrings else {
             throw refuse(
                 "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
         }
@@ -117,4 +117,9 @@ package struct ResponseObject {
         }
         return Int(number.rounded(rounding))
     }
+}
+
+extension JSON {
+    /// A string as an array of one, or an array of strings (RFC 7519 §4.1.3); nil for anything else.
+    var stringOrStrings: [String]? { strings ?? string.map { [$0] } }
 }

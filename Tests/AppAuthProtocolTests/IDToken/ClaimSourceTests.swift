@@ -138,7 +138,10 @@ struct ClaimSourceTests {
     }
 
     @Test(
-        arguments: [("exp", 1_749_999_940, "ended"), ("nbf", 1_750_000_061, "begin"), ("exp", "soon", "'exp'")]
+        arguments: [
+            ("exp", 1_749_999_940, "it expired 60 s ago by"), ("nbf", 1_750_000_061, "valid only in 61 s by"),
+            ("exp", "soon", "'exp'"),
+        ]
             as [(String, JSON, String)])
     func `claims that are over, or not yet, are refused`(name: String, value: JSON, message: String) async throws {
         try await run([name: value]) { world, state, trusted in
@@ -198,7 +201,7 @@ struct ClaimSourceTests {
         try await World.run { world in
             let source = try #require(try claims.sources.first)
             let error = await authError { try await reader(world).claims(of: source) }
-            #expect(error?.message.contains("of type 'at+jwt'") == true)
+            #expect(error?.message.contains("expected 'typ' to be JWT, found 'at+jwt'") == true)
         }
     }
 

@@ -58,16 +58,26 @@ struct SignedSignInTests {
     }
 
     private static let flaws = [
-        DraftFlaw("another iss", "of the signed response to be 'http") { $0.claims["iss"] = "https://other.example" },
+        DraftFlaw("another iss", "the signed response is refused: expected 'iss' to be 'http") {
+            $0.claims["iss"] = "https://other.example"
+        },
         DraftFlaw("another iss", "found 'https://other.example'") { $0.claims["iss"] = "https://other.example" },
         DraftFlaw("no iss", "found none") { $0.claims["iss"] = nil },
         DraftFlaw("an iss of another kind", "found a number") { $0.claims["iss"] = 1 },
         DraftFlaw("another aud", "to contain 'demo', found 'other'") { $0.claims["aud"] = "other" },
-        DraftFlaw("no aud", "to contain 'demo', found none") { $0.claims["aud"] = nil },
-        DraftFlaw("an aud of another kind", "to contain 'demo', found an array") { $0.claims["aud"] = ["demo", 1] },
-        DraftFlaw("no exp", "to be a number of seconds, found none") { $0.claims["exp"] = nil },
-        DraftFlaw("an exp in words", "to be a number of seconds, found a string") { $0.claims["exp"] = "soon" },
-        DraftFlaw("an exp in the past", "that has not expired") { $0.claims["exp"] = 1_749_999_940 },
+        DraftFlaw("no aud", "expected 'aud' to be a string or an array of strings, found none") {
+            $0.claims["aud"] = nil
+        },
+        DraftFlaw(
+            "an aud of another kind", "expected 'aud' to be a string or an array of strings, found an array with others"
+        ) { $0.claims["aud"] = ["demo", 1] },
+        DraftFlaw("no exp", "expected 'exp', found none") { $0.claims["exp"] = nil },
+        DraftFlaw("an exp in words", "expected 'exp' to be a number of seconds since 1970, found 'soon'") {
+            $0.claims["exp"] = "soon"
+        },
+        DraftFlaw("an exp in the past", "the signed response is refused: it expired 60 s ago by ") {
+            $0.claims["exp"] = 1_749_999_940
+        },
     ]
 
     @Test(arguments: flaws) func `a signed response that is wrong in one respect is refused`(flaw: DraftFlaw)

@@ -1,0 +1,125 @@
+internal import JOSE
+
+/// Verifies the JWTs that a client gets from its provider, with the provider's keys, which are fetched when needed: ID
+/// tokens, logout tokens, and signed responses.
+package struct JWTVerifier: Sendable {
+    package var client: Client
+    package let environment: Environment
+    /// The provider's keys; nil if it has none (no `jwks_uri`).
+    package let keys: KeySetCache?
+
+    package init(client: Client, environment: Environment, keys entry: KeySetCache.Entry? = nil) {
+        (self.client, self.environment) = (client, environment)
+        keys = client.provider[.keys].map { KeySetCache(url: $0, environment: environment, entry: entry) }
+    }
+
+    /// Verifies a signed token and returns its claims. Checks the type, the issuer and the audience first, so that a
+    /// made-up token causes no request for keys; then the signature, and then the times.
+    ///
+    /// - Parameters:
+    ///   - token: The token in compact form.
+    ///   - algorithms: The accepted signature algorithms.
+    ///   - expected: What the claims are checked against.
+    /// - Throws: The refusals of `expected`; as ``checkSignature(of:algorithms:refusal:)``.
+    package func claims(
+        in token: String, signedBy algorithms: [String], _ expected: ClaimsVerifier
+    ) async throws -> JSON.Object {
+        let (jws, claims) = try expected.parse(token)
+        try await checkSignature(of: jws, algorithms: algorithms, refusal: expected.refusal)
+        // Last, because the response with the keys may have reported the provider's clock.
+        try expected.checkTimes(claims, at: environment.time(of: client), refusal: expected.refusal)
+        return claims
+    }
+
+    /// Checks that one of the provider's keys signed a token. If none of the current keys did, fetches the keys again
+    /// and checks once more: a provider may have a new key, under a new name or an old one (Core §10.1.1).
+    ///
+    /// - Parameters:
+    ///   - jws: The token.
+    ///   - algorithms: The accepted algorithms.
+    ///   - refusal: Creates the error from a message.
+    /// - Throws: The refusal, and what fetching the keys throws. The refusal is temporary if the key is unknown, because
+    ///   providers may sign with a new key before clients can fetch it, and if the keys were fetched too recently to
+    ///   fetch them again.
+    func checkSignature(
+        of jws: JWS, algorithms: [String], refusal: (_ message: String) -> AuthError
+    ) async throws {
+        func check(_ keys: KeySet?) throws -> SignatureFinding {
+            do { return try client.checkSignature(of: jws, algorithms: algorithms, keys: keys) } catch {
+                throw refusal("\(error)")
+            }
+        }
+        if try check(await keys?.keys()) == .valid { return }
+        guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
+        // If another caller has just fetched the keys, those are the latest.
+        let fetched = try await keys.refetch()
+        let latest = if let fetched { fetched } else { try await keys.keys() }
+        let finding = try check(latest)
+        guard finding != .valid else { return }
+        var error = refusal(finding.message)
+        error.isTemporary = finding == .keyUnknown || fetched == nil
+        throw error
+    }
+}
+
+/// The result of checking a signature.
+enum SignatureFinding {
+    case valid
+    /// No key can have made the signature.
+    case keyUnknown
+    /// The matching key did not make the signature: it is forged, or the provider has replaced the key under the same
+    /// name or without one.
+    case keyDiffers
+
+    /// The error message for an invalid signature.
+    var message: String {
+        self == .keyUnknown
+            ? "expected a key that fits it in the provider's key set, found none"
+            : "expected a signature by the provider's key, found another"
+    }
+}
+
+extension Client {
+    /// Core §3.1.3.7 steps 6 to 8, in every flow and for every JWT: TLS does not replace a signature.
+    ///
+    /// The provider's metadata must list the algorithm (RFC 8725 §3.1), or the client's registration name it. The key
+    /// must have the header's kid and fit the algorithm by its alg, use and kty.
+    func checkSignature(
+        of jws: JWS, algorithms: [String], keys: KeySet?
+    ) throws(JOSEError) -> SignatureFinding {
+        let name = jws.header.alg
+        let algorithm = SignatureAlgorithm(rawValue: name)
+        guard algorithms.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
+            let expected = algorithms.joined(separator: " ")
+            throw JOSEError("expected an algorithm of '\(expected)', found '\(name.prefix(64))'")
+        }
+        if let algorithm = MACAlgorithm(rawValue: name) {
+            try checkMAC(of: jws, algorithm)
+            return .valid
+        }
+        guard let algorithm else {
+            throw JOSEError("expected an algorithm that is known here, found '\(name.prefix(64))'")
+        }
+        guard let keys else { return .keyUnknown }
+        let candidates = keys.jwks.candidates(kid: jws.header.kid, algorithm: algorithm)
+        // Core §10.1: without a kid, exactly one key must fit.
+        guard jws.header.kid != nil || candidates.count <= 1 else {
+            throw JOSEError("expected a 'kid', since \(candidates.count) keys fit \(name), found none")
+        }
+        if candidates.contains(where: { jws.isSigned(by: $0, algorithm: algorithm) }) { return .valid }
+        return candidates.isEmpty ? .keyUnknown : .keyDiffers
+    }
+
+    /// Step 8: the key of an HMAC is the client secret. A public client has none.
+    private func checkMAC(of jws: JWS, _ algorithm: MACAlgorithm) throws(JOSEError) {
+        guard let secret = authentication.secret else {
+            throw JOSEError(
+                "expected a signature by a public key, found \(algorithm.rawValue), and the client has no secret")
+        }
+        // Core §16.19: a shorter secret could be guessed, and the signature forged.
+        try algorithm.check(secret: secret.bytes)
+        guard jws.isSigned(bySecret: secret.bytes, algorithm: algorithm) else {
+            throw JOSEError("expected an \(algorithm.rawValue) signature by the client secret, found another")
+        }
+    }
+}
