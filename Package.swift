@@ -8,7 +8,9 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
 
 /// The modules that `import AppAuth` brings, for targets that use their package interfaces too.
-let appAuth: [Target.Dependency] = ["AppAuth", "AppAuthProtocol", "AppAuthSession", "JOSE", httpTypes]
+let appAuth: [Target.Dependency] = [
+    "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthConcurrency", "JOSE", httpTypes,
+]
 /// With a provider, and a user at its pages.
 let fixtures: [Target.Dependency] = appAuth + ["AppAuthTestProvider", "ScriptedBrowser", "TestFixtures", logging]
 
@@ -33,10 +35,14 @@ let package = Package(
         .target(name: "CShims", dependencies: ["CLibcrypto", "CLibcurl"]),
 
         // The library, from the bottom up. A target uses those above it, never one below.
-        .target(name: "JOSE", dependencies: ["CLibcrypto", "CShims"]),
-        .target(name: "AppAuthProtocol", dependencies: ["JOSE", "CShims", httpTypes, logging]),
-        .target(name: "AppAuthSession", dependencies: ["AppAuthProtocol", "JOSE", httpTypes, logging]),
-        .target(name: "AppAuth", dependencies: ["AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes]),
+        .target(name: "AppAuthConcurrency"),
+        .target(name: "JOSE", dependencies: ["AppAuthConcurrency", "CLibcrypto", "CShims"]),
+        .target(name: "AppAuthProtocol", dependencies: ["AppAuthConcurrency", "JOSE", "CShims", httpTypes, logging]),
+        .target(
+            name: "AppAuthSession", dependencies: ["AppAuthConcurrency", "AppAuthProtocol", "JOSE", httpTypes, logging]),
+        .target(
+            name: "AppAuth",
+            dependencies: ["AppAuthConcurrency", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes]),
         // For apps with a server part: introspection, and logout that the provider begins.
         .target(name: "AppAuthServer", dependencies: appAuth),
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
@@ -49,7 +55,7 @@ let package = Package(
         // libssl for TLS; and a browser that fills in forms by itself.
         .target(name: "AppAuthTestSupport", dependencies: appAuth),
         .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "AppAuthTestProvider", dependencies: ["CLibssl", "JOSE", httpTypes] + nio),
+        .target(name: "AppAuthTestProvider", dependencies: ["AppAuthConcurrency", "CLibssl", "JOSE", httpTypes] + nio),
         .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
@@ -78,7 +84,8 @@ let package = Package(
         .target(
             name: "TestFixtures", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging],
             path: "Tests/Support/Fixtures"),
-        .testTarget(name: "JOSETests", dependencies: ["JOSE"], resources: [.copy("Vectors")]),
+        .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),
+        .testTarget(name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE"], resources: [.copy("Vectors")]),
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures + ["AppAuthServer"]),
         .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["AppAuthServer"]),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
@@ -89,7 +96,7 @@ let package = Package(
         .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
-            dependencies: ["AppAuthTestProvider", "local-provider", "JOSE", httpTypes] + nio),
+            dependencies: ["AppAuthConcurrency", "AppAuthTestProvider", "local-provider", "JOSE", httpTypes] + nio),
         // The built programs, from outside.
         .testTarget(name: "SignInTests", dependencies: fixtures),
         .testTarget(

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import Foundation
 internal import FoundationNetworking
 internal import HTTPTypes

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE

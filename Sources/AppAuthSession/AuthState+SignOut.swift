@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 
 /// The end of an app's use of a session.

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// A refresh lock for the tasks of one process, granted in order, for stores that no other process shares.
 public final class RefreshQueue: Sendable {

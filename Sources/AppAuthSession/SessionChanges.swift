@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
-internal import JOSE
 
 extension AuthState {
     /// A change of a session.

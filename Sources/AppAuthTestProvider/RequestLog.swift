@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// The requests so far, and their number at each endpoint.
 final class RequestLog: Sendable {

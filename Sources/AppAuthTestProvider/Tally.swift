@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// A counter that only grows. Tasks can wait for it, so that no test has to sleep.

@@ -1,7 +1,7 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import AppAuthSession
-internal import JOSE
 
 extension Check {
     /// The checks of the refresh lock.

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthFoundation
 import AppAuthLegacy
 import Foundation

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthLegacy
 import Foundation
 import HTTPTypes

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthServer
 import AppAuthProtocol
 import Dispatch

@@ -1,7 +1,7 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
-import JOSE
 import AppAuthTestProvider
 import TestFixtures
 import Testing

@@ -1,8 +1,8 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import Glibc
-import JOSE
 
 /// A store that breaks one promise, and keeps all the others.
 struct FlawedStore: TokenStore {

@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthTestSupport
 import Foundation
 import JOSE

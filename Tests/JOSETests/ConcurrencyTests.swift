@@ -43,25 +43,4 @@ import Testing
         }
         #expect(valid == tasks * 50)
     }
-
-    @Test func `a guarded value loses no change`() async {
-        let counter = LockedValue([0])
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<tasks {
-                group.addTask { for _ in 0..<5000 { counter.withLock { $0[0] += 1 } } }
-            }
-        }
-        #expect(counter.withLock { $0 } == [tasks * 5000])
-    }
-
-    @Test func `a guard is released when its body throws`() {
-        let guarded = LockedValue(1)
-        #expect(throws: JOSEError.self) {
-            try guarded.withLock { (value) throws(JOSEError) in
-                value = 2
-                throw JOSEError("an error")
-            }
-        }
-        #expect(guarded.withLock { $0 } == 2)
-    }
 }

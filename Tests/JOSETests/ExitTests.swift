@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import Glibc
 import JOSE
 import Testing

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// The first response to a request, either from the browser through the listener or pasted by the user. Any later
 /// response is ignored.

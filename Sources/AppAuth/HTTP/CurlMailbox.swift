@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import CShims
-internal import JOSE
 
 /// The requests of callers to the loop. It can be used from any thread.
 final class CurlMailbox: Sendable {

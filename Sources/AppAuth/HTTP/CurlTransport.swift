@@ -1,6 +1,6 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
 internal import CShims
-internal import JOSE
 
 /// An HTTP transport that uses the system's libcurl. It is the default unless an app provides its own.
 ///

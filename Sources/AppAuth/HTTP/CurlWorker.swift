@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 
 /// A thread that runs all transfers of a transport. It sleeps in `poll` while there is no work. It ends when the worker

@@ -1,7 +1,7 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
-internal import JOSE
 
 /// The server of a redirect listener: one thread that serves all connections, and the state that it shares with callers.
 final class SocketServer<Rules: ConnectionRules>: Sendable {

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// Runs blocking work, such as disk access or a lock, on a thread of its own, so that it does not block a thread that
 /// other tasks need.

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// Runs work that a service may block on a thread of its own. If the time limit passes or the caller's task is
 /// cancelled, the caller returns and the work goes on. Once the work has made its ``Commitment``, it may change

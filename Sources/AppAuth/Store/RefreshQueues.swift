@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthSession
-internal import JOSE
 
 /// The queues of this process for the kernel's locks, one for each lock file.
 ///

@@ -1,6 +1,6 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import Glibc
-internal import JOSE
 
 /// File descriptors that are held while a refresh token is in flight. The new tokens can then be stored even if the
 /// process has reached its limit of open files.

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// The prompt that asks the user to unlock a keyring. A process shows one at a time.
 ///

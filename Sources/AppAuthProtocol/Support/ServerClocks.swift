@@ -1,6 +1,6 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
 package import HTTPTypes
-internal import JOSE
 
 /// The clocks of the servers that have responded, by host and port. An environment shares them with its copies.
 package final class ServerClocks: Sendable {

@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 internal import FoundationEssentials
 internal import HTTPTypes
 

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 internal import FoundationEssentials
 

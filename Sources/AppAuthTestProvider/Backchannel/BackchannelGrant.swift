@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The grant that issues tokens after the user has approved the sign-in on their own device (CIBA Core §10.1, §11).
 struct BackchannelGrant {

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The requirement for a nonce of the provider in proofs (RFC 9449 §8, §9).
 package enum DPoPNonce: Sendable, Hashable {

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The grant that issues a device's tokens after the user has approved it (RFC 8628 §3.4, §3.5).
 struct DeviceCodeGrant {

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
 internal import JOSE
 

@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// The requested faults, in a queue for each endpoint. Each request takes the first fault that is for it. Once a fault
 /// was taken as often as requested, the next one follows.

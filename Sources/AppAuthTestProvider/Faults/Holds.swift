@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// The holds of each endpoint.
 final class Holds: Sendable {

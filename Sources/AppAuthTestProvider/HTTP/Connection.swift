@@ -1,6 +1,7 @@
 #if canImport(Glibc)
     internal import Glibc
 #endif
+internal import AppAuthConcurrency
 internal import HTTPTypes
 internal import JOSE
 internal import NIOCore

@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// The provider's signing keys. Each algorithm has a current key, its former keys, and possibly an announced key.

@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 internal import HTTPTypes
 
 /// The end-session endpoint (OpenID Connect RP-Initiated Logout §2): GET and POST, and the form of its question.

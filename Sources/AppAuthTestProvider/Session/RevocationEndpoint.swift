@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import HTTPTypes
-internal import JOSE
 
 /// The revocation endpoint (RFC 7009), also for public clients.
 struct RevocationEndpoint {

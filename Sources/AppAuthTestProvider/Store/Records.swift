@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The provider's state. It is a value, and functions change it as a whole under the lock of the ``Store``.
 struct Records: Sendable {

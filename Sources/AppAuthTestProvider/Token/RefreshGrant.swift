@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 internal import FoundationEssentials
 
 /// The grant that refreshes tokens (RFC 6749 §6, OpenID Connect Core §12).

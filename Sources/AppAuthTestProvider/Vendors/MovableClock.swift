@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 package import FoundationEssentials
-internal import JOSE
 
 /// A clock that runs ahead of another.
 package final class MovableClock: Sendable {

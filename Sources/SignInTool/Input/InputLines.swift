@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc

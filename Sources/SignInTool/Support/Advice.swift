@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// Advice on an error, in terms of the command's options. It is appended to the error's message.

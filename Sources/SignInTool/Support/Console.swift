@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import Glibc
 internal import JOSE
 internal import Logging

@@ -1,6 +1,6 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
-internal import JOSE
 
 /// A line with the time that is left. A terminal shows it anew each second; other outputs get it once.
 final class Countdown: Sendable {

@@ -1,8 +1,8 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import CShims
 internal import FoundationEssentials
 internal import Glibc
-internal import JOSE
 
 /// A process of the executable `local-provider` in the same folder.
 ///

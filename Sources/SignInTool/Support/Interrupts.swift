@@ -1,6 +1,6 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import Glibc
-internal import JOSE
 
 /// A handler that turns termination signals into the cancellation of the work, so that the work can clean up. A second
 /// signal exits at once. Before the process exits or stops, the terminal is restored.

@@ -1,5 +1,5 @@
 internal import AppAuth
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// The output of the demo: a line for each step, and a spinner on a terminal while it waits.
 final class Story: Sendable {

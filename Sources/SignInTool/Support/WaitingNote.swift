@@ -1,5 +1,5 @@
 internal import AppAuth
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// A note that is printed once if the browser has not come back after a while. The provider shows an error only on its
 /// page, not to the program.

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import JOSE

@@ -1,5 +1,5 @@
+import AppAuthConcurrency
 import Foundation
-import JOSE
 
 /// A clock that stands still until a test moves it.
 final class ManualClock: Sendable {

@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes

@@ -1,6 +1,6 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import Dispatch
-import JOSE
 import TestFixtures
 import Testing
 

@@ -1,7 +1,7 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
-import JOSE
 import AppAuthTestProvider
 
 /// A relying party whose user approves the sign-in elsewhere. Its waits pass no time: they put both sides' clocks forward.

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE

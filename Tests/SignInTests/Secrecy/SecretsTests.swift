@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import Foundation
 import JOSE
 import AppAuthTestProvider

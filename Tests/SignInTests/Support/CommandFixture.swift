@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import Foundation
 import JOSE
 import AppAuthTestProvider

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import JOSE
 
 /// A value that changes on other threads. A test waits for it instead of sleeping.

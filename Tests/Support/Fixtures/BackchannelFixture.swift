@@ -1,7 +1,7 @@
+internal import AppAuthConcurrency
 package import AppAuthProtocol
 package import AppAuthSession
 internal import Foundation
-internal import JOSE
 internal import AppAuthTestProvider
 
 /// A client at a till, and the person with a device of their own: time passes only while the client waits.

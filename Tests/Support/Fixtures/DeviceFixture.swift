@@ -1,4 +1,5 @@
 package import AppAuth
+internal import AppAuthConcurrency
 package import AppAuthProtocol
 internal import Foundation
 internal import JOSE

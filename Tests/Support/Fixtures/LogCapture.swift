@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 package import Logging
 
 /// A log handler that keeps every line, at trace level.

@@ -1,6 +1,6 @@
+internal import AppAuthConcurrency
 package import AppAuthProtocol
 package import Foundation
-internal import JOSE
 
 /// A clock that only moves when a test moves it.
 package final class TestClock: Sendable {

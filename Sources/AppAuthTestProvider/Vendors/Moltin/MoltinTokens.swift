@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The tokens and codes that Moltin has issued.
 struct MoltinTokens: Sendable {

@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import FoundationEssentials
-internal import JOSE
 
 /// The access tokens that the bank has issued, and the end of each.
 struct SbankenTokens: Sendable {

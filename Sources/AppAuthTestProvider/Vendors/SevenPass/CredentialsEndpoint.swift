@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import HTTPTypes
 internal import JOSE
 

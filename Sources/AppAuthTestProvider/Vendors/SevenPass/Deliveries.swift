@@ -1,4 +1,4 @@
-internal import JOSE
+internal import AppAuthConcurrency
 
 /// The sign-ins that wait for a response of Facebook.
 struct Deliveries: Sendable {

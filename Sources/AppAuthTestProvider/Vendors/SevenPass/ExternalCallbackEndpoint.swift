@@ -1,5 +1,5 @@
+internal import AppAuthConcurrency
 internal import HTTPTypes
-internal import JOSE
 
 /// The endpoint `/externals/callback?code=…&state=…&fbapp_type=web|native`. The client opens it with Facebook's
 /// response in the browser that began the sign-in. The flow then continues to the client's redirect.

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// The opt-ins of users, accepted or declined, each with its type.

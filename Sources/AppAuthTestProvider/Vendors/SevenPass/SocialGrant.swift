@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// A sign-in with another service's access token: an extension grant (RFC 6749 §4.5).

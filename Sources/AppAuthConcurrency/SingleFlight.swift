@@ -1,5 +1,3 @@
-internal import JOSE
-
 /// Runs an operation once for all callers that ask while it runs. They share its result or its error.
 ///
 /// A cancelled caller leaves at once with `CancellationError`. The operation continues, even if the last caller has

@@ -1,5 +1,3 @@
-internal import JOSE
-
 /// Waits for a value or an error from another thread, like `withCheckedThrowingContinuation`, but under a lock.
 ///
 /// If the value comes before the task waits for it, the concurrency runtime synchronizes the two threads in a way that
