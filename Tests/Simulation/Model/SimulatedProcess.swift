@@ -10,6 +10,12 @@ final class SimulatedProcess {
     var move: SimulatedMove?
 
     init(number: Int, isDaemon: Bool) { (self.number, self.isDaemon) = (number, isDaemon) }
+
+    /// Loses the memory. The completions of a session capture the session, so that it would live on.
+    func forget() {
+        session?.completions = [:]
+        (session, move) = (nil, nil)
+    }
 }
 
 /// The counterpart of `AuthState`: a ``SessionMachine``, and the work in progress for it.

@@ -42,6 +42,7 @@ final class Simulation {
 
     /// Runs the schedule, then checks that everything recovers once the faults are over.
     func run(_ steps: [Step]) {
+        defer { for process in processes { process.forget() } }
         perform(.signIn(0, always: true))
         for step in steps where !isOver {
             perform(step)
@@ -178,7 +179,7 @@ final class Simulation {
         guard process.session != nil || process.move != nil else { return }
         note("process \(process.number) ends")
         if let session = process.session, session.hasTokenToVerify { checkStored(session) }
-        (process.session, process.move) = (nil, nil)
+        process.forget()
         for store in stores { store.processDied(process.number) }
         wire.breakAll(of: process.number, server, at: clock.time)
         for (token, fate) in server.fates where fate == .received(process: process.number) {
