@@ -41,6 +41,13 @@ import Testing
         #expect(composed != decomposed)
     }
 
+    @Test func `an exact text differs where its code points do`() {
+        #expect(ExactText("K") == ExactText("K"))
+        #expect("K" == "\u{212A}")
+        #expect(ExactText("K") != ExactText("\u{212A}"))
+        #expect(Set(["K", "\u{212A}", "K"].map(ExactText.init)).count == 2)
+    }
+
     @Test func `a text is brought into lower case in ASCII only`() {
         #expect("JWK Ä\u{212A}\u{130}".lowercasedASCII == "jwk Ä\u{212A}\u{130}")
     }

@@ -21,6 +21,12 @@ import Testing
         #expect(throws: JOSEError.self) { try JWS(compact: text) }
     }
 
+    @Test(arguments: [("a.b", "2 parts"), ("a.b.c.d", "4 parts"), ("e30.e30.?", "other characters")])
+    func `the error says how the text differs from a token`(text: String, found: String) {
+        let error = #expect(throws: JOSEError.self) { try JWS(compact: text) }
+        #expect(error?.description.hasSuffix("found \(found)") == true, "\(String(describing: error))")
+    }
+
     @Test func `a token of five parts, as encryption has them, is refused`() {
         let header = token(#"{"alg":"RS256"}"#)
         #expect(throws: Never.self) { try JWS(compact: header) }

@@ -29,6 +29,17 @@ import Testing
         #expect(error?.description.contains("belongs to its public one") == true)
     }
 
+    @Test(
+        arguments: [
+            ("PUBLIC KEY", "a public key"), ("RSA PUBLIC KEY", "a public key"), ("CERTIFICATE", "a certificate"),
+            ("OPENSSH PRIVATE KEY", "a key in the form of OpenSSH"), ("ENCRYPTED PRIVATE KEY", "one that is encrypted"),
+            ("PRIVATE KEY", "one that cannot be read"),
+        ])
+    func `the error says what was found in place of a private key`(label: String, found: String) {
+        let error = #expect(throws: JOSEError.self) { try PrivateKey(pem: PrivateKeyPEM.pem(label, [1, 2, 3])) }
+        #expect(error?.description.contains(found) == true, "\(String(describing: error))")
+    }
+
     @Test func `an RSA key in PEM with the modulus of another key is refused`() throws {
         let (own, other) = (try SigningKey.generate(.rs256), try SigningKey.generate(.rs256))
         func modulus(_ key: SigningKey) throws -> [UInt8] {

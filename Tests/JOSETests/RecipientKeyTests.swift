@@ -26,6 +26,12 @@ import Testing
         #expect(throws: JOSEError.self) { try RecipientKey(pem: "no PEM") }
     }
 
+    @Test(arguments: [nil, "enc"])
+    func `a JWK without a use is for encryption`(use: String?) throws {
+        let key = try RecipientKey(jwk: jwk(use.map { ["use": .string($0)] } ?? [:]))
+        #expect(key.publicKey.use == "enc")
+    }
+
     private func jwk(_ changes: JSON.Object) throws -> JSON {
         var object = try #require(try Vector("rfc7520-5.5").json["private"]?.object)
         for member in changes.members { object[member.name] = member.value }

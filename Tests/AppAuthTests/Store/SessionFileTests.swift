@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
@@ -32,6 +33,25 @@ struct SessionFileTests {
         store.largestRecord = try large.encoded().count
         try await store.replace(with: large)
         #expect(try await store.load() == large)
+    }
+
+    @Test func `a file that others could read is for its owner alone again`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record())
+        for (mode, expected) in [(0o644, 0o600), (0o600, 0o600), (0o400, 0o400)] {
+            chmod(folder.path, mode_t(mode))
+            _ = try await folder.store.load()
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.path)
+            #expect(attributes[.posixPermissions] as? Int == expected)
+        }
+    }
+
+    @Test func `removing a session that is not there is no error`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.update { $0 = nil }
+        try await folder.store.replace(with: try StoreFolder.record())
+        for _ in 0..<2 { try await folder.store.update { $0 = nil } }
+        #expect(try await folder.store.load() == nil)
     }
 
     @Test(arguments: [true, false])
