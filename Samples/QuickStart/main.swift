@@ -1,11 +1,11 @@
 import AppAuth
 
-let store = FileTokenStore(path: "session.json")
+let store = try FileTokenStore(appID: "org.example.MyApp")
 var signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "My App")
 signIn.observe = SignIn.printURL
 
 let state = try await signIn.restoreOrSignIn(store: store)
-let token = try await state.freshAccessToken()
-
 print("Hello,", await state.claims?.name ?? "stranger")
-print("The access token is good until", token.expiresAt.map { "\($0)" } ?? "further notice")
+
+let response = try await state.get("https://api.example.org/v1/me")
+print("The API responds:", String(decoding: response.body, as: UTF8.self))

@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// An app that somebody else writes: its own package, which depends on a clone of this one, with the README's example
-    /// and the last step of the documentation's tutorial.
+    /// An app of another author: its own package, which depends on a clone of this one, with the README's example and
+    /// the last step of the documentation's tutorial.
     @Suite struct OutsidePackage {
         @Test func `an app with the README's example builds, signs in, and stays signed in`() async throws {
             let workspace = try Workspace()
@@ -20,19 +20,23 @@ extension Integration {
                 let folder = try await build(programs, at: issuer, dependingOn: clone, in: workspace)
                 var app = Program(executable: folder.appending(path: "App"))
                 app.folder = workspace.folder
+                app.environment["XDG_STATE_HOME"] = workspace.path("state")
                 try await Browser.opened(at: issuer, user: "wilma", password: "correct-horse") { browser in
                     app.environment["BROWSER"] = browser.program
                     let first = try await app.run([])
                     #expect(
-                        first.status == 0 && first.output.contains("Hello, wilma"), "\(first.output) \(first.errors)")
+                        first.status == 0 && first.output.contains("Hello, wilma")
+                            && first.output.contains("local|wilma"), "\(first.output) \(first.errors)")
                     #expect(try await browser.visit(after: first).pressed.first == "Sign in")
                 }
-                // "Run again, it is still signed in": there is no browser now.
+                #expect(FileManager.default.fileExists(atPath: workspace.path("state/\(Self.appID)/session.json")))
+                // The second run is still signed in: there is no browser now.
                 app.environment["BROWSER"] = "/bin/false"
                 let second = try await app.run([])
                 #expect(
-                    second.status == 0 && second.output.contains("Hello, wilma"), "\(second.output) \(second.errors)")
-                // The tutorial's program has the same store.
+                    second.status == 0 && second.output.contains("Hello, wilma")
+                        && second.output.contains("local|wilma"), "\(second.output) \(second.errors)")
+                // The tutorial's program has the same store here.
                 app.executable = folder.appending(path: "Greeter")
                 let greeter = try await app.run([])
                 #expect(
@@ -43,8 +47,11 @@ extension Integration {
 
         private static let tutorial = Places.root.appending(
             path: "Sources/AppAuth/AppAuth.docc/Tutorials/Resources/07-main.swift")
+        /// The app ID of both programs, in place of their own.
+        private static let appID = "org.example.Outside"
 
-        /// Builds programs of one file each in a package, at this issuer instead of their own.
+        /// Builds programs of one file each in a package, with this issuer and its API instead of their own, and with one
+        /// app ID, so that they share a session.
         ///
         /// - Returns: The folder of the built programs.
         private func build(
@@ -54,7 +61,10 @@ extension Integration {
                 let main = try #require(main)
                 let changed = main.replacing(/Issuer\("https:[^"]*"\)/, with: "Issuer(\"\(issuer)\")")
                 #expect(changed != main, "no issuer in: \(main)")
-                _ = try workspace.write(changed, to: "App/Sources/\(name)/main.swift")
+                let shared = changed.replacing(/appID: "[^"]*"/, with: "appID: \"\(Self.appID)\"")
+                #expect(shared != changed, "no app ID in: \(main)")
+                let program = shared.replacing(/"https:\/\/api\.[^"]*"/, with: "\"\(issuer)/api/echo\"")
+                _ = try workspace.write(program, to: "App/Sources/\(name)/main.swift")
             }
             _ = try workspace.write(manifest(of: programs.keys.sorted(), dependingOn: clone), to: "App/Package.swift")
             let folder = workspace.path("App")

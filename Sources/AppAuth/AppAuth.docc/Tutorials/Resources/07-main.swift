@@ -1,6 +1,6 @@
 import AppAuth
 
-let store = FileTokenStore(path: "session.json")
+let store = try FileTokenStore(appID: "org.example.Greeter")
 var signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "Greeter")
 signIn.observe = { event in
     if case .authorization(let url) = event { print("Sign in with the browser:", url) }
