@@ -41,7 +41,7 @@ struct Shop {
 
     /// Deletes the token.
     func deleteToken() async throws {
-        try await session.use { try await $0.forget() }
+        try await session.use { _ = try await $0.signOut() }
         tell("Deleted the token.")
     }
 

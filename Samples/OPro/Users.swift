@@ -34,7 +34,7 @@ struct Users {
         case .delete:
             _ = try await call(.delete, "/users/me.json")
             // The tokens were deleted with the user.
-            try await session.use { try await $0.forget() }
+            try await session.use { _ = try await $0.signOut() }
             tell("Deleted the user.")
         case .refresh:
             _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
@@ -43,7 +43,7 @@ struct Users {
             // The server describes the token of the request.
             tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money")["message"]?.string ?? "?")")
         case .signOut:
-            try await session.use { try await $0.forget() }
+            try await session.use { _ = try await $0.signOut() }
             tell("Signed out.")
         }
     }

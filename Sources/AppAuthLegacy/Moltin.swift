@@ -14,8 +14,8 @@ extension Dialect {
     /// let client = Client(
     ///     id: id, authentication: .clientSecretPost(secret),
     ///     provider: try ProviderMetadata(tokenEndpoint: "https://api.molt.in/oauth/access_token"))
-    /// let state = try await AuthState(
-    ///     presenting: .clientCredentials(), as: client, store: store, environment: environment)
+    /// let state = try await AuthState.present(
+    ///     .clientCredentials(), as: client, store: store, environment: environment)
     /// ```
     public static let moltin: Dialect = {
         var dialect = Dialect()

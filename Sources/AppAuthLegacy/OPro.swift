@@ -11,8 +11,8 @@ extension Dialect {
     ///
     /// ```swift
     /// environment.dialect = .oPRO
-    /// let state = try await AuthState(
-    ///     presenting: .oPRO(code: code), as: client, store: store, environment: environment)
+    /// let state = try await AuthState.present(
+    ///     .oPRO(code: code), as: client, store: store, environment: environment)
     /// ```
     public static let oPRO: Dialect = {
         var dialect = Dialect()

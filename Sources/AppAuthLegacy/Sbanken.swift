@@ -9,8 +9,8 @@ extension Dialect {
     ///
     /// ```swift
     /// environment.dialect = .sbanken
-    /// let state = try await AuthState(
-    ///     presenting: .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
+    /// let state = try await AuthState.present(
+    ///     .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
     /// ```
     public static let sbanken: Dialect = {
         var dialect = Dialect()

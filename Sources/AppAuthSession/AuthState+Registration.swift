@@ -39,7 +39,7 @@ extension AuthState {
 
     /// Deletes the client at the provider (RFC 7592 §2.3), and with it the session, which is of no use any more.
     ///
-    /// - Throws: The errors of ``registration(keyNamed:)``, after which the session stays, and of ``forget()``.
+    /// - Throws: The errors of ``registration(keyNamed:)``, after which the session stays, and of ``signOut(revokingTokens:)``.
     public func deleteRegistration() async throws {
         _ = try await withRegistration { [self] registration, _ in
             try await registration.delete(in: environment)

@@ -39,8 +39,6 @@ extension TransportResponse {
         guard status.kind == .successful else {
             throw failure("expected a successful status of the resource server, found \(status.code)")
         }
-        do { return try JSONDecoder().decode(type, from: Data(body)) } catch {
-            throw failure("expected a JSON body that decodes as \(type), found another")
-        }
+        return try Value.decoded(from: body) { failure("the response of the resource server: \($0)") }
     }
 }

@@ -1,4 +1,4 @@
-public import AppAuthProtocol
+package import AppAuthProtocol
 internal import Logging
 
 extension AuthState {
@@ -6,9 +6,8 @@ extension AuthState {
     ///
     /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
     ///
-    /// - Returns: One entry for each token; none if the provider has no revocation endpoint, or if another sign-in has
-    ///   replaced the session in the store.
-    public func revokeTokens() async -> [TokenRevocation] {
+    /// - Returns: As ``signOut(revokingTokens:)``.
+    package func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
         if case .read(isReplaced: true) = try? await perform(.read) { return [] }

@@ -1,5 +1,5 @@
 internal import AppAuthConcurrency
-internal import AppAuthProtocol
+public import AppAuthProtocol
 
 /// The end of an app's use of a session.
 extension AuthState {
@@ -32,16 +32,29 @@ extension AuthState {
         clock.cancel()
     }
 
-    /// Ends the session here and removes it from the store. No later response brings it back, here or in another
-    /// process. A newer session in the store stays.
+    /// Signs the user out of this app: revokes the tokens (RFC 7009), ends the session and removes it from the store.
     ///
-    /// The provider is not notified: see ``revokeTokens()`` and ``EndSessionRequest``. Only tokens that a refresh has
-    /// brought since ``revokeTokens()`` are revoked, too.
+    /// No later response brings the session back, here or in another process. A newer session in the store stays. The
+    /// session in the browser stays too: `SignOut` in AppAuth ends it.
     ///
+    /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent unless a refresh is running.
+    /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed; none if the
+    ///   provider has no revocation endpoint, or if another sign-in has replaced the session in the store.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
     ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
     ///   answered a revocation. In both cases the session in memory has ended.
-    public func forget() async throws { try await forget(because: "signed out") }
+    @discardableResult
+    public func signOut(revokingTokens: Bool = true) async throws -> [TokenRevocation] {
+        let revocations = revokingTokens ? await revokeTokens() : []
+        try await forget()
+        return revocations
+    }
+
+    /// Ends the session here and removes it from the store. Tokens that a refresh has brought since ``revokeTokens()``
+    /// are revoked.
+    ///
+    /// - Throws: As ``signOut(revokingTokens:)``.
+    package func forget() async throws { try await forget(because: "signed out") }
 
     func forget(because reason: String) async throws {
         let id = newID()

@@ -20,9 +20,6 @@ extension SevenPassClient {
     }
 
     static func decode<Answer: Decodable>(_ type: Answer.Type, _ response: TransportResponse) throws -> Answer {
-        do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
-            // A decoding error may quote the user's data.
-            throw unreadable("expected \(type), found another shape", response)
-        }
+        try Answer.decoded(from: response.body) { unreadable($0, response) }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is vendor-specific stays out of the library's core: it does not even know the names.
+/// The code that is specific to a vendor stays out of the library's core, which does not even name the vendors.
 struct VendorNamesTests {
     /// At the beginning of a word where they are the middle of others ("toProvider", "offset"), else anywhere.
     private static let names = [
@@ -9,13 +9,16 @@ struct VendorNamesTests {
         #"(^|[^a-z])ffs"#,
     ]
 
-    /// The lines below a folder that name a vendor.
+    /// Returns the lines of code in a folder that name a vendor.
     private static func findings(in folder: URL) throws -> [String] {
         let pattern = try Regex(names.joined(separator: "|")).ignoresCase()
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: [.isRegularFileKey])
         return try (files?.allObjects ?? []).compactMap { $0 as? URL }.flatMap { file -> [String] in
             let name = file.lastPathComponent
-            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { return [] }
+            // Articles say how to migrate from a vendor's library.
+            guard !file.path.contains(".docc/"),
+                try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true
+            else { return [] }
             // A picture has no lines.
             let text = String(validating: try Data(contentsOf: file), as: UTF8.self) ?? ""
             return ([name] + text.split(separator: "\n").map(String.init)).filter { $0.contains(pattern) }.map {

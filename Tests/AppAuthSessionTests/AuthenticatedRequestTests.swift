@@ -50,6 +50,9 @@ struct AuthenticatedRequestTests {
             let url = world.provider.url(.api)
             let shape = await authError { try await state.get(url).decoded(as: [Int].self) }
             #expect(shape?.code == .invalidResponse && shape?.httpStatus == 200)
+            #expect(
+                shape?.message.hasSuffix("found a document that is no Array<Any>") == true,
+                "\(String(describing: shape))")
             world.provider.fault(.status(.notFound, json: [:]), at: .api)
             let status = await authError { try await state.get(url).decoded(as: [String: Int].self) }
             #expect(status?.code == .invalidResponse && status?.httpStatus == 404)

@@ -99,6 +99,19 @@ struct RevocationTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a sign-out revokes the tokens if it shall, and removes the session`(isRevoking: Bool) async throws {
+        try await World.run { world in
+            let store = MemoryTokenStore()
+            let state = try await world.signIn(store: store)
+            let revocations = try await state.signOut(revokingTokens: isRevoking)
+            #expect(revocations.map(\.error) == (isRevoking ? [nil, nil] : []))
+            #expect(world.provider.count(.revocation) == (isRevoking ? 2 : 0))
+            #expect(await !state.isAuthorized)
+            #expect(await store.load() == nil)
+        }
+    }
+
     @Test func `a session without tokens has nothing to revoke`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -62,6 +62,21 @@ public struct Claims: Sendable, Hashable, Codable {
     /// Reads a time in seconds since 1970 (RFC 7519 §2, NumericDate).
     func date(_ name: String) -> Date? { self[name]?.double.map(Date.init(timeIntervalSince1970:)) }
 
+    /// Decodes the claims into a type of the app's own.
+    ///
+    /// ```swift
+    /// struct Employee: Decodable { let sub: String, groups: [String] }
+    /// let employee = try claims.decoded(as: Employee.self)
+    /// ```
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse``, which names the claim that is missing or has
+    ///   another type.
+    public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+        try Value.decoded(from: Array(json.serialized().utf8)) { message in
+            AuthError(.invalidResponse, .idToken, "the claims: \(message)")
+        }
+    }
+
     /// The claims as JSON.
     public var json: JSON { .object(members) }
 

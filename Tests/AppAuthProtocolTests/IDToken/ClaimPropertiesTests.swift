@@ -40,6 +40,35 @@ struct ClaimPropertiesTests {
         #expect(claims.address == ["country": "DE"] && claims.updatedAt == Date(timeIntervalSince1970: 1_750_000_001))
     }
 
+    private struct Employee: Decodable, Equatable {
+        struct Office: Decodable, Equatable { let floor: Int }
+
+        let sub: String
+        let groups: [String]
+        let office: Office?
+    }
+
+    @Test func `claims decode into a type of the app's own`() throws {
+        let claims = Claims(["sub": "1", "groups": ["staff"], "office": ["floor": 3], "name": "Jane"])
+        #expect(
+            try claims.decoded(as: Employee.self) == Employee(sub: "1", groups: ["staff"], office: .init(floor: 3)))
+    }
+
+    @Test(
+        arguments: [
+            (["sub": "1"], "found no 'groups'"), (["sub": "1", "groups": "secret"], "found 'groups' that is no Array"),
+            (["sub": "1", "groups": ["a", 1]], "found 'groups.1' that is no String"),
+            (["sub": "1", "groups": [], "office": [:]], "found no 'office.floor'"),
+        ] as [(JSON.Object, String)])
+    func `claims of another shape do not decode, and the error names the wrong one`(
+        members: JSON.Object, found: String
+    ) {
+        let error = #expect(throws: AuthError.self) { try Claims(members).decoded(as: Employee.self) }
+        #expect(error?.code == .invalidResponse)
+        #expect(error?.message.contains(found) == true, "\(String(describing: error))")
+        #expect(error?.message.contains("secret") == false)
+    }
+
     @Test func `each property of an ID token is the claim of its name`() throws {
         let signer = try Signer()
         let token = try signer.token { claims in
