@@ -2,8 +2,8 @@
 /// such as a token of another service.
 ///
 /// ```swift
-/// let state = try await AuthState(
-///     presenting: .clientCredentials(scope: ["orders:read"]), as: client, store: store, environment: .live)
+/// let state = try await AuthState.present(
+///     .clientCredentials(scope: ["orders:read"]), as: client, store: store, environment: .live)
 /// ```
 public struct TokenGrant: Sendable, Hashable {
     /// The grant type.
