@@ -149,7 +149,7 @@ struct EncryptedIDTokenTests {
                     try await AuthState.exchange(response, store: TestStore(), environment: sent)
                 }
                 #expect((error == nil) == isTaken)
-                #expect(error == nil || error?.message.contains("found it in the clear") == true)
+                #expect(error == nil || error?.message.contains("found one in plain text") == true)
             }
         }
     }

@@ -90,7 +90,7 @@ struct ExchangeTests {
             ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
             ("algorithm", .editIDToken { $0.signature = .none }),
             ("secret", .editIDToken { $0.signature = .secret(.hs256, [UInt8](repeating: 1, count: 32)) }),
-            ("key that fits", .editIDToken { $0.header["kid"] = "unknown" }),
+            ("matching key", .editIDToken { $0.header["kid"] = "unknown" }),
             ("typ", .editIDToken { $0.header["typ"] = "at+jwt" }),
         ] as [(String, Fault)])
     func `a wrong ID token ends the sign-in with nothing stored`(

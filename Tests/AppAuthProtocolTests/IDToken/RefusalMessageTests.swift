@@ -60,7 +60,7 @@ struct RefusalMessageTests {
         arguments: [
             ("request_uri", nil, "expected 'request_uri' of 1 to 2048 visible ASCII characters, found none"),
             ("request_uri", "", "visible ASCII characters, found 0"),
-            ("request_uri", "urn:a b", "found others among them"),
+            ("request_uri", "urn:a b", "found other characters"),
             ("request_uri", 1, "found a number"), ("expires_in", nil, "seconds above 0, found none"),
             ("expires_in", "60", "seconds above 0, found '60'"), ("expires_in", -1, "seconds above 0, found -1"),
         ] as [(String, JSON?, String)])

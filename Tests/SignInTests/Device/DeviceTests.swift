@@ -70,7 +70,7 @@ struct DeviceTests {
             let before = try fixture.session()
             let process = try fixture.device()
             try await DeviceCode(process).decide("deny")
-            #expect(try await process.outcome().failure(1, "access_denied").contains("refused by the person"))
+            #expect(try await process.outcome().failure(1, "access_denied").contains("the user or the provider denied"))
             #expect(try fixture.session() == before)
         }
     }
@@ -78,7 +78,7 @@ struct DeviceTests {
     @Test func `a code that nobody enters expires`() async throws {
         try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { fixture in
             let outcome = try await fixture.device().outcome()
-            #expect(try outcome.failure(1, "expired_token").contains("start again for a new one"))
+            #expect(try outcome.failure(1, "expired_token").contains("Start a new sign-in"))
             #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
             #expect(fixture.stored.isEmpty)
         }

@@ -99,7 +99,7 @@ struct DeviceOfferTests {
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
             terminal.type("d\n")
-            _ = try await process.line { $0.hasPrefix("That is not it") }
+            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
             try await redirects.signIn()
             let outcome = try await process.outcome()
             _ = try outcome.result()

@@ -49,7 +49,7 @@ struct LoginRefusalTests {
     @Test func `an address without metadata is refused`() async throws {
         try await withDesk { fixture in
             let message = try await refusal(fixture, issuer: fixture.issuer + "/tenant", "invalid_response")
-            #expect(message.contains("/tenant/.well-known/openid-configuration, found 404"), "\(message)")
+            #expect(message.contains("/tenant/.well-known/openid-configuration (404). Check the issuer"), "\(message)")
         }
     }
 

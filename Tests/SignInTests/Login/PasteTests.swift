@@ -59,13 +59,13 @@ struct PasteTests {
             let address = try await redirects.signInElsewhere()
             let code = try #require(URLComponents(string: address)?.queryItems?.first { $0.name == "code" }?.value)
             for (text, what) in [
-                (code, "the code alone"), (redirects.url, "the address that the sign-in begins at"),
+                (code, "not just the code"), (redirects.url, "it starts the sign-in"),
                 ("\(redirects.redirectURI)?code=\(code)&state=other", "another sign-in"),
                 (address.replacing(":\(redirects.port)", with: ":1"), "another host or port"),
-                (String(repeating: code, count: 20_000 / code.count), "a longer text"),
+                (String(repeating: code, count: 20_000 / code.count), "is longer than"),
             ] {
                 typing.write("\n \(text)\n")
-                let line = try await process.line { $0.hasPrefix("That is not it") && $0.contains(what) }
+                let line = try await process.line { $0.hasPrefix("That address can't be used: ") && $0.contains(what) }
                 #expect(!line.contains(code))
             }
             typing.write(address + "\n")
@@ -87,7 +87,7 @@ struct PasteTests {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write("x\n")
             typing.end()
-            _ = try await process.line { $0.hasPrefix("That is not it") }
+            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }
