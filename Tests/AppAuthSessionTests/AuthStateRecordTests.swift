@@ -71,7 +71,7 @@ struct AuthStateRecordTests {
     }
 
     @Test(arguments: [
-        ("", "damaged or holds something else"), ("{}", "something else"), ("[]", "something else"),
+        ("", "damaged or does not hold a session"), ("{}", "something else"), ("[]", "something else"),
         (#"{"format":"other","version":1}"#, "something else"),
         (#"{"format":"swift-appauth session"}"#, "something else"),
         (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),

@@ -43,7 +43,7 @@ struct StoredSessionTests {
             let session = StoredSession(in: TestStore(), environment: world.environment)
             let error = try #require(await authError { try await session.use { try await $0.freshAccessToken() } })
             #expect(error.code == .signInRequired)
-            #expect(error.message.contains("expected a session in test store, found none"))
+            #expect(error.message.contains("not signed in: test store has no session"))
         }
     }
 }

@@ -55,7 +55,7 @@ struct OProSampleTests {
             outcome = try await opro(["sign-out"])
             #expect(outcome.lines() == ["Signed out."])
             outcome = try await opro(["show"])
-            #expect(outcome.failure().contains("found none: sign in"))
+            #expect(outcome.failure().contains("not signed in"))
         }
     }
 

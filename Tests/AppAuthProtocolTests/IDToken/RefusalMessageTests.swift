@@ -48,7 +48,7 @@ struct RefusalMessageTests {
             (["type": 1], "found one with a number"),
             (["type": ""], "found one with ''"),
             (["type": "t", "actions": "read"], "expected 'actions' to be an array of strings, found a string"),
-            (["type": "t", "actions": ["read", 1]], "found an array with others"),
+            (["type": "t", "actions": ["read", 1]], "found an array with other values"),
             (["type": "t", "identifier": 4], "expected 'identifier' to be a string, found a number"),
         ] as [(JSON, String)])
     func `of authorization details it says both`(json: JSON, expected: String) {

@@ -69,7 +69,8 @@ struct SignedSignInTests {
             $0.claims["aud"] = nil
         },
         DraftFlaw(
-            "an aud of another kind", "expected 'aud' to be a string or an array of strings, found an array with others"
+            "an aud of another kind",
+            "expected 'aud' to be a string or an array of strings, found an array with other values"
         ) { $0.claims["aud"] = ["demo", 1] },
         DraftFlaw("no exp", "expected 'exp', found none") { $0.claims["exp"] = nil },
         DraftFlaw("an exp in words", "expected 'exp' to be a number of seconds since 1970, found 'soon'") {

@@ -63,7 +63,7 @@ struct StoreChoiceTests {
                 if changes < 2 {
                     _ = try refreshed.result()
                 } else {
-                    #expect(try refreshed.failure(1, "store").contains("on its way"))
+                    #expect(try refreshed.failure(1, "store").contains("is not finished"))
                 }
                 #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")

@@ -50,9 +50,9 @@ struct StatusTests {
             let wait = try Date(until, strategy: .iso8601).timeIntervalSinceNow
             #expect((200...300).contains(wait))
             #expect(entry["refresh_error"]?.string?.contains("503") == true && entry["state"] == "signed_in")
-            #expect(try await fixture.run("status").output.contains("the next is tried in"))
+            #expect(try await fixture.run("status").output.contains("the next attempt is in"))
             let held = try await fixture.run("token", "--min-validity", "7200", "--json")
-            #expect(try held.failure(1, "invalid_response").contains("the next is tried in"))
+            #expect(try held.failure(1, "invalid_response").contains("the next attempt is in"))
             #expect(fixture.provider.count(.token) == 2)
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             let listed = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
