@@ -68,7 +68,7 @@ struct LadderTests {
         arguments: [
             (["DISPLAY": ":99"], "xdg-open (exit status 1), gio (No such file or directory)"),
             ([:], "there is no display"),
-            (["DISPLAY": ":99", "SUDO_UID": "\(geteuid() + 1)"], "another user's"),
+            (["DISPLAY": ":99", "SUDO_UID": "\(geteuid() + 1)"], "as another user"),
             (["DISPLAY": ":99", "BROWSER": "w3m:/usr/bin/lynx %s"], "w3m is a browser for the terminal"),
             (["SSH_TTY": "/dev/pts/0"], "this is an SSH session"),
         ] as [([String: String], String)])
@@ -79,7 +79,7 @@ struct LadderTests {
             let process = try start(fixture, ["xdg-open": Self.fails, "w3m": "/bin/true"], changes.mapValues { $0 })
             let redirects = try await Redirects(process)
             let line = try await process.line { $0.hasPrefix("No browser could be started: ") }
-            #expect(line.contains(what) && line.hasSuffix(". Open the URL above in one."), "\(line)")
+            #expect(line.contains(what) && line.hasSuffix(". Open the URL above in a browser."), "\(line)")
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }

@@ -32,7 +32,7 @@ struct OtherUserTests {
             let login = try await fixture.login(with: ["BROWSER": browser])
             _ = try login.result()
             #expect(try stolen(fixture) == "")
-            #expect(!login.errors.contains("not kept away"))
+            #expect(!login.errors.contains("can connect to the redirect listener"))
             let logout = try await fixture.run("logout", "--json", with: ["BROWSER": browser])
             #expect(try logout.result()["session_ended"] == true)
             #expect(try stolen(fixture) == "")
@@ -44,8 +44,8 @@ struct OtherUserTests {
         try await withDesk { fixture in
             let changes = ["BROWSER": try browser(fixture), "XAUTHORITY": nil]
             let process = try fixture.start(fixture.loginArguments(["--timeout", "60"]), changes)
-            let line = try await process.line { $0.contains("not kept away") }
-            #expect(line.hasSuffix("nothing tells which user the browser belongs to."))
+            let line = try await process.line { $0.contains("can connect to the redirect listener") }
+            #expect(line.hasSuffix("the user of the browser is unknown."))
             #expect(try await fixture.browser.page().contains("This link was already used"))
             #expect(try stolen(fixture).contains(fixture.provider.url(.authorization)))
             // The URL that is shown is good for any number of times.
@@ -54,7 +54,7 @@ struct OtherUserTests {
 
             let logout = try await fixture.start(["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil])
                 .outcome()
-            #expect(logout.errors.contains("not kept away"))
+            #expect(logout.errors.contains("can connect to the redirect listener"))
         }
     }
 }
