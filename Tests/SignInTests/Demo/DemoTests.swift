@@ -11,8 +11,8 @@ struct DemoTests {
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let steps = outcome.outputLines.filter { $0.hasPrefix("• ") }
             let expected = [
-                "listening", "scripted browser", "metadata", "login page", "came back", "exchanged", "Signed in",
-                "good until", "userinfo", "rotated", "Signed out",
+                "listening", "scripted browser", "metadata", "login page", "came back", "Exchanged", "Signed in",
+                "valid until", "userinfo", "rotated", "Signed out",
             ]
             #expect(steps.count == expected.count, "\(outcome)")
             for (step, word) in zip(steps, expected) { #expect(step.contains(word)) }

@@ -110,8 +110,8 @@ struct DeviceTests {
             fixture.provider.fault(.reset(), at: .token)
             let process = try fixture.device()
             let shown = try await DeviceCode(process)
-            let line = try await process.line { $0.contains("Asking again") }
-            #expect(line.hasSuffix(". Asking again in 2 s."), "\(line)")
+            let line = try await process.line { $0.contains("Trying again") }
+            #expect(line.hasSuffix(". Trying again in 2 s."), "\(line)")
             try await shown.decide("allow")
             _ = try await process.outcome().result()
         }
@@ -121,8 +121,8 @@ struct DeviceTests {
         try await withDesk(.device) { fixture in
             fixture.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
             let process = try fixture.device()
-            let line = try await process.line { $0.contains("less often") }
-            #expect(line == "The provider wants to be asked less often: every 6 s.")
+            let line = try await process.line { $0.contains("fewer requests") }
+            #expect(line == "The provider wants fewer requests. Asking every 6 s now.")
             process.send(SIGINT)
             try await process.outcome().failure(130, "interrupted")
         }

@@ -24,8 +24,8 @@ struct PasteTests {
             #expect(try outcome.result()["id_token_claims"]?["sub"]?.string == "248289761001")
             #expect(
                 outcome.errorLines.contains(
-                    "If it ends at a page that cannot be shown, copy the whole address of that page, and write it to "
-                        + "standard input."))
+                    "If the browser ends at a page that does not load, copy the whole address of that page and write "
+                        + "it to standard input."))
             #expect(fixture.provider.count(.token) == 1 && fixture.stored.count == 1)
             #expect(await redirects.isClosed())
         }

@@ -29,8 +29,8 @@ struct TerminalPasteTests {
             _ = try outcome.result()
             #expect(
                 outcome.errorLines.contains(
-                    "If it ends at a page that cannot be shown, copy the whole address of that page, paste it here, where "
-                        + "it stays invisible, and press Enter."))
+                    "If the browser ends at a page that does not load, copy the whole address of that page, paste "
+                        + "it here (it stays hidden) and press Enter."))
             #expect(terminal.shown() == "")
         }
     }

@@ -58,7 +58,7 @@ struct DiscardTests {
             let outcome = try await run(arguments)
             let result = try outcome.result()
             let aside = try #require(fixture.stored.first { $0.contains(".damaged-") })
-            #expect(outcome.errors.contains("is now in \(fixture.sessions)/\(aside)"), "\(outcome)")
+            #expect(outcome.errors.contains("are now in \(fixture.sessions)/\(aside)"), "\(outcome)")
             if !isLogin { #expect(result["discarded"]?.string == "\(fixture.sessions)/\(aside)") }
             #expect(try contents("\(fixture.sessions)/\(aside)") == before)
             if damage == .link { #expect(FileManager.default.fileExists(atPath: fixture.home + "/target")) }
