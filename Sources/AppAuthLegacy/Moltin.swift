@@ -72,7 +72,7 @@ extension TokenGrant {
     @available(
         *, deprecated,
         message:
-            "RFC 9700 §2.5: clients should be authenticated, and this grant authenticates nobody. Use clientCredentials() with a secret"
+            "RFC 9700 §2.5: clients should be authenticated, but this grant does not. Use clientCredentials() with a secret"
     )
     public static func moltinImplicit() throws -> TokenGrant { try readOnlyMoltin() }
 

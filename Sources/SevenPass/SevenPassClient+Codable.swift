@@ -22,7 +22,7 @@ extension SevenPassClient {
     static func decode<Answer: Decodable>(_ type: Answer.Type, _ response: TransportResponse) throws -> Answer {
         do { return try JSONDecoder().decode(type, from: Data(response.body)) } catch {
             // A decoding error may quote the user's data.
-            throw unreadable("expected \(type), found another shape", response)
+            throw unreadable("it does not decode as \(type)", response)
         }
     }
 }
