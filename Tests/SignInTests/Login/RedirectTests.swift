@@ -74,7 +74,7 @@ struct RedirectTests {
         try await withDesk { fixture in
             let outcome = try await fixture.login(
                 "--param", "response_mode=form_post", with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
-            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+            #expect(try outcome.failure(1, "access_denied").contains("the user denied the request"))
         }
     }
 
@@ -111,9 +111,9 @@ struct RedirectTests {
     @Test func `a person who says no ends the sign-in`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
-            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+            #expect(try outcome.failure(1, "access_denied").contains("the user denied the request"))
             #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
-            #expect(try await fixture.browser.page().contains("the person said no"))
+            #expect(try await fixture.browser.page().contains("the user denied the request"))
         }
     }
 
