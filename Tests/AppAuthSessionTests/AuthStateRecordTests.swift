@@ -40,7 +40,7 @@ struct AuthStateRecordTests {
     }
 
     /// RFC 6749 §5.1 lets a server say more; apps of some providers live by it.
-    @Test func `what else a response says is kept until another says something else, or the end`() async throws {
+    @Test func `additional response members are kept until they change or the session ends`() async throws {
         try await World.run { world in
             func answering(_ more: JSON.Object) {
                 world.provider.fault(

@@ -8,7 +8,7 @@ import Testing
 /// What those who watch a session are told.
 @Suite(.timeLimit(.minutes(5)))
 struct ChangesTests {
-    @Test func `every subscriber is told everything from when it subscribed`() async throws {
+    @Test func `every subscriber gets all changes from its subscription on`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -39,7 +39,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `tokens that another process got are told too`() async throws {
+    @Test func `tokens from another process are reported too`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -55,7 +55,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `an end that another process has stored is told as soon as it is found`() async throws {
+    @Test func `an end that another process stored is reported when it is found`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -73,7 +73,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `a sign-out is told, once, with its reason`() async throws {
+    @Test func `a sign-out is reported once, with its reason`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let changes = state.changes

@@ -120,7 +120,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a resource that takes the token for dead by the scheme DPoP gets a new one`() async throws {
+    @Test func `a resource that reports invalid_token with the scheme DPoP gets a new token`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             world.provider.fault(
@@ -204,7 +204,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a session that was approved on the person's own device is bound`() async throws {
+    @Test func `a session that was approved by backchannel authentication is bound`() async throws {
         var configuration = Self.strict
         configuration.clients[1].requiresDPoP = true
         try await World.run(configuration) { world in
@@ -232,14 +232,14 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a machine whose clock is an hour behind is bound all the same`() async throws {
+    @Test func `tokens are bound even if the local clock is an hour behind`() async throws {
         try await World.run(Self.strict, providerAhead: 3600) { world in
             let state = try await world.signIn(world.bound())
             #expect(try await state.userInfo().subject == "248289761001")
         }
     }
 
-    @Test func `the end of a session takes its key along, and its claims stay`() async throws {
+    @Test func `the end of a session removes its key and keeps its claims`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)

@@ -61,7 +61,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `the session is taken up again from its store, and renews itself there`() async throws {
+    @Test func `a restored client credentials session renews itself`() async throws {
         try await World.run { world in
             let store = TestStore()
             _ = try await AuthState.present(
@@ -120,7 +120,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a refused client has no session, and what was stored stays`() async throws {
+    @Test func `a rejected client gets no session, and a stored session stays`() async throws {
         try await World.run { world in
             let before = try await world.signIn().record
             let store = TestStore(before)
@@ -134,7 +134,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a person's grant brings a verified ID token, is not stored, and goes on by its refresh token`()
+    @Test func `a user grant returns a verified ID token, is not stored, and refreshes afterwards`()
         async throws
     {
         try await World.run { world in
@@ -179,7 +179,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a token endpoint alone is enough`() async throws {
+    @Test func `a token endpoint without other metadata is enough`() async throws {
         try await World.run { world in
             let provider = try ProviderMetadata(tokenEndpoint: world.provider.url(.token))
             let client = Client(

@@ -8,7 +8,7 @@ import Testing
 /// OpenID Connect Core §10.1.1: keys as providers really change them.
 struct KeyRotationTests {
     // oidcc-client-test-signing-key-rotation-just-before-signing
-    @Test func `a new key that nobody has seen is fetched, once`() async throws {
+    @Test func `an unknown key is fetched once`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             try world.provider.rotateSigningKeys()
@@ -93,7 +93,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `two providers that share a kid are not taken for each other`() async throws {
+    @Test func `two providers that share a kid are not confused`() async throws {
         try await World.run { world in
             try await World.run { other in
                 // The providers of one process begin with the same RSA keys.

@@ -47,7 +47,7 @@ struct LoopbackEndpointTests {
     ]
 
     @Test(arguments: endpoints, [true, false])
-    func `a provider elsewhere may not name an endpoint on this machine`(name: String, isAlias: Bool) async throws {
+    func `a remote provider may not name an endpoint on this computer`(name: String, isAlias: Bool) async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.token)
             let fault = Fault.editDocument { document in
@@ -119,7 +119,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `what an app has put together may be on this machine, whatever the issuer`() async throws {
+    @Test func `metadata that the app supplies may name endpoints on this computer`() async throws {
         let url = "http://127.0.0.1:8080/token"
         let metadata = try ProviderMetadata(
             issuer: OtherHostTransport.issuer, endpoints: [.token: url],

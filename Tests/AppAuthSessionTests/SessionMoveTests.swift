@@ -177,7 +177,7 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
-    @Test func `what another session left behind is not written over`() async throws {
+    @Test func `a file left behind by another session is not overwritten`() async throws {
         var left = try record("other")
         left.move = .leaving(to: "target")
         let mine = try record()
@@ -188,7 +188,7 @@ struct SessionMoveTests {
         #expect(await target.load() == mine)
     }
 
-    @Test func `what was refreshed in the source after a failure is what arrives`() async throws {
+    @Test func `tokens refreshed in the source after a failure are moved`() async throws {
         let record = try record()
         await source.put(record)
         await #expect(throws: AuthError.self) { try await move(Interruption(after: 1) { throw Failure() }) }
@@ -233,7 +233,7 @@ struct SessionMoveTests {
 
     /// It is used from the target by then.
     @Test(arguments: [false, true])
-    func `a sign-out in the source after a move that died before its last step ends what has arrived`(isBack: Bool)
+    func `a sign-out in the source ends the moved session if the move died before its last step`(isBack: Bool)
         async throws
     {
         await source.put(try record())
@@ -254,7 +254,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: [2, 3])
-    func `a new sign-in in the source on the way is what arrives`(step: Int) async throws {
+    func `a new sign-in in the source during the move is moved`(step: Int) async throws {
         let new = try record("new")
         await source.put(try record())
         let hasMoved = try await move(Interruption(after: step) { [source] in await source.put(new) })
@@ -263,7 +263,7 @@ struct SessionMoveTests {
         #expect(await target.load() == new)
     }
 
-    @Test func `a session in the other store is no place to move to`() async throws {
+    @Test func `a store that has another session is rejected as a target`() async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)
         await target.put(other)
@@ -274,7 +274,7 @@ struct SessionMoveTests {
 
     @Test(
         arguments: [nil, AuthStateRecord.Move.leaving(to: "third"), .arriving(from: "third")])
-    func `one location under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
+    func `a target that is the source under another name is rejected and unchanged`(move: AuthStateRecord.Move?)
         async throws
     {
         var record = try record()
@@ -302,7 +302,7 @@ struct SessionMoveTests {
         #expect(await source.load()?.id == record.id)
     }
 
-    @Test func `a copy that somebody has made is no place to move to`() async throws {
+    @Test func `a target with a copy of the session is rejected`() async throws {
         let record = try record()
         await source.put(record)
         await target.put(record)
@@ -312,7 +312,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...3)
-    func `a new sign-in in the other store wins over what is arriving there`(step: Int) async throws {
+    func `a new sign-in in the target wins over the session that is being moved there`(step: Int) async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)
         let interruption = Interruption(after: step) { [target] in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct DemoTests {
-    @Test func `the whole journey is told step by step, and the provider has ended with it`() async throws {
+    @Test func `demo prints each step, and ends the provider`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("demo", "--headless")
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
@@ -39,7 +39,7 @@ struct DemoTests {
         }
     }
 
-    @Test func `with a display the desktop's browser plays, and the page tells the password`() async throws {
+    @Test func `with a display the desktop's browser is used, and the page shows the password`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("demo", "--json", with: ["DISPLAY": ":0"])
             _ = try outcome.result()

@@ -8,7 +8,7 @@ import Testing
 /// `sign-in device`, with a person who enters the code in another browser (RFC 8628).
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceTests {
-    @Test func `a code that is approved elsewhere signs in, and the session goes on by itself`() async throws {
+    @Test func `a code that is approved on another device signs in, and the session refreshes itself`() async throws {
         try await withDesk(.device) { fixture in
             let process = try fixture.device("--verbose")
             let shown = try await DeviceCode(process)
@@ -39,7 +39,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `without json it says who is signed in`() async throws {
+    @Test func `without json it names the signed-in user`() async throws {
         try await withDesk(.device) { fixture in
             let process = try fixture.start(["device", "--issuer", fixture.issuer, "--client-id", "demo"])
             try await DeviceCode(process).decide("allow")
@@ -75,7 +75,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a code that nobody enters expires`() async throws {
+    @Test func `an unused code expires`() async throws {
         try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { fixture in
             let outcome = try await fixture.device().outcome()
             #expect(try outcome.failure(1, "expired_token").contains("Start a new sign-in"))
@@ -105,7 +105,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `trouble on the way is told and does not end it`() async throws {
+    @Test func `temporary errors are reported and do not end the wait`() async throws {
         try await withDesk(.device) { fixture in
             fixture.provider.fault(.reset(), at: .token)
             let process = try fixture.device()

@@ -40,7 +40,7 @@ struct KeyringSignInTests {
         }
     }
 
-    @Test func `status lists sessions of both kinds, and the choice tells them apart`() async throws {
+    @Test func `status lists sessions of both kinds, and --store selects one`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.start(fixture.loginArguments([]), bus).outcome().result()
@@ -133,7 +133,7 @@ struct KeyringSignInTests {
     }
 
     /// The provider has rotated the refresh token meanwhile.
-    @Test func `a keyring that is killed during a refresh and started anew takes the new tokens`() async throws {
+    @Test func `a keyring that is killed during a refresh and restarted stores the new tokens`() async throws {
         try await withDesk(.torture()) { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()

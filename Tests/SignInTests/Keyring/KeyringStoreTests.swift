@@ -14,7 +14,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `a session is kept, listed with a label for people, changed in place, and removed`() async throws {
+    @Test func `a session is stored, listed with a label, updated in place and removed`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 for options in [[], ["--expected"]] {
@@ -68,7 +68,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
-    func `without a bus, a library or a service each call says what is missing, at once`(call: String) async throws {
+    func `without a bus, a library or a service each call names what is missing at once`(call: String) async throws {
         try await withDesk { fixture in
             let nowhere = try await fixture.keyringProgram(call, with: [:])
             try expect(nowhere, "no_bus", isTemporary: false)
@@ -84,7 +84,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "probe"])
-    func `a bus that forbids it is told apart`(call: String) async throws {
+    func `a bus that denies access is reported as denied`(call: String) async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.denied) { bus in
                 try expect(await fixture.keyringProgram(call, with: bus), "denied", isTemporary: false)
@@ -132,7 +132,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "probe"])
-    func `a person who does not response holds nobody up for longer than allowed`(call: String) async throws {
+    func `an unanswered unlock dialog delays a call only until the limit`(call: String) async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
             try await fixture.withKeyring(.locked(isAnswered: false)) { bus in
@@ -238,7 +238,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["save", "remove"])
-    func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
+    func `a keyring that is locked during an update is an error without a prompt`(change: String)
         async throws
     {
         try await withDesk { fixture in

@@ -35,7 +35,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `where no browser can be started, it says so and goes on`() async throws {
+    @Test func `if no browser can be started, sign-in says so and continues`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "no-such-browser"])
             let redirects = try await Redirects(process)

@@ -21,7 +21,7 @@ struct DefaultScopeTests {
         return result.withLock { $0 }
     }
 
-    @Test func `the default leaves out what the provider does not list, and says so`() async throws {
+    @Test func `the default omits scopes that the provider does not list, and says so`() async throws {
         let (scope, errors) = try await asked(["openid", "profile", "email"])
         #expect(scope == "openid profile")
         #expect(errors.contains("offline_access") && errors.contains("--scope"), "\(errors)")
@@ -39,7 +39,7 @@ struct DefaultScopeTests {
     }
 
     // OpenID Connect Discovery §3: every server supports it.
-    @Test func `openid is asked for even if the provider does not list it`() async throws {
+    @Test func `openid is requested even if the provider does not list it`() async throws {
         #expect(try await asked(["profile"]).scope == "openid profile")
     }
 }

@@ -90,7 +90,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `a provider without the flow has it offered by nobody, and d is no response`() async throws {
+    @Test func `without a device endpoint the code is not offered, and d is a wrong paste`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
                 .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration)
@@ -107,7 +107,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `nor is it where a browser was started`() async throws {
+    @Test func `the code is not offered if a browser was started`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login()
             _ = try outcome.result()

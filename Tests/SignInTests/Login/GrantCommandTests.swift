@@ -34,7 +34,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a token endpoint alone is enough, and no other request is made`() async throws {
+    @Test func `with --token-endpoint no other request is made`() async throws {
         try await withDesk { fixture in
             let arguments =
                 try service(fixture) + [
@@ -126,7 +126,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a pipe that nobody writes to is waited for no longer than asked`() async throws {
+    @Test func `reading from an idle pipe ends at the timeout`() async throws {
         try await withDesk { fixture in
             #expect(mkfifo(fixture.home + "/pipe", 0o600) == 0)
             let arguments = [

@@ -72,7 +72,7 @@ struct LadderTests {
             (["DISPLAY": ":99", "BROWSER": "w3m:/usr/bin/lynx %s"], "w3m is a browser for the terminal"),
             (["SSH_TTY": "/dev/pts/0"], "this is an SSH session"),
         ] as [([String: String], String)])
-    func `what was tried and what is in the way is told, and the sign-in goes on`(
+    func `failed browsers and obstacles are reported, and the sign-in continues`(
         _ changes: [String: String], _ what: String
     ) async throws {
         try await withDesk { fixture in
@@ -85,7 +85,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `over SSH with a display a browser is started, and what it may not reach is said`() async throws {
+    @Test func `over SSH with a display a browser is started, with a note about forwarding`() async throws {
         try await withDesk { fixture in
             let openers = ["xdg-open": try BuiltProducts.path("scripted-browser")]
             let outcome = try await login(fixture, openers, ["DISPLAY": "localhost:10.0", "SSH_TTY": "/dev/pts/0"])

@@ -31,7 +31,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `without json the result is text, and the URL stands on standard error`() async throws {
+    @Test func `without json the result is text, and the URL is on standard error`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("login", "--issuer", fixture.issuer, "--client-id", "demo")
             #expect(outcome.status == 0)
@@ -55,7 +55,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the scope is what was granted, or what was asked where the response has none`() async throws {
+    @Test func `the scope is the granted one, or the requested one if the response has none`() async throws {
         try await withDesk { fixture in
             let granted = try await fixture.login("--scope", "openid email unknown").result()
             #expect(granted["scope"]?.string == "openid email")
@@ -73,7 +73,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the claims of the userinfo endpoint come where they are asked for`() async throws {
+    @Test func `userinfo claims are printed with --userinfo`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login("--userinfo", "--scope", "openid email").result()
             #expect(result.object?.members.map(\.name).sorted() == (Self.members + ["userinfo"]).sorted())
@@ -98,7 +98,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `what is asked reaches the provider, also values that begin with a dash`() async throws {
+    @Test func `options reach the provider, also values that begin with a dash`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.resources = ["https://api.example/a", "https://api.example/b"]
         try await withDesk(configuration) { fixture in
@@ -120,7 +120,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a client without credentials names itself and no more, also where that is said`() async throws {
+    @Test func `with --client-auth none the client sends only its client_id`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--client-auth", "none").result()
             let request = try #require(fixture.provider.log(.token).first)
@@ -133,7 +133,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `offline access asks for consent unless the person calling says otherwise`() async throws {
+    @Test func `offline_access adds prompt=consent unless a prompt is given`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             #expect(fixture.provider.log(.authorization).last?.query["prompt"] == "consent")

@@ -26,7 +26,7 @@ struct OtherUserTests {
         try String(contentsOfFile: fixture.home + "/stolen", encoding: .utf8)
     }
 
-    @Test func `they get nothing, and the person signs in and out`() async throws {
+    @Test func `other users get nothing, and the user signs in and out`() async throws {
         try await withDesk { fixture in
             let browser = try browser(fixture)
             let login = try await fixture.login(with: ["BROWSER": browser])
@@ -40,7 +40,7 @@ struct OtherUserTests {
         }
     }
 
-    @Test func `where nothing tells who the person is, that is said, and they use the URL up`() async throws {
+    @Test func `if the user of the browser is unknown, sign-in says so, and others can use up the URL`() async throws {
         try await withDesk { fixture in
             let changes = ["BROWSER": try browser(fixture), "XAUTHORITY": nil]
             let process = try fixture.start(fixture.loginArguments(["--timeout", "60"]), changes)

@@ -17,7 +17,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `where no browser is started it says that the address can be pasted, and takes it`() async throws {
+    @Test func `without a browser, sign-in offers pasting the address and accepts it`() async throws {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\n")
             let outcome = try await process.outcome()
@@ -31,7 +31,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `without a display and over SSH it says so, and takes it`() async throws {
+    @Test func `without a display and over SSH, sign-in says so and accepts a pasted address`() async throws {
         try await withWaiting([], ["BROWSER": nil, "SSH_CONNECTION": "192.0.2.1 22 192.0.2.2 22"]) {
             fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\r\n")
@@ -43,7 +43,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `it is taken while a browser is open too, without a word about it`() async throws {
+    @Test func `a pasted address is also accepted while a browser is open, without a hint`() async throws {
         try await withWaiting([], ["BROWSER": "true"]) { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere())
             // The end of the input ends the line too.
@@ -54,7 +54,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `wrong ones are told, nothing of them is shown, and the right one is still taken`() async throws {
+    @Test func `wrong pastes are explained without showing them, and the right one is still accepted`() async throws {
         try await withWaiting(["--no-browser", "--verbose"]) { fixture, process, redirects, typing in
             let address = try await redirects.signInElsewhere()
             let code = try #require(URLComponents(string: address)?.queryItems?.first { $0.name == "code" }?.value)
@@ -104,7 +104,7 @@ struct PasteTests {
     }
 
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
-    func `input that goes on keeps nobody`(signal: CInt, status: CInt, code: String) async throws {
+    func `endless input does not delay the end`(signal: CInt, status: CInt, code: String) async throws {
         try await withWaiting { fixture, process, redirects, typing in
             // Another code would say that the command's own limit had ended it.
             process.send(signal)

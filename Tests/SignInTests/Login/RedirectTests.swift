@@ -17,7 +17,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `without a browser the URL is shown, and whoever opens it signs in`() async throws {
+    @Test func `without a browser the URL is shown, and opening it signs in`() async throws {
         try await withWaiting { fixture, process, redirects in
             let page = try await redirects.signIn()
             let outcome = try await process.outcome()
@@ -61,8 +61,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a response comes by form post where that is asked for, and the code stands in no address`() async throws
-    {
+    @Test func `with form_post the response is posted, and no address contains the code`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--param", "response_mode=form_post").result()
             #expect(fixture.provider.log(.authorization).first?.query["response_mode"] == "form_post")
@@ -108,7 +107,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a person who says no ends the sign-in`() async throws {
+    @Test func `a denial by the user ends the sign-in`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
             #expect(try outcome.failure(1, "access_denied").contains("the user denied the request"))
@@ -118,7 +117,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
-    func `the redirect comes to the host and the path that were asked for`(host: String) async throws {
+    func `the redirect goes to the requested host and path`(host: String) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--redirect-host", host, "--redirect-path", "/a/b").result()
             let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])

@@ -20,7 +20,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `an address of 6000 bytes is taken whole, and not shown`() async throws {
+    @Test func `an address of 6000 bytes is accepted completely and not shown`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             var address = try await redirects.signInElsewhere() + "&filler="
             address += String(repeating: "x", count: 6000 - address.utf8.count)
@@ -35,7 +35,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `what is typed can be changed, and a paste may come in brackets`() async throws {
+    @Test func `typed input can be edited, and bracketed paste works`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             let address = try await redirects.signInElsewhere()
             terminal.type("rubbish\u{15}\u{1B}[200~\(address)yy\u{7F}\u{8}\u{1B}[201~\u{1B}[A\u{4}\r")
@@ -98,7 +98,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `a job in the background is not stopped, and reads nothing of what is typed`() async throws {
+    @Test func `a background job is not stopped and reads no typed input`() async throws {
         try await withDesk { fixture in
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
@@ -116,7 +116,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `a job that is brought to the foreground takes what is pasted`() async throws {
+    @Test func `a job that is brought to the foreground accepts a paste`() async throws {
         try await withDesk { fixture in
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))

@@ -28,7 +28,7 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a redirect without the state is told once`() async throws {
+    @Test func `a redirect without the state is reported once`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments(["--no-browser", "--verbose"]))
             let redirects = try await Redirects(process)

@@ -22,7 +22,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `a provider that is gone cannot keep the session`() async throws {
+    @Test func `an unreachable provider does not prevent the removal of the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             await fixture.provider.stop()
@@ -32,7 +32,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `what was not revoked is told before the browser is waited for`() async throws {
+    @Test func `unrevoked tokens are reported before the wait for the browser`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             await fixture.provider.stop()
@@ -58,7 +58,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `what was revoked before the time was over is reported as revoked`() async throws {
+    @Test func `tokens revoked before the timeout are reported as revoked`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             // The second revocation never comes to an end.

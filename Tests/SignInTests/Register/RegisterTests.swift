@@ -38,7 +38,7 @@ struct RegisterTests {
     }
 
     /// The provider has made the client by the time its response is read: nothing in the response may lose it.
-    @Test func `a response with a malformed time registers the client all the same`() async throws {
+    @Test func `a response with a malformed time still registers the client`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["client_id_issued_at"], document["client_secret_expires_at"]) = ("1700000000", "soon")
@@ -118,7 +118,7 @@ struct RegisterTests {
         }
     }
 
-    @Test func `what is printed for people holds no secret`() async throws {
+    @Test func `the text output holds no secret`() async throws {
         try await withDesk { fixture in
             let arguments = [
                 "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",

@@ -35,7 +35,7 @@ struct CutOffRefreshTests {
         }
     }
 
-    @Test func `an interrupt lets a refresh that was sent end, however long it takes, and says so`() async throws {
+    @Test func `an interrupt waits for a refresh that was sent, and says so`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()

@@ -73,7 +73,7 @@ struct RefreshFailureTests {
         }
     }
 
-    @Test func `a provider that is gone keeps the session`() async throws {
+    @Test func `an unreachable provider keeps the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()
@@ -96,7 +96,7 @@ struct RefreshFailureTests {
         }
     }
 
-    @Test func `a refresh with another person's ID token ends the session`() async throws {
+    @Test func `a refresh with another user's ID token ends the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)

@@ -13,7 +13,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `the response's body is the output, and its status line stands on standard error`() async throws {
+    @Test func `the response body is the output, and the status line is on standard error`() async throws {
         try await withSession { fixture, api in
             let outcome = try await fixture.run("request", "GET", api + "?a=b%20c")
             #expect(outcome.status == 0)

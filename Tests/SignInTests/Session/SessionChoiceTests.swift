@@ -46,7 +46,7 @@ struct SessionChoiceTests {
         }
     }
 
-    @Test func `an issuer that cannot be one is refused, not taken for a missing session`() async throws {
+    @Test func `an invalid issuer is rejected, not treated as a missing session`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run(
                 "token", "--json", "--issuer", "http://op.example", "--client-id", "demo")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct StatusTests {
-    @Test func `what is stored is listed, without a token and without a request`() async throws {
+    @Test func `status lists the stored sessions without tokens and without requests`() async throws {
         try await withDesk { fixture in
             let login = try await fixture.login().result()
             let requests = fixture.provider.log.count
@@ -38,7 +38,7 @@ struct StatusTests {
         }
     }
 
-    @Test func `what a provider asks to wait is listed, waited for, and not in the way of a user who insists`()
+    @Test func `a pause after Retry-After is listed and waited for, but not with --force-refresh`()
         async throws
     {
         try await withDesk { fixture in

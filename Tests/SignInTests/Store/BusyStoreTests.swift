@@ -68,7 +68,7 @@ struct BusyStoreTests {
     }
 
     /// The wait for the lock would end later: the signal ends it.
-    @Test func `a sign-out that waits for a lock ends when it is told to`() async throws {
+    @Test func `a sign-out that waits for a lock ends at a signal`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             try await withHolder(of: 0, fixture) { _, _ in

@@ -12,7 +12,7 @@ struct CrashTests {
     enum Remains: CaseIterable { case nothing, garbage, half, whole, link }
 
     @Test(arguments: Remains.allCases)
-    func `what a crash has left is never read, and goes with the next change`(remains: Remains) async throws {
+    func `leftovers of a crash are never read, and are removed with the next change`(remains: Remains) async throws {
         try await withDesk { fixture in
             // The token of a session that is not this one.
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
@@ -38,7 +38,7 @@ struct CrashTests {
     }
 
     @Test(arguments: Remains.allCases)
-    func `what a crash has left without a session is no session, and in nobody's way`(remains: Remains) async throws {
+    func `leftovers of a crash without a session are no session and block nothing`(remains: Remains) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
             _ = try await fixture.login().result()

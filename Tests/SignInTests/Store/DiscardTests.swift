@@ -38,7 +38,7 @@ struct DiscardTests {
     private static let damages = Damage.allCases.filter { $0 != .anotherUsers || geteuid() == 0 }
 
     @Test(arguments: damages, [["logout", "--local", "--discard"], ["login", "--replace-store"]])
-    func `a damaged store is set aside under a new name, and a new session takes its place`(
+    func `a damaged store is set aside under a new name and replaced by a new session`(
         damage: Damage, command: [String]
     ) async throws {
         try await withDesk { fixture in

@@ -6,7 +6,7 @@ import Testing
 /// Where sessions go that nobody named a place for.
 @Suite(.timeLimit(.minutes(5)))
 struct StateFolderTests {
-    @Test func `a session is a file of its owner alone, in folders that are`() async throws {
+    @Test func `a session file and its folders are accessible only to their owner`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let name = try #require(fixture.stored.first)

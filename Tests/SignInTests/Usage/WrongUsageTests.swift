@@ -29,7 +29,7 @@ struct WrongUsageTests {
         (["token", "--forse-refresh"], "no option '--forse-refresh'; see 'sign-in token"),
         (["login", "--issuer", "https://op.example", "--dpop"], "'--client-id <client-id>'"),
     ])
-    func `what is misspelled is named`(arguments: [String], message: String) async throws {
+    func `a misspelled command or option is named`(arguments: [String], message: String) async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
