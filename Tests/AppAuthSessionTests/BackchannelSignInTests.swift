@@ -7,7 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A sign-in that is approved on the person's own device (CIBA Core), in poll mode.
+/// A sign-in that the user approves on another device (CIBA Core), in poll mode.
 struct BackchannelSignInTests {
     private func run(
         _ configuration: LocalProvider.Configuration = .demo, _ test: (BackchannelFixture) async throws -> Void

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What those who watch a session are told.
+/// The changes that subscribers of a session receive.
 @Suite(.timeLimit(.minutes(5)))
 struct ChangesTests {
     @Test func `every subscriber gets all changes from its subscription on`() async throws {
@@ -28,7 +28,7 @@ struct ChangesTests {
             let after = ["failed 500", "not stored", "renewed", "ended"]
             #expect(await names(early, 5) == ["renewed"] + after)
             #expect(await names(late, 4) == after)
-            // And whoever reads the log, each at its level.
+            // The log has the changes too, each at its level.
             let expected = [
                 "info session: there are new tokens", "notice session: the refresh failed: ",
                 "error session: new tokens are not stored: ", "info session: there are new tokens",
@@ -63,7 +63,7 @@ struct ChangesTests {
             let changes = second.changes
             world.provider.revokeGrant(of: try #require(await first.record.refreshToken).reveal())
             _ = await authError { try await first.freshAccessToken(forceRefresh: true) }
-            // A sign-out looks into the store before it revokes.
+            // A sign-out reads the store before it revokes.
             #expect(await second.revokeTokens().isEmpty)
             for await change in changes {
                 guard case .ended(let end) = change else { continue }

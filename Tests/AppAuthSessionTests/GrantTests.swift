@@ -188,7 +188,7 @@ struct GrantTests {
                 provider: provider)
             let state = try await AuthState.present(
                 password(), as: client, store: TestStore(), environment: world.environment)
-            // Nobody knows the keys of an ID token here.
+            // The metadata has no keys for an ID token.
             #expect(await state.record.idToken == nil)
             _ = try await state.freshAccessToken()
             #expect(world.provider.log.map(\.endpoint) == [.token])

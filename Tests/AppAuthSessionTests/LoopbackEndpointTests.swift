@@ -10,7 +10,7 @@ import Testing
 /// A provider elsewhere may not name a place on this machine, where it would send the library's requests to local
 /// services.
 struct LoopbackEndpointTests {
-    /// Two providers: one that is reached as https://op.example, and one that stands for a local service.
+    /// Two providers: one that is reached as https://op.example, and one that represents a local service.
     private func run(_ test: (OtherHostTransport, World, LocalProvider) async throws -> Void) async throws {
         try await World.run { local in
             try await World.run { world in

@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// One refresh at a time, shared by all who need it.
+/// One refresh at a time, shared by all callers.
 @Suite(.timeLimit(.minutes(5)))
 struct RefreshSharingTests {
     @Test func `ten thousand callers make one request, and get one token`() async throws {

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// When a stored session is taken up, and when the person is asked again.
+/// When a stored session is restored, and when the user must sign in again.
 struct ResumeTests {
     @Test func `a usable session is restored without a request`() async throws {
         try await World.run { world in

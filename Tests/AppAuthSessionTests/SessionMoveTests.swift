@@ -5,7 +5,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// A session that moves from one store to another is used from one of them alone, whatever happens on the way.
+/// A session that moves from one store to another is only ever used from one of them, even after a crash.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionMoveTests {
     /// Something that happens after so many changes of either store.
@@ -46,7 +46,7 @@ struct SessionMoveTests {
         }
     }
 
-    /// A store that notes its place when its lock is asked for.
+    /// A store that records its location when its lock is requested.
     private struct NotedStore: TokenStore {
         let base: MemoryTokenStore
         let location: String
@@ -77,7 +77,7 @@ struct SessionMoveTests {
         #expect(notes.withLock { $0 } == ["one", "two"])
     }
 
-    /// A store whose session is refreshed by somebody each time before it is read.
+    /// A store whose session is refreshed by another process before each read.
     struct ChangingStore: TokenStore {
         let base: MemoryTokenStore
         let location: String

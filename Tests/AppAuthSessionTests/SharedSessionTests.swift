@@ -310,7 +310,7 @@ struct SharedSessionTests {
     @Test func `a new sign-in is not affected by late events of the old one`() async throws {
         try await twoStates { world, store, first, second in
             world.clock.advance(by: 3600)
-            // Without an ID token nobody can tell whose it is.
+            // Without an ID token, the session's user is unknown.
             let record = try await world.signIn(scope: [.offlineAccess]).record
             let hold = world.provider.hold(.token)
             let caller = Task { await authError { try await first.freshAccessToken() } }

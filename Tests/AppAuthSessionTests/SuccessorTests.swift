@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What becomes of a session when a person signs in again by another process, into the same store.
+/// A session whose user signs in again in another process, with the same store.
 @Suite(.timeLimit(.minutes(5)))
 struct SuccessorTests {
     private func signInAgain(

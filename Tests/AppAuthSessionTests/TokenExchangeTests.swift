@@ -199,7 +199,7 @@ struct TokenExchangeTests {
                 at: .token)
             let error = try #require(await authError { try await send(request, world) })
             #expect(error.code == "invalid_request" && !"\(error)".contains(token))
-            // What is no secret is told.
+            // Values that are not secret are shown.
             #expect(error.message.contains("for https://nobody.example"))
             request.scope = ["a b"]
             #expect(await authError { try await send(request, world) }?.outcome == .notSent)

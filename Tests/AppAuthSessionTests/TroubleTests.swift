@@ -52,7 +52,7 @@ struct TroubleTests {
                 await authError { try await second.freshAccessToken(minimumValidity: .seconds(7200)) })
             #expect(error.isHeldBack && error.retryAfter == 1)
             #expect(error.nextAttempt == world.clock.now + 1)
-            // What is good is handed out all the same.
+            // A valid token is still returned.
             _ = try await second.freshAccessToken()
             #expect(world.provider.count(.token) == 2)
             world.clock.step(by: -86_400)
@@ -136,7 +136,7 @@ struct TroubleTests {
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
             let pause = try #require(await state.record.refreshPause(at: world.clock.timestamp))
             #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
-            // A token that a resource server refuses is nobody's wish.
+            // A rejection by a resource server is not a forced refresh.
             state.reject(try #require(await state.record.accessToken))
             #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
             _ = try await state.freshAccessToken(forceRefresh: true)
@@ -179,7 +179,7 @@ struct TroubleTests {
             }
             #expect(try await state.freshAccessToken() == token)
             #expect(world.provider.count(.token) == 2)
-            // Not to those who need more of it, or a new one.
+            // Callers that need a longer validity or a new token get the error.
             let error = await authError { try await state.freshAccessToken(minimumValidity: .seconds(51)) }
             #expect(error?.isHeldBack == true)
             state.reject(token)

@@ -223,7 +223,7 @@ struct UnsavedTests {
     @Test(arguments: [true, false])
     func `unsaved tokens are dropped if the stored session is removed or replaced`(isReplaced: Bool) async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
-            // Without an ID token nobody can tell whose it is.
+            // Without an ID token, the session's user is unknown.
             let other = isReplaced ? await (try world.signIn(scope: [.offlineAccess])).record : nil
             await store.put(other)
             let (changes, revocations) = (state.changes, world.provider.count(.revocation))
@@ -237,7 +237,7 @@ struct UnsavedTests {
                 Issue.record("expected the end of the session, found \(change)")
             }
             await state.settle(atMost: .seconds(60))
-            // Several providers would end what the person has just signed in to, were the old one revoked.
+            // At several providers, revoking the old token would also end the new session.
             #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
         }
     }

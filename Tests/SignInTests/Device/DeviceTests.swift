@@ -5,7 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `sign-in device`, with a person who enters the code in another browser (RFC 8628).
+/// `sign-in device`, with a user who enters the code in another browser (RFC 8628).
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceTests {
     @Test func `a code that is approved on another device signs in, and the session refreshes itself`() async throws {

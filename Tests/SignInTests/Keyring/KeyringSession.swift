@@ -7,9 +7,9 @@ import Testing
 final class KeyringSession: Sendable {
     enum Kind: Sendable {
         case unlocked
-        /// The keyring that there is stays locked, and whoever asks the person gets no response within the time of a test.
+        /// The keyring stays locked, and prompts are not answered within the time of a test.
         case locked(isAnswered: Bool)
-        /// Nobody on the bus keeps secrets.
+        /// The bus has no keyring service.
         case empty
         /// The bus does not let anybody talk to the keyring.
         case denied
@@ -46,7 +46,7 @@ final class KeyringSession: Sendable {
         switch kind {
         case .unlocked: unlock = unlocking
         case .locked(let isAnswered):
-            // Instead of the program that asks the person: one that never shows up.
+            // Replaces the program that prompts the user with one that never responds.
             if !isAnswered {
                 try prompter("/bin/sleep 900", fixture)
             }

@@ -48,7 +48,7 @@ struct KeyringStoreTests {
                 let folder = fixture.home + "/.local/state/swift-appauth"
                 let files = try FileManager.default.contentsOfDirectory(atPath: folder)
                 #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix(".lock") }, "\(files)")
-                // Nobody has it any more, so it names nobody.
+                // The lock is free, so no holder is named.
                 let holders = FileManager.default.contents(atPath: "\(folder)/\(files.first ?? "")")
                 #expect(holders?.allSatisfy { [0, 10, 32].contains($0) } == true)
             }
@@ -140,7 +140,7 @@ struct KeyringStoreTests {
                 try expect(late, "unanswered", isTemporary: true)
                 // Without this limit it would be half a minute.
                 #expect(try #require(late["seconds"]?.int) < 25, "\(late)")
-                // One who need not wait asks nothing, and the lock is free again.
+                // A caller that need not wait does not prompt, and the lock is free again.
                 try expect(
                     await fixture.keyringProgram(call, "--unattended", with: bus), "locked", isTemporary: true)
                 try expect(
@@ -251,7 +251,7 @@ struct KeyringStoreTests {
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.keyringProgram("save", with: bus)
                 let found = try await fixture.start([program], arguments, bus).outcome().result()
-                // Whoever asks gets "dismissed": there is no display to ask on.
+                // A prompt ends as dismissed: there is no display.
                 try expect(found, "locked", isTemporary: true)
             }
             try await fixture.withKeyring(.unlocked) { bus in

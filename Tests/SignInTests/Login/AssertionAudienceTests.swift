@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Who a client assertion is meant for (RFC 7523 §3): several providers take only their token endpoint.
+/// The audience of a client assertion (RFC 7523 §3): several providers accept only their token endpoint.
 @Suite(.timeLimit(.minutes(5)))
 struct AssertionAudienceTests {
     private func withKeyDesk(_ body: (CommandFixture, _ arguments: [String]) async throws -> Void) async throws {

@@ -15,7 +15,7 @@ struct BrowserTests {
                 at: .openIDConfiguration)
             let outcome = try await fixture.login()
             _ = try outcome.result()
-            // A browser of the person's own choice gets it as the provider has it.
+            // A browser that the user starts gets the provider's own URL.
             #expect(outcome.errorLines.contains { $0.contains("?x=$(calc)'id'&") }, "\(outcome.errors)")
             #expect(fixture.provider.log(.authorization).first?.query["x"] == "$(calc)'id'")
             let arguments = try #require(fixture.browser.visits.first)

@@ -38,7 +38,7 @@ struct ClockTests {
     @Test func `a refresh under a wrong clock hands out nothing, and keeps the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
-            // When the person signed in stays what it was (Core §12.2).
+            // auth_time stays the same (Core §12.2).
             fixture.provider.fault(Self.moved(by: 3600, ["iat", "exp"]), at: .token)
             try await fixture.run("token", "--force-refresh", "--json").failure(1, "clock_skew")
             // The refresh token was rotated, and the new one is the stored one.

@@ -60,7 +60,7 @@ struct GrantCommandTests {
         }
     }
 
-    /// OpenSSL asks on the controlling terminal where nobody else gives it the passphrase.
+    /// OpenSSL asks on the controlling terminal if no callback supplies the passphrase.
     @Test func `a key that is encrypted is refused, and the terminal is never asked for a passphrase`() async throws {
         try await withDesk { fixture in
             let path = fixture.home + "/encrypted.pem"
@@ -134,7 +134,7 @@ struct GrantCommandTests {
                 "--client-secret-file", fixture.home + "/pipe", "--timeout", "1",
             ]
             try await fixture.start(arguments).outcome().failure(1, "timeout")
-            // Here is somebody who could.
+            // This terminal could supply it.
             let silent = open(fixture.home + "/pipe", O_RDWR)
             defer { close(silent) }
             try await fixture.start(arguments).outcome().failure(1, "timeout")

@@ -5,7 +5,7 @@ import Testing
 /// The rungs of the ladder, each a real program by its real name, in a `PATH` that has no others.
 @Suite(.timeLimit(.minutes(5)))
 struct LadderTests {
-    /// Signs in with these programs as openers; the scripted browser stands behind those that work.
+    /// Signs in with these programs as openers; the working ones run the scripted browser.
     private func login(
         _ fixture: CommandFixture, _ openers: [String: String], _ changes: [String: String?] = ["DISPLAY": ":99"]
     ) async throws -> Outcome {

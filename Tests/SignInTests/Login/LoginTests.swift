@@ -127,7 +127,7 @@ struct LoginTests {
             #expect(request.headers[.authorization] == nil && request.form["client_id"] == "demo")
             #expect(
                 request.form.names.sorted() == ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"])
-            // What is said counts, whatever the client is.
+            // The option counts, even for a confidential client.
             let outcome = try await fixture.login("--client-auth", "none", client: "demo-confidential")
             try outcome.failure(1, "invalid_client")
         }

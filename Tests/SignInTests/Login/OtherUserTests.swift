@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Another user of the machine, who reads the one-time URL in the browser's arguments and is there first.
+/// Another user of the machine, who reads the one-time URL in the browser's arguments and opens it first.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can be another user for a moment"))
 struct OtherUserTests {
     /// A browser that the other user is faster than. What they are answered is written down.

@@ -79,7 +79,7 @@ struct TerminalPasteTests {
 
     @Test func `while it is stopped the terminal is as it was, and then it goes on`() async throws {
         try await withDesk { fixture in
-            // A shell with job control, as a person has it: it gets the terminal back, and gives it again.
+            // A shell with job control, as a user has it: it takes the terminal back and hands it over again.
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")

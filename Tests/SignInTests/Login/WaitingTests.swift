@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What is said while the browser does not come back: the provider's page shows the error, and nobody else knows it.
+/// The notes while the browser does not come back: only the provider's page shows the error.
 @Suite(.timeLimit(.minutes(5)))
 struct WaitingTests {
     @Test(arguments: [[], ["--par"]])

@@ -45,7 +45,7 @@ struct SchemeFixture: Sendable {
     /// package may lie where it likes.
     var program: String { fixture.home + "/sign-in" }
 
-    /// Runs a program of the desktop's, as a person does in this session.
+    /// Runs a program of the desktop, as a user does in this session.
     func run(_ words: String...) async throws -> Outcome { try await fixture.start(words, [], session).outcome() }
 
     /// What the library has left of a wait.

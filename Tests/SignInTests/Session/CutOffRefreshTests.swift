@@ -39,7 +39,7 @@ struct CutOffRefreshTests {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()
-            // Longer than anybody would wait who does not know what for.
+            // Longer than a user would wait without a reason.
             fixture.provider.fault(.delay(.seconds(3)), at: .token)
             let hold = fixture.provider.hold(.token, before: .request)
             let process = try fixture.start(["token", "--force-refresh", "--verbose"])

@@ -31,7 +31,7 @@ struct RefreshFailureTests {
             #expect(entry["reason"]?.string?.contains("invalid_grant") == true)
             #expect(entry["has_refresh_token"] == false && entry["access_token_expires_at"] == .null)
 
-            // A new sign-in takes its place.
+            // A new sign-in replaces it.
             _ = try await fixture.login().result()
             _ = try await fixture.run("token", "--json").result()
         }
@@ -68,7 +68,7 @@ struct RefreshFailureTests {
             #expect(after.end == nil && after.backoff?.count == 1)
             #expect(after.refreshToken == before.refreshToken && after.accessToken == before.accessToken)
             #expect(fixture.provider.count(.token) == 2)
-            // A user who insists does not wait.
+            // --force-refresh does not wait.
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }

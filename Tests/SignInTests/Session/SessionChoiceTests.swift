@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Which session is meant where nobody says.
+/// The session that is used without --issuer and --client-id.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionChoiceTests {
     private func withTwoSessions(_ body: (CommandFixture) async throws -> Void) async throws {

@@ -32,7 +32,7 @@ struct CrashTests {
             #expect(fixture.provider.count(.token) == refreshes + 1)
             #expect(!FileManager.default.fileExists(atPath: new) && fixture.stored.count == 1)
             #expect(try fixture.record().accessToken?.value.reveal() == next)
-            // What a link pointed to is somebody else's.
+            // The target of a link belongs to another program.
             if remains == .link { #expect(FileManager.default.contents(atPath: fixture.home + "/other") == left) }
         }
     }

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What is no session can be set aside: it keeps its contents under another name, and a new session takes its place.
+/// A damaged store can be set aside: its contents get another name, and a new session replaces them.
 @Suite(.timeLimit(.minutes(5)))
 struct DiscardTests {
     enum Damage: CaseIterable {

@@ -5,7 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// No room to write: a limit on the size of files stands for a full disk.
+/// No room to write: a limit on the size of files simulates a full disk.
 @Suite(.timeLimit(.minutes(5)))
 struct FullDiskTests {
     @Test func `a sign-in that cannot be stored fails with one line, and the old session stays`() async throws {
@@ -44,7 +44,7 @@ struct FullDiskTests {
             try await limit(refreshing, "0")
             hold.release()
             _ = try await refreshing.line { $0.contains("new tokens are not stored") }
-            // What was there is there, whole, and who comes now waits, since the token in it has been used.
+            // The old session is intact, and new callers wait, since its refresh token has been used.
             #expect(try fixture.session() == marked)
             let waiting = try fixture.start(token)
             try await limit(refreshing, "unlimited")

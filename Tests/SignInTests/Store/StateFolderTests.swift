@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Where sessions go that nobody named a place for.
+/// The location of sessions without --store.
 @Suite(.timeLimit(.minutes(5)))
 struct StateFolderTests {
     @Test func `a session file and its folders are accessible only to their owner`() async throws {

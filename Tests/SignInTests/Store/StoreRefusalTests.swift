@@ -38,7 +38,7 @@ struct StoreRefusalTests {
             try damaged.write(to: URL(fileURLWithPath: path))
             try await expectRefusal(of: path, fixture, visits: 1)
             #expect(try fixture.session() == damaged)
-            // Without a name for it too: nobody takes it for no session.
+            // Without --issuer and --client-id too: it does not count as a missing session.
             try await fixture.run("token", "--json").failure(1, "store")
             try await fixture.login().failure(1, "store")
             #expect(try fixture.session() == damaged)

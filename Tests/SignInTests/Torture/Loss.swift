@@ -38,7 +38,7 @@ extension Torture {
         try await signInAgain(name)
     }
 
-    /// Whoever wants a token afterwards is told why there is none, and nothing of it is left but the reason.
+    /// Later callers get the reason of the end, and the store keeps only that.
     func findLoss(of refreshToken: String, by fault: TortureFault, _ name: String) async throws {
         #expect(!fixture.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
         let message = try await token().outcome().failure(1, "sign_in_required")

@@ -158,7 +158,7 @@ struct PointsTests {
             try await dieBeforeTheRename()
             let points = try await injector.start(token).outcome().points
             let reads = try #require(points.firstIndex(of: "open session.new")) + 1
-            // They are on the disk before they take the place of the session.
+            // They are on the disk before the rename.
             let renames = try #require(points.firstIndex(of: "rename session.new"))
             #expect(points[..<renames].contains("synchronise session.new"), "\(points)")
             try torture.check()
@@ -230,19 +230,19 @@ private struct Refresh {
         for call in calls { try #require(points.contains(call), "\(call): \(points)") }
     }
 
-    /// The mark is written; then it is in the place of the session, and then there is room for the new tokens.
+    /// The mark is written, then renamed to the session, and then there is room for the new tokens.
     var markWritten: Int { first("write the rest of session.new") }
     var marked: Int { first("rename session.new") }
     var reserved: Int { first("reserve session.new") }
     /// The whole request is out.
     var sent: Int { first("sent") }
     var received: Int { first("received") }
-    /// The new refresh token is written; then it is in the place of the session.
+    /// The new refresh token is written, then renamed to the session.
     var rotationWritten: Int { all("write the rest of session.new")[1] }
     var rotated: Int { all("rename session.new")[1] }
     /// And then it is on the disk by that name.
     var rotationSynchronised: Int { all("synchronise folder").first { $0 > rotated } ?? 0 }
-    /// All that came is written; then it is in the place of the session.
+    /// The whole response is written, then renamed to the session.
     var written: Int { last("write the rest of session.new") }
     var saved: Int { last("rename session.new") }
 }

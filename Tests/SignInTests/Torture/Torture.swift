@@ -67,7 +67,7 @@ final class Torture: Sendable {
 
     var isFine: Bool { state.withLock { $0.isFine } }
 
-    /// Lets the token expire and something happen; somebody who comes afterwards finds everything in order.
+    /// Lets the token expire and a fault happen; a later caller finds everything in order.
     func round(_ fault: TortureFault, _ name: String) async throws {
         let name = "\(name): \(fault), seed \(seed)"
         state.withLock { $0.counts[fault, default: 0] += 1 }

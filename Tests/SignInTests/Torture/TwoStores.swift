@@ -63,7 +63,7 @@ struct TwoStores {
         }
     }
 
-    /// Where the session is, which is in one place alone.
+    /// The only store that has the session.
     func home() async throws -> (location: Place, record: AuthStateRecord) {
         var found: [(Place, AuthStateRecord)] = []
         for location in Place.allCases {
