@@ -7,8 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A provider elsewhere may not name a place on this machine, where it would send the library's requests to local
-/// services.
+/// A remote provider may not name an endpoint on this computer: the library would send requests to local services.
 struct LoopbackEndpointTests {
     /// Two providers: one that is reached as https://op.example, and one that represents a local service.
     private func run(_ test: (OtherHostTransport, World, LocalProvider) async throws -> Void) async throws {

@@ -4,10 +4,10 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// New tokens that the store has refused so far.
+/// New tokens that the store has rejected so far.
 @Suite(.timeLimit(.minutes(5)))
 struct UnsavedTests {
-    /// Lets the test say when the time before a further attempt is over.
+    /// Lets the test end the pause before the next attempt.
     private struct Ticks: Sendable {
         private let stream: AsyncStream<Void>
         private let continuation: AsyncStream<Void>.Continuation

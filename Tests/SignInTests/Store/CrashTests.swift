@@ -5,8 +5,8 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What a process leaves behind that dies while it writes the session: `NAME.new`, in part or whole. It was never put in
-/// the place of the session, so it is none.
+/// The file `NAME.new`, whole or in part, of a process that died while it wrote the session. It was never renamed to
+/// the session, so it does not count.
 @Suite(.timeLimit(.minutes(5)))
 struct CrashTests {
     enum Remains: CaseIterable { case nothing, garbage, half, whole, link }

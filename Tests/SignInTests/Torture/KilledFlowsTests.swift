@@ -3,8 +3,8 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// A sign-in and a sign-out that are killed at every third point, from a random one on: a call on a file of the session, or
-/// on a connection.
+/// A sign-in and a sign-out that are killed at every third point, from a random one on. A point is a call on a file of
+/// the session or on a connection.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct KilledFlowsTests {
     @Test(arguments: [true, false])
