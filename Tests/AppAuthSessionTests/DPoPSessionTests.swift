@@ -28,7 +28,7 @@ struct DPoPSessionTests {
     }
 
     // fapi2-…-happy-path
-    @Test func `a server that wants a nonce gets it, and the code and the token are sent again once`() async throws {
+    @Test func `a required nonce is sent with one repeated request`() async throws {
         var configuration = Self.strict
         configuration.dpopNonce = .required()
         try await World.run(configuration) { world in
@@ -47,7 +47,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a nonce that is forgotten breaks none of the requests that are under way`() async throws {
+    @Test func `a forgotten nonce breaks no request in flight`() async throws {
         var configuration = Self.strict
         configuration.dpopNonce = .required()
         try await World.run(configuration) { world in
@@ -71,7 +71,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `the key is kept with the session, in whatever process it goes on`() async throws {
+    @Test func `the key is stored with the session for other processes`() async throws {
         try await World.run(Self.strict) { world in
             let store = MemoryTokenStore()
             let state = try await world.signIn(world.bound(), store: store)
@@ -105,7 +105,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+    @Test func `an unexpectedly bound or unbound token is rejected`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)
             let unbound = await authError { try await world.signIn(world.bound()) }
@@ -131,7 +131,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a server that is never content is asked twice`() async throws {
+    @Test func `a server that always requires a new nonce gets two requests`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -147,7 +147,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a nonce that comes with the response to a second request is the next one's`() async throws {
+    @Test func `the nonce of the second response is used for the next request`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -180,7 +180,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a session of the client's own credentials is bound, and renews itself so`() async throws {
+    @Test func `a client credentials session is bound and renews itself bound`() async throws {
         var configuration = LocalProvider.Configuration.demo
         for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = true }
         try await World.run(configuration) { world in

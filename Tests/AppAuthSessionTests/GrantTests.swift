@@ -201,7 +201,7 @@ struct GrantTests {
     }
 
     @Test(arguments: TokenGrant.reservedParameters.sorted())
-    func `a parameter of the library's own is refused`(name: String) throws {
+    func `a parameter that the library sets is rejected`(name: String) throws {
         #expect(throws: AuthError.self) { try TokenGrant.clientCredentials(parameters: [name: Secret("x")]) }
         _ = try TokenGrant.clientCredentials(parameters: [name + "s": Secret("x")])
     }

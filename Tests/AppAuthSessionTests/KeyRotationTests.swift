@@ -19,7 +19,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a new key that is announced late is waited for, and nothing is lost`() async throws {
+    @Test func `a key that is published late is fetched later, and nothing is lost`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let document = try await keys(world)
@@ -36,7 +36,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a token by a key that was withdrawn is refused, once the keys are fetched again`() async throws {
+    @Test func `a token signed by a withdrawn key is rejected once the keys are fetched again`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let old = try #require(await state.record.idToken?.rawValue)
@@ -67,7 +67,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a forged signature has the keys fetched once, and is refused for good`() async throws {
+    @Test func `a forged signature causes one key request and is rejected permanently`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(.editIDToken { $0.signature = .unpublishedKey(.rs256) }, at: .token)

@@ -96,7 +96,7 @@ struct ParametersTests {
         }
     }
 
-    @Test func `after invalid_grant for what one caller asks for, the session's own refresh finds out that it is over`()
+    @Test func `after invalid_grant for one caller's parameters, the session's own refresh detects the end`()
         async throws
     {
         try await World.run { world in
@@ -117,7 +117,7 @@ struct ParametersTests {
     }
 
     @Test(arguments: ["grant_type", "refresh_token", "client_secret", "scope"])
-    func `a parameter of the library's own is refused`(name: String) async throws {
+    func `a parameter that the library sets is rejected`(name: String) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let error = await authError {

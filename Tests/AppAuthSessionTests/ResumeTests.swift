@@ -59,7 +59,7 @@ struct ResumeTests {
         }
     }
 
-    @Test func `a secret that was changed since counts from now on`() async throws {
+    @Test func `a changed client secret is used from now on`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record
             var changed = try signIn(world)

@@ -49,7 +49,7 @@ struct ServerClocksTests {
         #expect(skew(client) == 5)
     }
 
-    @Test func `a client with a certificate has its provider's location for that`() throws {
+    @Test func `a client with a certificate uses its provider's mTLS endpoints`() throws {
         note("token.example", 1)
         #expect(try skew(client(.tlsClientAuth)) == nil)
         note("mtls.example", 2)
@@ -71,7 +71,7 @@ struct ServerClocksTests {
         #expect(try skew(client(), at: seconds) == expected)
     }
 
-    @Test func `of many servers those that were heard last are known`() throws {
+    @Test func `of many servers the latest are remembered`() throws {
         note("keys.example", 3)
         note("token.example", 1, at: 1)
         for number in 2..<64 { note("\(number).example", 9, at: number) }

@@ -131,7 +131,7 @@ struct SessionMoveTests {
         return found
     }
 
-    @Test func `a session is moved whole, once, and without one nothing happens`() async throws {
+    @Test func `a session is moved once and completely, and without one nothing happens`() async throws {
         #expect(try await !move())
         let record = try record()
         await source.put(record)
@@ -145,7 +145,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4, [true, false])
-    func `after a failure at any step it can be used in one location at most, and the next call brings it over`(
+    func `after a failure at any step the session is usable in at most one store, and the next call completes the move`(
         step: Int, isBefore: Bool
     ) async throws {
         let record = try record()
@@ -161,7 +161,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4)
-    func `it can be moved back, once it has arrived, whatever the failure left behind`(step: Int) async throws {
+    func `a moved session can be moved back, whatever the failure left behind`(step: Int) async throws {
         var record = try record()
         await source.put(record)
         await #expect(throws: AuthError.self) { try await move(Interruption(after: step) { throw Failure() }) }
@@ -199,7 +199,7 @@ struct SessionMoveTests {
         #expect(await target.load() == refreshed)
     }
 
-    @Test func `what changes in the source on the way is copied again`() async throws {
+    @Test func `changes in the source during the move are copied again`() async throws {
         let record = try record()
         await source.put(record)
         let changed = record.client.provider
@@ -213,7 +213,7 @@ struct SessionMoveTests {
 
     /// After step 3 and with the mover gone it has arrived, and is signed out there.
     @Test(arguments: [(1, true), (1, false), (2, true), (2, false), (3, false)])
-    func `a sign-out on the way is final, in whatever step it comes`(step: Int, isCutOff: Bool) async throws {
+    func `a sign-out during the move is final, at every step`(step: Int, isCutOff: Bool) async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))
         let interruption = Interruption(after: step) {
@@ -291,7 +291,7 @@ struct SessionMoveTests {
         try await source.refreshLock().release()
     }
 
-    @Test func `one location under two names is found out while another process changes it`() async throws {
+    @Test func `one store under two names is detected while another process changes it`() async throws {
         let record = try record()
         await source.put(record)
         let error = await authError { [source] in
@@ -325,7 +325,7 @@ struct SessionMoveTests {
         #expect(await source.load() == (step == 1 ? mine : nil))
     }
 
-    @Test func `it waits for a refresh that is under way, in either store`() async throws {
+    @Test func `a move waits for a refresh in either store`() async throws {
         for busy in [source, target] {
             await source.put(try record())
             await target.put(nil)
@@ -340,7 +340,7 @@ struct SessionMoveTests {
         }
     }
 
-    @Test func `it does not wait for ever, and nothing is moved then`() async throws {
+    @Test func `a move does not wait forever, and then moves nothing`() async throws {
         for busy in [source, target] {
             let record = try record()
             await source.put(record)
@@ -359,7 +359,7 @@ struct SessionMoveTests {
         }
     }
 
-    @Test func `a session on its way is neither refreshed nor read, but can be signed out`() async throws {
+    @Test func `a session that is being moved is neither refreshed nor read, but can be signed out`() async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))
         await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
@@ -373,7 +373,7 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
-    @Test func `a sign-out on its way leaves no secret of the client's`() async throws {
+    @Test func `a sign-out during the move leaves no client secret`() async throws {
         var record = try record()
         let secret = "the client's own secret"
         record.client = Client(

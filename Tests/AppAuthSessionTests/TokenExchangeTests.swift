@@ -99,7 +99,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+    @Test func `an unexpectedly bound or unbound token is rejected`() async throws {
         try await World.run { world in
             let state = try await bound(world)
             world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)

@@ -48,7 +48,7 @@ struct DemoTests {
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 1), (SIGKILL, 137)] as [(CInt, CInt)])
-    func `the provider ends with it, however it ends`(signal: CInt, status: CInt) async throws {
+    func `the provider ends with the demo, however the demo ends`(signal: CInt, status: CInt) async throws {
         try await withDesk { fixture in
             let process = try fixture.start(["demo"], ["DISPLAY": ":0", "BROWSER": "true"])
             let url = try await process.line { $0.hasPrefix("  http") }.trimmed
@@ -71,7 +71,7 @@ struct DemoTests {
         }
     }
 
-    @Test func `without the provider's program it says what is missing`() async throws {
+    @Test func `without local-provider demo names the missing program`() async throws {
         try await withDesk { fixture in
             let alone = fixture.home + "/sign-in"
             try FileManager.default.copyItem(atPath: try BuiltProducts.path("sign-in"), toPath: alone)

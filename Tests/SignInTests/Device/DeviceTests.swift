@@ -49,7 +49,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a client with a secret asks with it, for the scope that is named`() async throws {
+    @Test func `a client with a secret authenticates, and requests the given scope`() async throws {
         try await withDesk(.device) { fixture in
             let file = fixture.home + "/secret"
             try Data(try #require(RegisteredClient.demoConfidential.secret).utf8).write(to: URL(filePath: file))
@@ -64,7 +64,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a no is access_denied, and an earlier session stays`() async throws {
+    @Test func `a denial is access_denied, and an earlier session stays`() async throws {
         try await withDesk(.device) { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.session()
@@ -117,7 +117,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a provider that wants to be asked less often is`() async throws {
+    @Test func `slow_down makes the polling slower`() async throws {
         try await withDesk(.device) { fixture in
             fixture.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
             let process = try fixture.device()

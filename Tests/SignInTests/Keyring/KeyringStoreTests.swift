@@ -55,7 +55,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `a keyring that is started anew is found again by a process that knew the old one`() async throws {
+    @Test func `a process finds a restarted keyring again`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.keyringProgram("save", with: bus)
@@ -93,7 +93,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
-    func `a locked keyring is no empty one, with a session in it or without`(call: String) async throws {
+    func `a locked keyring does not count as empty`(call: String) async throws {
         try await withDesk { fixture in
             for isEmpty in [true, false] {
                 try await fixture.withKeyring(.unlocked) { bus in
@@ -115,7 +115,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `before the first keyring is made there is no session, and none can be kept`() async throws {
+    @Test func `before the first keyring exists there is no session, and none can be stored`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"] == .null)
@@ -167,7 +167,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `a thread that cannot be had is the store's error, and may be had later`() async throws {
+    @Test func `a thread that cannot be started is a store error, and later calls work`() async throws {
         try await withDesk { fixture in
             let found = try await fixture.keyringProgram("without-threads", fixture.home + "/session.json", with: [:])
             #expect(found["code"] == "store" && found["temporary"] == true, "\(found)")
@@ -177,7 +177,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `an entry that is removed between search and read is no locked one`() async throws {
+    @Test func `an entry that is removed between search and read does not count as locked`() async throws {
         try await withDesk { fixture in
             let library = try await FaultInjector.library("vanishing", for: fixture, linking: "libsecret-1.so.0")
             try await fixture.withKeyring(.unlocked) { bus in

@@ -49,7 +49,7 @@ struct AssertionAudienceTests {
         }
     }
 
-    @Test func `a URL is the audience as it is given`() async throws {
+    @Test func `a URL is used as the audience unchanged`() async throws {
         try await withKeyDesk { fixture, arguments in
             let url = fixture.provider.url(.token)
             _ = try await fixture.start(arguments + ["--assertion-audience", url]).outcome().result()
@@ -66,7 +66,7 @@ struct AssertionAudienceTests {
         ["--client-auth", "basic", "--client-secret-file", "/dev/null", "--assertion-audience", "issuer"],
         ["--client-auth", "none", "--assertion-audience", "token-endpoint"],
     ])
-    func `an audience that is malformed or of no use is wrong usage`(arguments: [String]) async throws {
+    func `a malformed or useless audience is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(fixture.loginArguments(arguments)).outcome().wrongUsage()
         }

@@ -42,7 +42,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test func `with --dpop the tokens are bound to a key, which later commands have from the store`() async throws {
+    @Test func `with --dpop the tokens are bound to a key that later commands read from the store`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].requiresDPoP = true
         configuration.dpopNonce = .required()

@@ -24,7 +24,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `the first browser of the list that can be started is, with the URL where it belongs`() async throws {
+    @Test func `the first browser of the list that works is started, with the URL in place of %s`() async throws {
         try await withDesk { fixture in
             let list = "no-such-browser:scripted-browser --new-window %s"
             let outcome = try await fixture.login(with: ["BROWSER": list])

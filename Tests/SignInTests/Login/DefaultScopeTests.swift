@@ -28,7 +28,7 @@ struct DefaultScopeTests {
     }
 
     @Test(arguments: [nil, ["openid", "profile", "offline_access"]] as [JSON?])
-    func `the default is whole where the provider lists all of it, or nothing`(supported: JSON?) async throws {
+    func `the default is complete if the provider lists all scopes, or none`(supported: JSON?) async throws {
         let (scope, errors) = try await asked(supported)
         #expect(scope == "openid profile offline_access" && !errors.contains("offline_access is"), "\(errors)")
     }

@@ -37,7 +37,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `gio is next where xdg-open fails at once, or is missing`() async throws {
+    @Test func `gio is next if xdg-open fails at once or is missing`() async throws {
         try await withDesk { fixture in
             let browser = try BuiltProducts.path("scripted-browser")
             _ = try await login(fixture, ["xdg-open": Self.fails, "gio": browser]).result()
@@ -96,7 +96,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `a BROWSER that is named is started wherever it is`() async throws {
+    @Test func `BROWSER is started wherever it is`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login(with: ["SUDO_UID": "\(geteuid() + 1)", "DISPLAY": nil]).result()
             #expect(fixture.browser.visits.count == 1)

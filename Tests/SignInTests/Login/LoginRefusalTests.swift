@@ -101,7 +101,7 @@ struct LoginRefusalTests {
         }
     }
 
-    @Test func `without a home there is nowhere to store a session`() async throws {
+    @Test func `without a home folder login fails`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login(with: ["HOME": nil, "XDG_STATE_HOME": nil])
             #expect(try outcome.failure(1, "store").contains("HOME"))

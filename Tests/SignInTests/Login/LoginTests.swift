@@ -65,7 +65,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `an access token whose end is not known has none`() async throws {
+    @Test func `an access token without an expiry has none`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             let login = try await fixture.login()
@@ -83,7 +83,7 @@ struct LoginTests {
     }
 
     @Test(arguments: [nil, "basic", "post"])
-    func `a client proves itself by the secret in its file`(method: String?) async throws {
+    func `a client authenticates with the secret in its file`(method: String?) async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/secret"
             try "s3cret: 100% äß+/= and thirty-two\n".write(toFile: file, atomically: true, encoding: .utf8)
@@ -142,7 +142,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `no proxy stands between this machine and itself`() async throws {
+    @Test func `no proxy is used for loopback`() async throws {
         try await withDesk { fixture in
             let nobody = "http://127.0.0.1:1"
             let proxies = ["http_proxy": nobody, "HTTP_PROXY": nobody, "https_proxy": nobody, "ALL_PROXY": nobody]
@@ -150,7 +150,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the browser may end before it is done, and standard input be empty`() async throws {
+    @Test func `the browser may end early, and standard input may be empty`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "true"])
             try await Redirects(process).signIn()

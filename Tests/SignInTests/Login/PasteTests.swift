@@ -75,7 +75,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `a response that is refused ends the wait, as by the browser`() async throws {
+    @Test func `a rejected pasted response ends the wait, as from the browser`() async throws {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write("\(redirects.redirectURI)?state=\(redirects.state)&code=c&iss=https://evil.example\n")
             try await process.outcome().failure(1, "invalid_redirect")
@@ -93,7 +93,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `with a form post nothing is offered, since no address has the response`() async throws {
+    @Test func `with form_post pasting is not offered`() async throws {
         try await withWaiting(["--no-browser", "--param", "response_mode=form_post"]) {
             fixture, process, redirects, typing in
             try await redirects.signIn()

@@ -29,7 +29,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a wrong state is answered and ignored, and the right one still wins`() async throws {
+    @Test func `a redirect with a wrong state is ignored, and the right one still wins`() async throws {
         try await withWaiting { fixture, process, redirects in
             for query in ["state=x&code=stolen", "code=stolen", "state=x&error=access_denied", "state=", ""] {
                 #expect(try await redirects.status(query) == 400)
@@ -86,7 +86,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `both addresses may be listened on`() async throws {
+    @Test func `--redirect-host both listens on both addresses`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--redirect-host", "both").result()
             let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
@@ -94,13 +94,13 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a provider that promises no iss need not send one`() async throws {
+    @Test func `a provider that does not announce iss need not send it`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIssuerParameter = false
         try await withDesk(configuration) { fixture in _ = try await fixture.login().result() }
     }
 
-    @Test func `a repeated state is no way around`() async throws {
+    @Test func `a repeated state is rejected`() async throws {
         try await withWaiting { fixture, process, redirects in
             try await redirects.comeBack("state=\(redirects.state)&state=x&code=c&iss=\(fixture.issuer)")
             #expect(try await process.outcome().failure(1, "invalid_redirect").contains("'state' twice"))

@@ -62,7 +62,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `so does a browser that comes back, a limit, and a response that is refused`() async throws {
+    @Test func `the terminal is also restored after a redirect, a timeout or a rejected response`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             try await redirects.signIn()
             _ = try await process.outcome().result()
@@ -77,7 +77,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `while it is stopped the terminal is as it was, and then it goes on`() async throws {
+    @Test func `a stopped process restores the terminal, and continues afterwards`() async throws {
         try await withDesk { fixture in
             // A shell with job control, as a user has it: it takes the terminal back and hands it over again.
             let terminal = try Pseudoterminal()

@@ -21,7 +21,7 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a sign-in that goes on says nothing of the kind`() async throws {
+    @Test func `a fast sign-in prints no such note`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login()
             #expect(!outcome.errors.contains("Still waiting"), "\(outcome)")

@@ -63,7 +63,7 @@ struct LogoutTests {
         }
     }
 
-    @Test func `only the tokens, if that is asked`() async throws {
+    @Test func `--revoke-only revokes only the tokens`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let json = try await fixture.run("logout", "--revoke-only", "--json").result()
@@ -73,7 +73,7 @@ struct LogoutTests {
         }
     }
 
-    @Test func `only here, if that is asked`() async throws {
+    @Test func `--local removes only the stored session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let requests = fixture.provider.log.count

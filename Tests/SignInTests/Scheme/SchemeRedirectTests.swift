@@ -11,7 +11,7 @@ struct SchemeRedirectTests {
     @Test(arguments: [
         (SchemeFixture.uri, nil), (SchemeFixture.uri, "GNOME"), (SchemeFixture.uriWithDomain, "GNOME"),
     ])
-    func `the browser's desktop brings the redirect to the sign-in that waits`(
+    func `the desktop delivers the redirect to the waiting sign-in`(
         uri: String, desktop: String?
     ) async throws {
         try await SchemeFixture.with { scheme in
@@ -67,7 +67,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `of two sign-ins each gets its own redirect`() async throws {
+    @Test func `each of two sign-ins gets its own redirect`() async throws {
         try await SchemeFixture.with { scheme in
             let processes = try (0..<2).map {
                 try scheme.login(SchemeFixture.uri, "--no-browser", "--store", "file:\(scheme.fixture.home)/s\($0)")
@@ -131,7 +131,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `without a runtime folder the error says what is expected`() async throws {
+    @Test func `without a runtime folder the error names the variable`() async throws {
         try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(with: ["XDG_RUNTIME_DIR": nil]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("$XDG_RUNTIME_DIR"))
@@ -148,7 +148,7 @@ struct SchemeRedirectTests {
     }
 
     @Test(arguments: ["https://app.example/callback", "mailto:/x", "com.example.app:callback", "app:"])
-    func `a URI that no app may have for itself is refused`(uri: String) async throws {
+    func `a reserved scheme is rejected`(uri: String) async throws {
         try await SchemeFixture.with { scheme in
             try await scheme.login(uri).outcome().failure(1, "invalid_configuration")
             #expect(scheme.fixture.provider.log.isEmpty || scheme.fixture.browser.visits.isEmpty)

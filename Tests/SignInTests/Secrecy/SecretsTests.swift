@@ -9,7 +9,7 @@ import Testing
 struct SecretsTests {
     private static let clientSecret = "s3cret: 100% äß+/= and thirty-two"
 
-    @Test func `a whole session, logged in full, shows no secret`() async throws {
+    @Test func `a whole session with full logging shows no secret`() async throws {
         let issued = LockedValue<Set<String>>([])
         try await withDesk { fixture in
             let file = fixture.home + "/secret"

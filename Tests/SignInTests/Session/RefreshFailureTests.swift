@@ -56,7 +56,7 @@ struct RefreshFailureTests {
         Trouble(testDescription: "a page", code: "invalid_response", fault: .htmlPage),
         Trouble(testDescription: "a redirect", code: "invalid_response", fault: .redirect(to: "/elsewhere")),
     ])
-    func `trouble at the server keeps the session`(trouble: Trouble) async throws {
+    func `server errors keep the session`(trouble: Trouble) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()

@@ -28,7 +28,7 @@ struct SessionChoiceTests {
         }
     }
 
-    @Test func `issuer and client say which`() async throws {
+    @Test func `--issuer and --client-id choose the session`() async throws {
         try await withTwoSessions { fixture in
             for choice in [["--client-id", "-second"], ["--issuer", fixture.issuer, "--client-id", "-second"]] {
                 _ = try await fixture.start(["userinfo", "--json"] + choice).outcome().result()

@@ -60,7 +60,7 @@ struct StatusTests {
         }
     }
 
-    @Test func `nothing stored is an empty list, and makes no folder`() async throws {
+    @Test func `without sessions status lists none and creates no folder`() async throws {
         try await withDesk { fixture in
             let listed = try await fixture.run("status", "--json")
             #expect(try listed.result() == ["sessions": []])

@@ -78,7 +78,7 @@ struct TokenTests {
         }
     }
 
-    @Test func `a token without an end has none`() async throws {
+    @Test func `a token without an expiry has none`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             _ = try await fixture.login().result()

@@ -99,7 +99,7 @@ struct DiscardTests {
         }
     }
 
-    @Test func `a lock that is a symbolic link is set aside, and never what it points to`() async throws {
+    @Test func `a lock that is a symbolic link is set aside, but its target is not`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"

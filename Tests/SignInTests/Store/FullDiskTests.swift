@@ -32,7 +32,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func `a disk that is full when the response comes costs nothing once there is room again`() async throws {
+    @Test func `a disk that is full when the response arrives loses nothing`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let hold = fixture.provider.hold(.token)
@@ -59,7 +59,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func `a sign-in that could not be stored is not begun, and leaves nothing`() async throws {
+    @Test func `a sign-in that cannot be stored does not begin, and leaves nothing`() async throws {
         try await withDesk { fixture in
             try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome().failure(1, "store")
             #expect(!FileManager.default.fileExists(atPath: fixture.stateHome))
@@ -68,7 +68,7 @@ struct FullDiskTests {
     }
 
     @Test(arguments: [false, true])
-    func `tokens of a sign-in for which there is no room in the end are revoked, unless a session is stored`(
+    func `if a sign-in cannot be stored in the end, its tokens are revoked, unless a session is stored`(
         isStored: Bool
     ) async throws {
         try await withDesk { fixture in

@@ -20,7 +20,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a session that was opened to others is closed to them again`() async throws {
+    @Test func `the mode of a session file is restored to 0600`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
@@ -45,7 +45,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a symbolic link is refused, and so is what it points to`() async throws {
+    @Test func `a symbolic link is rejected, and its target unchanged`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--store", "file:\(fixture.home)/session").result()
             let path = fixture.home + "/link"
