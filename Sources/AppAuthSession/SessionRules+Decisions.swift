@@ -58,8 +58,8 @@ extension SessionRules {
 
         static let replaced = SessionLoss(
             replacedBy: "another sign-in has replaced it",
-            "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session from "
-                + "the store")
+            "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session "
+                + "from the store")
 
         private init(replacedBy reason: String, _ message: String) {
             (self.reason, error) = (reason, AuthError(.sessionReplaced, .refresh, message, outcome: .notSent))

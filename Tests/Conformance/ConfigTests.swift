@@ -88,8 +88,8 @@ extension Plan {
             #expect(error?.code == .issuerMismatch)
             #expect(
                 error?.message
-                    == "the provider at '\(party.provider.issuer)' calls itself '\(other)'. If you trust it, use exactly "
-                    + "that issuer (check the trailing slash)")
+                    == "the provider at '\(party.provider.issuer)' calls itself '\(other)'. If you trust it, use "
+                    + "exactly that issuer (check the trailing slash)")
             #expect(party.provider.log.map(\.endpoint) == [.openIDConfiguration])
         }
     }

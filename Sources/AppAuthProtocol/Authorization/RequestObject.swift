@@ -14,8 +14,8 @@ extension AuthorizationRequest {
         let algorithms = client.provider.requestObjectSigningAlgorithms
         guard let signingKey = key.signingKey(algorithms) else {
             throw Self.refusal(
-                "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request, found one for another algorithm"
-            )
+                "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request, "
+                    + "found one for another algorithm")
         }
         // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
         var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]

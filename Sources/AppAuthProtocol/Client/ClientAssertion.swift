@@ -24,8 +24,8 @@ struct ClientAssertion {
     func signed(by key: ClientKey, algorithms: [String]?) throws -> String {
         guard let signing = key.signingKey(algorithms) else {
             throw Self.refusal(
-                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), found one for another algorithm"
-            )
+                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), "
+                    + "found one for another algorithm")
         }
         var header: JSON.Object = ["typ": "JWT"]
         header["kid"] = key.keyID.map(JSON.string)

@@ -110,8 +110,8 @@ public final class Discovery: Sendable {
         guard found == issuer.string, found.utf8.elementsEqual(issuer.string.utf8) else {
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "the provider at '\(issuer)' calls itself '\(found.prefix(200))'. If you trust it, use exactly that issuer "
-                    + "(check the trailing slash)")
+                "the provider at '\(issuer)' calls itself '\(found.prefix(200))'. If you trust it, use exactly that "
+                    + "issuer (check the trailing slash)")
         }
         return (try ProviderMetadata(json, isDiscovered: true), lifetime)
     }

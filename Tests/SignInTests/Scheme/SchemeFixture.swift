@@ -41,8 +41,8 @@ struct SchemeFixture: Sendable {
             session.merging(changes) { $1 })
     }
 
-    /// `sign-in` in the user's home: xdg-open starts no program whose path has a space, and this package's path may have
-    /// one.
+    /// `sign-in` in the user's home: xdg-open starts no program whose path has a space, and this package's path may
+    /// have one.
     var program: String { fixture.home + "/sign-in" }
 
     /// Runs a program of the desktop, as a user does in this session.
