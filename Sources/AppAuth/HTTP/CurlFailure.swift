@@ -51,7 +51,7 @@ struct CurlFailure: Sendable {
                 outcome: .notSent)
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
             // Not temporary: the failure persists until the server's certificate or the trusted ones change.
-            return transport("certificate of \(host) not trusted: \(words)", isTemporary: false)
+            return transport("the certificate of \(host) is not trusted: \(words)", isTemporary: false)
         default:
             return transport(connection(target))
         }

@@ -110,7 +110,7 @@ struct Exchange: Command {
             }
             guard let idToken = await state.record.idToken else {
                 throw AuthError(
-                    .invalidConfiguration, .token, "expected a session with an ID token, found one without",
+                    .invalidConfiguration, .token, "the session has no ID token. Sign in again with openid in --scope",
                     outcome: .notSent)
             }
             return try await state.exchange(request(of: SecurityToken(idToken.rawValue, kind: .idToken)))

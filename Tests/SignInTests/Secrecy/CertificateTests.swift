@@ -9,7 +9,7 @@ struct CertificateTests {
         try await withTLSServer { fixture, server in
             let outcome = try await fixture.run("discover", server.issuer, "--json")
             let message = try outcome.failure(1, "transport")
-            #expect(message.contains("certificate of localhost not trusted"), "\(message)")
+            #expect(message.contains("the certificate of localhost is not trusted"), "\(message)")
             #expect(outcome.errorLines.count == 1)
         }
     }
