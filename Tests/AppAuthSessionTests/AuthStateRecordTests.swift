@@ -71,9 +71,9 @@ struct AuthStateRecordTests {
     }
 
     @Test(arguments: [
-        ("", "damaged or does not hold a session"), ("{}", "something else"), ("[]", "something else"),
-        (#"{"format":"other","version":1}"#, "something else"),
-        (#"{"format":"swift-appauth session"}"#, "something else"),
+        ("", "damaged or does not hold a session"), ("{}", "does not hold a session"), ("[]", "does not hold a session"),
+        (#"{"format":"other","version":1}"#, "does not hold a session"),
+        (#"{"format":"swift-appauth session"}"#, "does not hold a session"),
         (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),
         (#"{"format":"swift-appauth session","version":1}"#, "damaged session"),
     ])

@@ -65,7 +65,7 @@ struct EncryptedUserInfoTests {
                     ["cty": "JWT"]
                 ),
                 ("a matching key", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
-                ("something else", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
+                ("found neither", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
                 ("three parts", try recipient.encrypt(claims.serialized(), [:]), ["cty": "JWT"]),
                 ("names", #"{"sub":"248289761001","sub":"248289761001"}"#, [:]),
             ]

@@ -73,7 +73,7 @@ struct PollingScheduleTests {
 
     @Test(
         arguments: [
-            ("expired_token", AuthError.Code.expiredToken, "start again"),
+            ("expired_token", AuthError.Code.expiredToken, "Start a new sign-in"),
             ("access_denied", .accessDenied, "the user or the provider denied"),
             ("invalid_grant", .invalidGrant, "invalid_grant"),
             ("invalid_client", .invalidClient, "invalid_client"),
