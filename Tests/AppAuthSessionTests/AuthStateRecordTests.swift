@@ -71,7 +71,8 @@ struct AuthStateRecordTests {
     }
 
     @Test(arguments: [
-        ("", "damaged or does not hold a session"), ("{}", "does not hold a session"), ("[]", "does not hold a session"),
+        ("", "damaged or does not hold a session"),
+        ("{}", "does not hold a session"), ("[]", "does not hold a session"),
         (#"{"format":"other","version":1}"#, "does not hold a session"),
         (#"{"format":"swift-appauth session"}"#, "does not hold a session"),
         (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),

@@ -25,7 +25,8 @@ struct RefusalMessageTests {
             ("sub", nil, "expected 'sub' of 1 to 255 ASCII characters, found none"),
             ("sub", ["a": 1], "expected 'sub' of 1 to 255 ASCII characters, found an object"),
             ("sub", "", "expected 'sub' of 1 to 255 ASCII characters, found 0"),
-            ("sub", .string(String(repeating: "s", count: 256)), "found 256"), ("sub", "jané", "found other characters"),
+            ("sub", .string(String(repeating: "s", count: 256)), "found 256"),
+            ("sub", "jané", "found other characters"),
             // Of the access token that OpenID Connect Core prints in its appendix A.3.
             ("at_hash", "AA", "expected 'at_hash' to be '77QmUPtjPfzWtF2AnpK9RQ', found 'AA'"),
             ("at_hash", 1, "found a number"),
