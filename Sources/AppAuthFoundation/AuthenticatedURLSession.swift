@@ -87,7 +87,7 @@ public final class AuthenticatedURLSession: Sendable {
             transfers.cancel(
                 task,
                 AuthError(
-                    .timeout, .resource, "the server did not answer within \(limits.total)",
+                    .timeout, .resource, "the server did not respond within \(limits.total)",
                     outcome: .perhapsProcessed, isTemporary: true))
         }
         defer { clock.cancel() }

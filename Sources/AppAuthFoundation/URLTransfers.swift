@@ -76,7 +76,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         } else {
             transfer.continuation.resume(
                 throwing: AuthError(
-                    .invalidResponse, .resource, "expected a response of HTTP", outcome: .perhapsProcessed))
+                    .invalidResponse, .resource, "expected an HTTP response", outcome: .perhapsProcessed))
         }
     }
 
@@ -85,7 +85,7 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         let isUnsent = [.cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .secureConnectionFailed].contains(code)
         return AuthError(
             code == .timedOut ? .timeout : .transport, .resource,
-            "the request failed: \((error as? URLError)?.localizedDescription ?? "\(type(of: error))")",
+            "the request failed: \((error as? URLError)?.localizedDescription ?? AuthError.summary(of: error))",
             outcome: isUnsent ? .notSent : .perhapsProcessed, isTemporary: true)
     }
 }

@@ -71,8 +71,7 @@ extension TokenGrant {
     /// an hour it ends with ``AuthError/Code/noRefreshToken``, and the app starts a new one.
     @available(
         *, deprecated,
-        message:
-            "RFC 9700 §2.5: clients should be authenticated, and this grant authenticates nobody. Use clientCredentials() with a secret"
+        message: "RFC 9700 §2.5: this grant does not authenticate the client. Use clientCredentials() with a secret"
     )
     public static func moltinImplicit() throws -> TokenGrant { try readOnlyMoltin() }
 

@@ -49,7 +49,7 @@ extension TokenGrant {
     /// ``password(username:password:scope:parameters:)``.
     @available(
         *, deprecated,
-        message: "RFC 9700 §2.4: this grant must not be used. Use a code, which the person gets in the browser"
+        message: "RFC 9700 §2.4: this grant must not be used. Use a code, which the user gets in the browser"
     )
     public static func oPRO(email: String, password: Secret) throws -> TokenGrant {
         try emailPassword(email: email, password: password)

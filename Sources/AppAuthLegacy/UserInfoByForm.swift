@@ -16,7 +16,7 @@ extension AuthState {
         guard client.dpop == nil else {
             throw AuthError(
                 .invalidConfiguration, .userInfo,
-                "expected a bearer token for a form, found one that is bound to a key",
+                "expected a bearer token for a form, found one bound to a key",
                 outcome: .notSent)
         }
         let url = try client.require(.userInfo)

@@ -21,10 +21,10 @@ public struct FrontChannelLogout: Sendable, Hashable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidLogoutToken`` that says what was expected and found.
     public init(fromQuery query: String, client: Client) throws {
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidLogoutToken, .logout, "the front-channel logout request is refused: \(message)")
+            AuthError(.invalidLogoutToken, .logout, "invalid front-channel logout request: \(message)")
         }
         guard let parameters = FormParameters(decoding: query) else {
-            throw refusal("expected a query in UTF-8, found another")
+            throw refusal("expected a query in UTF-8, found another encoding")
         }
         func single(_ name: String) throws -> String {
             let values = parameters.values(name)

@@ -71,7 +71,7 @@ public struct Introspection: Sendable, Hashable {
 
     static func refusal(_ message: String) -> AuthError {
         AuthError(
-            .invalidResponse, .introspection, "the introspection response is refused: \(message)",
+            .invalidResponse, .introspection, "invalid introspection response: \(message)",
             httpStatus: HTTPResponse.Status.ok.code)
     }
 }

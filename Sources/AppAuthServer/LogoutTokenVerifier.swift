@@ -66,7 +66,7 @@ public struct LogoutTokenVerifier: Sendable {
         let logout = try logout(ResponseObject(.object(claims), refuse: Self.refusal))
         // Step 8: a token is accepted only once.
         guard seen.isNew(logout.tokenID, at: verifier.environment.now(), for: maximumAge + leeway * 2) else {
-            throw Self.refusal("expected a token that was not seen before, found its 'jti' again")
+            throw Self.refusal("expected a new token, found a 'jti' that was received before")
         }
         return logout
     }
@@ -87,7 +87,7 @@ public struct LogoutTokenVerifier: Sendable {
         let (subject, sessionID) = (try claims.string("sub"), try claims.string("sid"))
         guard subject != nil || sessionID != nil else { throw refusal("expected 'sub' or 'sid', found neither") }
         guard subject?.isEmpty != true, sessionID?.isEmpty != true else {
-            throw refusal("expected 'sub' and 'sid' not to be empty, found one that is")
+            throw refusal("expected 'sub' and 'sid' not to be empty, found an empty one")
         }
         // Step 5, §2.4: the event is an object, which SHOULD be empty.
         guard let events = claims.value("events")?.object else {
@@ -106,7 +106,7 @@ public struct LogoutTokenVerifier: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidLogoutToken, .logout, "the logout token is refused: \(message)")
+        AuthError(.invalidLogoutToken, .logout, "invalid logout token: \(message)")
     }
 }
 

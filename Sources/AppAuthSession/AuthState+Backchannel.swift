@@ -44,7 +44,7 @@ extension IDToken {
     /// Checks what this flow adds to the verification.
     fileprivate func check(against authentication: BackchannelAuthentication) throws {
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
+            AuthError(.invalidIDToken, .idToken, "invalid ID token: \(message)")
         }
         // CIBA Core §10.3.1: if the ID token has the claim, it must be the one of this authentication.
         if let id = claims["urn:openid:params:jwt:claim:auth_req_id"],

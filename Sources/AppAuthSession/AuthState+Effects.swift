@@ -79,7 +79,7 @@ extension AuthState {
             revoking = Task {
                 await previous?.value
                 if !tokens.isEmpty {
-                    environment.logger.notice("session: tokens that nobody will use are revoked")
+                    environment.logger.notice("session: revoking tokens that are no longer needed")
                     _ = await revoke(tokens)
                 }
                 revocations -= 1

@@ -96,7 +96,7 @@ extension AuthState {
         guard let registration = record.client.registration else {
             throw AuthError(
                 .invalidConfiguration, .registration,
-                "expected a client that was registered here, found one that was not", outcome: .notSent)
+                "expected a dynamically registered client, found another", outcome: .notSent)
         }
         // The URL may have been stored before URLs were checked on arrival.
         if let url = registration.configurationEndpoint {

@@ -5,7 +5,7 @@ internal import Logging
 extension AuthState {
     /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
     func send(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
-        environment.logger.info("refresh: the access token is being refreshed")
+        environment.logger.info("refresh: refreshing the access token")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
         do { return .success(try await endpoint.send(.renew(attempt), stage: .refresh)) } catch {
             return .failure(Self.authError(error))
@@ -46,7 +46,7 @@ extension AuthState {
         guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.
         guard record.client.provider == old else { return true }
-        environment.logger.info("session: the provider verifies its ID tokens otherwise than before")
+        environment.logger.info("session: the provider's keys or algorithms for ID tokens have changed")
         var client = record.client
         client.provider = new
         let keys = new[.keys] == old[.keys] ? verifier.keys?.entry : nil

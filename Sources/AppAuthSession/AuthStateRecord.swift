@@ -268,7 +268,7 @@ extension AuthStateRecord {
         // JSON from servers is nested two levels deeper here.
         guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,
             let version = json["version"]?.int
-        else { throw refusal("is damaged or holds something else than a session") }
+        else { throw refusal("is damaged or does not hold a session") }
         guard version == Self.version else {
             throw refusal("holds a session of version \(version), expected version \(Self.version)")
         }

@@ -57,7 +57,7 @@ package struct RefreshBackoff: Sendable, Hashable {
     package func pauseError(at now: Timestamp) -> AuthError {
         let seconds = Int(pause.remaining(at: now).seconds.rounded(.up))
         let failures = count == 1 ? "the last refresh" : "the last \(count) refreshes"
-        var error = error("\(failures) failed, the next is tried in \(seconds) s: \(message)", .notSent, at: now)
+        var error = error("\(failures) failed, the next attempt is in \(seconds) s: \(message)", .notSent, at: now)
         error.isHeldBack = true
         return error
     }

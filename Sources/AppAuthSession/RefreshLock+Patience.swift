@@ -60,8 +60,8 @@ extension TokenStore {
         let holder = await refreshLockHolder() ?? "another process"
         var error = AuthError(
             .store, .store,
-            "\(location) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing it. It waits "
-                + "for the server, is stopped, or cannot store its new tokens",
+            "\(location) could not be refreshed within \(Int(limit.seconds.rounded(.up))) s: \(holder) is refreshing "
+                + "it. That process is waiting for the server, is stopped, or cannot store its new tokens",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy
         return error

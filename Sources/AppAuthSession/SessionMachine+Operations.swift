@@ -307,7 +307,7 @@ extension SessionMachine {
             case .handOut(let token): .success(.token(token))
             case .fail(let error): orToken(error, need)
             case .waitForLock, .send, .decideAgain, .done:
-                .failure(SessionRules.signInRequired("it changed while it was being renewed"))
+                .failure(SessionRules.signInRequired("it changed during the refresh"))
             }
         let tokens = tokensToRevoke(after: decision)
         effects.append(tokens.isEmpty ? .finish(id, result) : .revoke(tokens, then: [.finish(id, result)]))

@@ -207,7 +207,8 @@ extension SessionMove {
                 let isBack = stored?.move == .leaving(to: source) && stored?.id == record.id
                 guard stored == nil || stored?.move == .arriving(from: source) || isBack else {
                     throw AuthError(
-                        .store, .store, "\(target) has a session already, and none is moved there", outcome: .notSent)
+                        .store, .store, "\(target) already has a session. Remove it before you move another one there",
+                        outcome: .notSent)
                 }
                 stored = record
                 stored?.move = .arriving(from: source)
@@ -239,7 +240,7 @@ extension AuthStateRecord {
     static func moving(at location: String, _ other: String) -> AuthError {
         var error = AuthError(
             .store, .store,
-            "the session is on its way between \(location) and \(other): move it again to bring it there",
+            "the move of the session between \(location) and \(other) is not finished. Move it again",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .moving
         return error

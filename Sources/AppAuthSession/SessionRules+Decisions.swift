@@ -57,9 +57,9 @@ extension SessionRules {
         init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
 
         static let replaced = SessionLoss(
-            replacedBy: "another sign-in has taken its place",
-            "expected the session of before, found that of another sign-in, which may be of another account: restore the "
-                + "session from the store to use it")
+            replacedBy: "another sign-in has replaced it",
+            "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session "
+                + "from the store")
 
         private init(replacedBy reason: String, _ message: String) {
             (self.reason, error) = (reason, AuthError(.sessionReplaced, .refresh, message, outcome: .notSent))
@@ -96,7 +96,8 @@ extension SessionRules {
                 .fail(
                     AuthError(
                         .noRefreshToken, .refresh,
-                        "the access token cannot be refreshed, since the provider gave no refresh token",
+                        "the access token cannot be refreshed, because the provider issued no refresh token. Sign in "
+                            + "again and request offline_access",
                         outcome: .notSent)))
         }
         if let backoff = record.backoff {
@@ -141,7 +142,7 @@ extension SessionRules {
             // A server that issues expired tokens must not be asked again at each call.
             record.merge(refreshToken: response.refreshToken)
             let error = AuthError(
-                .invalidResponse, .refresh, "expected a token that is still good, found one that has expired already",
+                .invalidResponse, .refresh, "expected a valid access token, found one that has already expired",
                 isTemporary: true)
             return failure(error, attempt.need, jitter, &record, now, occurrence)
         case .verified(let idToken, let keys):
@@ -149,7 +150,7 @@ extension SessionRules {
             guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
             // This is not the server's fault, and the next call asks it again at once.
             let late = AuthError(
-                .store, .refresh, "the store has taken the new tokens only after the access token had expired",
+                .store, .refresh, "the store accepted the new tokens only after the access token had expired",
                 isTemporary: true)
             return Decision(.fail(late), .renewed(record))
         case .unverifiable(let error):
@@ -157,7 +158,7 @@ extension SessionRules {
             record.merge(refreshToken: response.refreshToken)
             return failure(error, attempt.need, jitter, &record, now, occurrence)
         case .refused(let error):
-            let reason = "the refreshed ID token is not this session's: \(error.message)"
+            let reason = "the refreshed ID token belongs to another user: \(error.message)"
             var decision = end(reason, error, &record, now)
             decision.orphan = response
             return decision
@@ -182,8 +183,9 @@ extension SessionRules {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
             }
             return end(
-                "the response to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was of no "
-                    + "use, and the provider does not accept its refresh token again (\(said))", error, &record, now)
+                "the response to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was "
+                    + "unusable, and the provider does not accept the refresh token again (\(said))", error, &record,
+                now)
         }
         // If the server may have processed the token, the note stays until the server has responded.
         if error.outcome != .perhapsProcessed { record.pendingRefresh = attempt.earlier }
@@ -223,7 +225,7 @@ extension SessionRules {
     static let sessionReplaced = SessionLoss.replaced.error
 
     static func signInRequired(_ reason: String) -> AuthError {
-        AuthError(.signInRequired, .refresh, "the session has ended, sign in again: \(reason)")
+        AuthError(.signInRequired, .refresh, "the session has ended: \(reason). Sign in again")
     }
 }
 

@@ -28,7 +28,7 @@ public struct StoredSession: Sendable {
     ) async throws -> Value {
         guard let state = try await AuthState(restoring: store, environment: environment) else {
             throw AuthError(
-                .signInRequired, .refresh, "expected a session in \(store.location), found none: sign in",
+                .signInRequired, .refresh, "not signed in: \(store.location) has no session",
                 outcome: .notSent)
         }
         return try await work(state)

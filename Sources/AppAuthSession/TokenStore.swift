@@ -82,7 +82,7 @@ public final class RefreshLock: Sendable {
 extension AuthError {
     /// Returns the error for a store whose content is not a session.
     package static func damagedStore(_ location: String, _ why: String) -> AuthError {
-        var error = AuthError(.store, .store, "\(location) \(why); it is left as it is", outcome: .notSent)
+        var error = AuthError(.store, .store, "\(location) \(why). It was not changed", outcome: .notSent)
         error.storeProblem = .damaged
         return error
     }
@@ -105,7 +105,8 @@ extension TokenStore {
             as CancellationError
         { throw error } catch {
             throw AuthError(
-                .store, .store, "\(location) failed: \(type(of: error))", outcome: .notSent, isTemporary: true)
+                .store, .store, "\(location) failed: \(AuthError.summary(of: error))", outcome: .notSent,
+                isTemporary: true)
         }
     }
 

@@ -49,6 +49,6 @@ extension AuthState {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidResponse, .userInfo, "the userinfo response is refused: \(message)")
+        AuthError(.invalidResponse, .userInfo, "invalid userinfo response: \(message)")
     }
 }

@@ -6,19 +6,19 @@ internal import AppAuthSession
 extension Check {
     /// The checks of the refresh lock.
     static let locks: [Check] = [
-        Check(sentence: "The refresh lock has one holder, whoever has the place open.") { bench in
+        Check(sentence: "The refresh lock has one holder among all open stores of the same name.") { bench in
             for other in [bench.store, bench.other] {
                 let lock = try await bench.store.refreshLock()
                 let waiter = Task { try await other.refreshLock() }
                 defer { waiter.cancel() }
                 let second = await within(bench.pause, else: false) { (try? await waiter.value) != nil }
                 lock.release()
-                try Broken.unless(!second, "there are two")
+                try Broken.unless(!second, "there were two holders")
                 // Waits for the waiter's turn: another check covers a cancelled waiter.
                 await within(bench.patience / 4, else: ()) { (try? await waiter.value)?.release() }
             }
         },
-        Check(sentence: "Whoever waits for the refresh lock gets it, once those before have released it.") { bench in
+        Check(sentence: "A waiting caller gets the refresh lock after the holder releases it.") { bench in
             let lock = try await bench.store.refreshLock()
             let waiters = (0..<12).map { index in
                 Task {
@@ -30,15 +30,15 @@ extension Check {
             try SystemThread(named: "release", for: .store) { lock.release() }.detach()
             for waiter in waiters {
                 let got = await within(bench.patience / 4, else: false) { (try? await waiter.value) != nil }
-                try Broken.unless(got, "a waiter does not get it")
+                try Broken.unless(got, "a waiting caller did not get it")
             }
         },
-        Check(sentence: "The refresh lock is free when nobody has it any more, released or not.") { bench in
+        Check(sentence: "The refresh lock is free once its last holder is gone, released or not.") { bench in
             do { _ = try await bench.store.refreshLock() }
             let free = await within(bench.patience / 4, else: false) { (try? await bench.other.refreshLock()) != nil }
-            try Broken.unless(free, "nobody else gets it")
+            try Broken.unless(free, "the next caller did not get it")
         },
-        Check(sentence: "Who is cancelled while waiting for the refresh lock leaves with CancellationError.") { bench in
+        Check(sentence: "A cancelled wait for the refresh lock throws CancellationError.") { bench in
             let lock = try await bench.store.refreshLock()
             defer { lock.release() }
             for isEarly in [true, false] {
@@ -50,12 +50,12 @@ extension Check {
                 }
                 switch end {
                 case .success: break  // another check covers two holders
-                case .failure(let error): try Broken.unless(error is CancellationError, "it throws \(error)")
-                case nil: throw Broken(found: "it goes on waiting")
+                case .failure(let error): try Broken.unless(error is CancellationError, "it threw \(error)")
+                case nil: throw Broken(found: "it kept waiting")
                 }
             }
         },
-        Check(sentence: "Who leaves while waiting for the refresh lock does not keep it from the next.") { bench in
+        Check(sentence: "A caller that stops waiting for the refresh lock does not block the next one.") { bench in
             let lock = try await bench.store.refreshLock()
             // The task does not pass the lock on, because a task keeps its result.
             let waiter = Task { _ = try await bench.other.refreshLock() }
@@ -64,9 +64,9 @@ extension Check {
             _ = await within(bench.pause, else: false) { (try? await waiter.value) == nil }
             lock.release()
             let free = await within(bench.patience / 4, else: false) { (try? await bench.store.refreshLock()) != nil }
-            try Broken.unless(free, "nobody gets it any more")
+            try Broken.unless(free, "the next caller did not get it")
         },
-        Check(sentence: "The session is read and changed whoever holds the refresh lock.") { bench in
+        Check(sentence: "The session can be read and updated while the refresh lock is held.") { bench in
             try await bench.store.put(Sample.record())
             let lock = try await bench.store.refreshLock()
             defer { lock.release() }
@@ -77,9 +77,9 @@ extension Check {
                 }
                 return true
             }
-            try Broken.unless(works, "it is not, as long as the lock is held")
+            try Broken.unless(works, "it could not, as long as the lock was held")
         },
-        Check(sentence: "Waiting for the refresh lock holds up no thread that other tasks need.") { bench in
+        Check(sentence: "Waiting for the refresh lock does not block a thread of other tasks.") { bench in
             let lock = try await bench.store.refreshLock()
             let waiters = (0..<64).map { _ in Task { _ = try await bench.other.refreshLock() } }
             let ran = LockedValue(false)
@@ -94,7 +94,7 @@ extension Check {
             }.detach()
             for await hasRun in results {
                 for waiter in waiters { waiter.cancel() }
-                try Broken.unless(hasRun, "with 64 that wait no other task runs")
+                try Broken.unless(hasRun, "with 64 waiting callers, no other task ran")
                 return
             }
         },

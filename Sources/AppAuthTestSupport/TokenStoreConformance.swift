@@ -64,7 +64,7 @@ public struct TokenStoreConformance: Sendable {
             } catch let broken as Broken {
                 return broken.found
             } catch {
-                return "it throws \(error)"
+                return "it threw \(error)"
             }
         }
     }

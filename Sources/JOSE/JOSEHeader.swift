@@ -11,7 +11,9 @@ struct JOSEHeader {
             throw JOSEError(
                 "expected a header with 'alg', found \(json.object.map { $0["alg"].foundKind } ?? json.kind)")
         }
-        guard object["crit"] == nil else { throw JOSEError("the token's header has 'crit', and no extension is known") }
+        guard object["crit"] == nil else {
+            throw JOSEError("the token's header has 'crit', but no extension is supported")
+        }
         (members, self.alg) = (object, alg)
     }
 

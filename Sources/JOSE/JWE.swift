@@ -60,13 +60,13 @@ package struct JWE: Sendable {
     ///   replaces it (RFC 7516 §11.5).
     package func decrypted(by key: RecipientKey) throws -> [UInt8] {
         guard key.publicKey.fits(header.alg) else {
-            throw JOSEError("expected a token that is encrypted as its key is meant for, found \(header.alg.rawValue)")
+            throw JOSEError("expected an algorithm that the key is meant for, found \(header.alg.rawValue)")
         }
         var contentKey = try randomBytes(header.enc.keyByteCount)
         defer { wipe(&contentKey) }
         if let found = key.contentKey(of: self), found.count == contentKey.count { contentKey = found }
         guard let content = header.enc.open(ciphertext, tag: tag, key: contentKey, iv: iv, aad: additionalData) else {
-            throw JOSEError("expected a token that is encrypted to this key, and whole; found another")
+            throw JOSEError("the token is not encrypted to this key, or was changed")
         }
         return content
     }
@@ -75,11 +75,11 @@ package struct JWE: Sendable {
 extension JWE.Header {
     fileprivate init(_ header: JOSEHeader) throws(JOSEError) {
         guard let alg = KeyManagementAlgorithm(exactly: header.alg) else {
-            throw JOSEError("expected an algorithm that is known here, found '\(header.alg.prefix(64))'")
+            throw JOSEError("expected a supported algorithm, found '\(header.alg.prefix(64))'")
         }
         let name = try header.text("enc")
         guard let enc = name.flatMap(ContentEncryption.init(exactly:)) else {
-            throw JOSEError("expected an 'enc' that is known here, found '\((name ?? "none").prefix(64))'")
+            throw JOSEError("expected a supported 'enc', found '\((name ?? "none").prefix(64))'")
         }
         guard header.members["zip"] == nil else { throw JOSEError("the token's content is compressed") }
         func party(_ name: String) throws(JOSEError) -> [UInt8] {

@@ -36,7 +36,7 @@ package struct JWK: Sendable, Hashable {
         alg = try Self.text("alg", in: object)
         if let operations = object["key_ops"] {
             guard let names = operations.strings else {
-                let found = operations.array == nil ? operations.kind : "an array with others"
+                let found = operations.array == nil ? operations.kind : "an array with other values"
                 throw JOSEError("expected 'key_ops' to be an array of strings, found \(found)")
             }
             keyOps = names
@@ -46,12 +46,12 @@ package struct JWK: Sendable, Hashable {
     private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
         let (type, curve) = (try text("kty", in: object), try text("crv", in: object))
         // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and no key type has other characters.
-        guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK's type is not known") }
+        guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK's type is not supported") }
         switch type {
         case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
         case "EC":
             guard let curve = curve.flatMap(Curve.init(exactly:)) else {
-                throw JOSEError("the JWK's curve is not known")
+                throw JOSEError("the JWK's curve is not supported")
             }
             let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
             // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, including leading zeros.
@@ -63,7 +63,7 @@ package struct JWK: Sendable, Hashable {
             let key = try bytes("x", in: object)
             guard key.count == 32 else { throw JOSEError("expected a key of 32 bytes, found \(key.count)") }
             return curve == "X25519" ? .x25519(key) : .ed25519(key)
-        default: throw JOSEError("the JWK's type is not known")
+        default: throw JOSEError("the JWK's type is not supported")
         }
     }
 

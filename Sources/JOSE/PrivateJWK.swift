@@ -45,7 +45,7 @@ struct PrivateJWK {
         }
     }
 
-    static let moreThanTwoPrimes = JOSEError("expected an RSA key of two primes, found one of more")
+    static let moreThanTwoPrimes = JOSEError("expected an RSA key of two primes, found one with more")
 
     private func rawKey(_ type: CInt, of x: [UInt8]) throws(JOSEError) -> OpaquePointer? {
         let d = try secret("d")

@@ -57,7 +57,7 @@ package final class PrivateKey: @unchecked Sendable {
     }
 
     private static let noPair = JOSEError(
-        "expected a private key whose private part belongs to its public one, found another")
+        "the private and the public part of the key do not match")
 
     /// Describes a text that is not a usable private key, by its first line.
     private static func kind(of text: String) -> String {
@@ -66,8 +66,8 @@ package final class PrivateKey: @unchecked Sendable {
         switch label {
         case "PUBLIC KEY", "RSA PUBLIC KEY": return "a public key"
         case "CERTIFICATE": return "a certificate"
-        case "OPENSSH PRIVATE KEY": return "a key in the form of OpenSSH"
-        default: return text.contains("ENCRYPTED") ? "one that is encrypted" : "one that cannot be read"
+        case "OPENSSH PRIVATE KEY": return "an OpenSSH key"
+        default: return text.contains("ENCRYPTED") ? "an encrypted one" : "an unreadable one"
         }
     }
 

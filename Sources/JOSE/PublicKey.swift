@@ -23,7 +23,7 @@ final class PublicKey: @unchecked Sendable {
         }
         guard let key else {
             ERR_clear_error()
-            throw JOSEError("libcrypto refuses the public key")
+            throw JOSEError("libcrypto rejects the public key")
         }
         pointer = key
     }

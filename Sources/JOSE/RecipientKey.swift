@@ -43,7 +43,7 @@ package final class RecipientKey: Sendable {
         (self.key, self.publicKey) = (key, publicKey)
         guard KeyManagementAlgorithm.allCases.contains(where: publicKey.fits) else {
             throw JOSEError(
-                "expected a private key that decrypts: RSA, EC or X25519, and for encryption, found another")
+                "expected a private key for decryption (RSA, EC or X25519), found another")
         }
     }
 

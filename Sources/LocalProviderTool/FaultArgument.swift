@@ -46,8 +46,9 @@ struct FaultArgument {
         return """
             Faults, as NAME[@WHERE][:TIMES]:
             \(lines.joined(separator: "\n"))
-            WHERE is \(places.map(\.name).joined(separator: ", ")); without it the refreshes at the token endpoint. TIMES is \
-            the number of requests, otherwise all; then the next fault of the same WHERE follows.
+            WHERE is \(places.map(\.name).joined(separator: ", ")). The default is refresh: the refreshes at the token \
+            endpoint. TIMES is the number of requests; the default is all. Then the next fault of the same WHERE \
+            applies.
             """
     }
 

@@ -5,22 +5,22 @@ internal import AppAuthTestProvider
 struct LocalProviderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "local-provider",
-        abstract: "An OpenID provider for this computer: prints its issuer and serves until it is told to end.",
+        abstract: "An OpenID provider for this computer. Prints its issuer and runs until it is stopped.",
         discussion: """
-            The client 'demo' is public and takes any loopback redirect; 'demo-confidential' has a secret; alice can \
-            sign in, and the page tells her password. Ends on SIGTERM and SIGINT.
+            The client 'demo' is public and accepts any loopback redirect. The client 'demo-confidential' has a \
+            secret. The user alice can sign in; the login page shows her password. SIGTERM and SIGINT end the program.
 
             Pushed authorization requests, signed ones, signed responses (response_mode=jwt), DPoP and 'code id_token' \
-            (by form_post) work as they are, and the metadata names them; options make the provider insist. A client \
-            that signs brings its keys when it registers (RFC 7591).
+            (by form_post) work without options, and the metadata lists them. Options make them mandatory. \
+            A client that signs sends its keys when it registers (RFC 7591).
 
-            With --double it plays a vendor's server instead, and prints one line of JSON: base_url, and the clients, \
-            people and passwords that the double knows.
+            With --double, the program simulates a vendor's server instead. It prints one line of JSON with \
+            base_url and the clients, users and passwords.
 
             \(FaultArgument.help)
             """)
 
-    @Option(name: .customLong("double"), help: "Play a vendor's server instead of the provider.")
+    @Option(name: .customLong("double"), help: "Simulate a vendor's server instead of the provider.")
     var vendor: VendorArgument?
 
     @Option(help: "The port; 0 for a free one.")
@@ -32,34 +32,34 @@ struct LocalProviderCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The issuer's path, for example /tenant.", valueName: "path"))
     var issuerPath = ""
 
-    @Option(help: ArgumentHelp("How long access tokens are good.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The lifetime of access tokens.", valueName: "seconds"))
     var accessTokenLifetime: Int?
 
-    @Flag(help: "Keep the refresh token at a refresh.")
+    @Flag(help: "Do not replace the refresh token at a refresh.")
     var noRotation = false
 
-    @Option(help: ArgumentHelp("Somebody who can sign in, instead of alice.", valueName: "name:password"))
+    @Option(help: ArgumentHelp("A user who can sign in, instead of alice.", valueName: "name:password"))
     var user: [UserArgument] = []
 
     @Option(
-        help: ArgumentHelp("A client with any loopback redirect, beside the demo clients.", valueName: "id[:secret]"))
+        help: ArgumentHelp("An additional client, with any loopback redirect.", valueName: "id[:secret]"))
     var client: [ClientArgument] = []
 
     @Option(
         help: ArgumentHelp(
-            "A redirect URI of the client 'demo', beside those on loopback, for example com.example.app:/callback.",
+            "An additional redirect URI of the client 'demo', for example com.example.app:/callback.",
             valueName: "uri"))
     var redirectURI: [String] = []
 
-    @Flag(help: "Take authorization requests only when they are pushed (RFC 9126).")
+    @Flag(help: "Accept only pushed authorization requests (RFC 9126).")
     var requirePAR = false
 
     @Flag(
         name: .customLong("require-dpop"),
-        help: "Give the demo clients and those of --client no tokens but those bound to a DPoP key (RFC 9449).")
+        help: "Issue only tokens bound to a DPoP key to the demo clients and those of --client (RFC 9449).")
     var requireDPoP = false
 
-    @Flag(help: "Ask for a nonce in DPoP proofs (RFC 9449 §8, §9).")
+    @Flag(help: "Require a nonce in DPoP proofs (RFC 9449 §8, §9).")
     var dpopNonce = false
 
     @Option(
@@ -70,23 +70,23 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The acr that /api/echo asks for (RFC 9470); a sign-in with it in acr_values has it.", valueName: "acr"))
+            "The acr that /api/echo requires (RFC 9470). A sign-in gets it with acr_values.", valueName: "acr"))
     var stepUp: String?
 
     @Option(
-        help: ArgumentHelp("A fault that clients meet; see above for the names.", valueName: "name[@where][:times]"),
+        help: ArgumentHelp("A fault to simulate; the names are listed above.", valueName: "name[@where][:times]"),
         transform: FaultArgument.init)
     var fault: [FaultArgument] = []
 
-    @Flag(help: "End when standard input does, and so with a parent that holds it.")
+    @Flag(help: "End when standard input ends, for example when the parent process ends.")
     var exitWithStdin = false
 
-    @Flag(name: .shortAndLong, help: "A line for each request on standard error, without values.")
+    @Flag(name: .shortAndLong, help: "Log each request to standard error, without values.")
     var verbose = false
 
     func validate() throws {
         if let accessTokenLifetime, accessTokenLifetime < 1 {
-            throw ValidationError("expected an access token lifetime of a second or more, found \(accessTokenLifetime)")
+            throw ValidationError("expected an access token lifetime of 1 second or more, found \(accessTokenLifetime)")
         }
         guard vendor != nil else { return }
         let ofTheProvider = [

@@ -25,7 +25,7 @@ public actor ScriptedBrowser {
     public init(
         transport: any HTTPTransport, entries: [String: String],
         leave: @escaping @Sendable (String) async throws -> Void = { _ in
-            throw AuthError(.browser, .browser, "the scripted browser knows no scheme but HTTP's")
+            throw AuthError(.browser, .browser, "the scripted browser supports only http and https")
         }
     ) {
         (self.transport, self.entries, self.leave) = (transport, entries, leave)
@@ -65,7 +65,7 @@ public actor ScriptedBrowser {
             guard let form = HTMLForm(in: page) else { return page }
             next = try submit(form, on: next.url)
         }
-        throw AuthError(.browser, .browser, "the scripted browser was sent on and on")
+        throw AuthError(.browser, .browser, "the scripted browser was redirected too often")
     }
 
     private struct Step {

@@ -55,7 +55,8 @@ struct APIBase: Sendable {
 
     private static func refusal(_ expected: String) -> AuthError {
         AuthError(
-            .invalidConfiguration, .resource, "expected \(expected), found another; nothing was sent", outcome: .notSent
+            .invalidConfiguration, .resource, "expected \(expected), found another URL. Nothing was sent",
+            outcome: .notSent
         )
     }
 }

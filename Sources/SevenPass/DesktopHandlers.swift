@@ -19,7 +19,7 @@ public struct DesktopHandlers: Sendable {
     public static let system = DesktopHandlers { type in
         // The shell keeps the complaints of xdg-mime out of the app's standard error.
         let command = ["sh", "-c", #"exec xdg-mime query default "$1" 2>/dev/null"#, "sh", type]
-        return try? await withTimeout(.seconds(5), .configuration, "xdg-mime did not answer") {
+        return try? await withTimeout(.seconds(5), .configuration, "xdg-mime did not respond") {
             try await ProgramOutput.read(command)
         }
     }

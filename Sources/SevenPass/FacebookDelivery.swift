@@ -52,17 +52,17 @@ public struct FacebookDelivery: Sendable {
         else { return .ignored }
         guard let (response, way) = Self.response(in: url), response.repeatedName == nil else {
             return .refused(
-                Self.refusal("expected each parameter once, in the query or in the fragment, found another URL"))
+                Self.refusal("expected each parameter once, in the query or in the fragment"))
         }
         if let error = response.values("error").first, !error.isEmpty {
             let server = OAuthError(error: error, errorDescription: response.values("error_description").first)
             return .refused(
                 AuthError(
-                    .accessDenied, .redirect, "Facebook did not sign the person in: \(server.summary)", server: server))
+                    .accessDenied, .redirect, "Facebook did not sign the user in: \(server.summary)", server: server))
         }
         guard let code = response.values("code").first, let state = response.values("state").first, !code.isEmpty,
             !state.isEmpty
-        else { return .refused(Self.refusal("expected a code and a state, found not both")) }
+        else { return .refused(Self.refusal("expected a code and a state, found only one or neither")) }
         // A code is valid once: a URL that comes twice would end in an error page.
         guard delivered.insert(Secret(state)).inserted else { return .ignored }
         var parameters = FormParameters()
@@ -91,6 +91,6 @@ public struct FacebookDelivery: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidRedirect, .redirect, "the response of Facebook is refused: \(message)")
+        AuthError(.invalidRedirect, .redirect, "invalid response from Facebook: \(message)")
     }
 }

@@ -83,7 +83,7 @@ public struct SevenPassClient: Sendable {
 
     static func unreadable(_ what: String, _ response: TransportResponse) -> AuthError {
         AuthError(
-            .invalidResponse, .resource, "the response of the API cannot be read: \(what)",
+            .invalidResponse, .resource, "the API response cannot be read: \(what)",
             httpStatus: response.status.code)
     }
 }

@@ -38,5 +38,5 @@ public struct SevenPassError: Error, Sendable, Hashable {
 
 extension SevenPassError: CustomStringConvertible {
     /// The status and the body in one line.
-    public var description: String { "the API answered \(status)" + (body.isEmpty ? "" : ": \(body)") }
+    public var description: String { "the API returned \(status)" + (body.isEmpty ? "" : ": \(body)") }
 }

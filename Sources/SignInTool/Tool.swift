@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command line: its commands, and the handling of errors and signals.
 struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-in", abstract: "Signs in at an OpenID provider, and stays signed in.",
+        commandName: "sign-in", abstract: "Signs in at an OpenID provider and stays signed in.",
         subcommands: [
             Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
             Request.self,

@@ -116,7 +116,7 @@ struct IntrospectionTests {
         DraftFlaw("no iss", "expected 'iss'") { $0.claims["iss"] = nil },
         DraftFlaw("another aud", "found 'demo'") { $0.claims["aud"] = "demo" },
         DraftFlaw("no aud", "expected 'aud'") { $0.claims["aud"] = nil },
-        DraftFlaw("an old iat", "has just been received") { $0.claims["iat"] = 1_000_000 },
+        DraftFlaw("an old iat", "was received just now") { $0.claims["iat"] = 1_000_000 },
         DraftFlaw("an early iat", "issued 300 s ahead of") { $0.claims["iat"] = 1_750_000_300 },
         DraftFlaw("no iat", "expected 'iat'") { $0.claims["iat"] = nil },
         DraftFlaw("no response", "expected a JSON object") { $0.claims["token_introspection"] = nil },

@@ -73,7 +73,7 @@ struct LogoutKeyTests {
         for name in ["2", "3"] {
             let error = try #require(await authError { try await verifier.verify(token(new, name)) })
             #expect(error.code == .invalidLogoutToken && error.isTemporary)
-            #expect(error.message.contains("expected a key that fits it in the provider's key set, found none"))
+            #expect(error.message.contains("expected a matching key in the provider's key set, found none"))
         }
         #expect(bench.fetches.withLock { $0 } == 2)
         bench.published.withLock { $0.append(new.jwk(kid: "key-2")) }

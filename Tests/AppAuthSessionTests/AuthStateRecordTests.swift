@@ -40,7 +40,7 @@ struct AuthStateRecordTests {
     }
 
     /// RFC 6749 §5.1 lets a server say more; apps of some providers live by it.
-    @Test func `what else a response says is kept until another says something else, or the end`() async throws {
+    @Test func `additional response members are kept until they change or the session ends`() async throws {
         try await World.run { world in
             func answering(_ more: JSON.Object) {
                 world.provider.fault(
@@ -71,9 +71,10 @@ struct AuthStateRecordTests {
     }
 
     @Test(arguments: [
-        ("", "damaged or holds something else"), ("{}", "something else"), ("[]", "something else"),
-        (#"{"format":"other","version":1}"#, "something else"),
-        (#"{"format":"swift-appauth session"}"#, "something else"),
+        ("", "damaged or does not hold a session"),
+        ("{}", "does not hold a session"), ("[]", "does not hold a session"),
+        (#"{"format":"other","version":1}"#, "does not hold a session"),
+        (#"{"format":"swift-appauth session"}"#, "does not hold a session"),
         (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),
         (#"{"format":"swift-appauth session","version":1}"#, "damaged session"),
     ])

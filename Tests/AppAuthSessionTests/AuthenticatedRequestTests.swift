@@ -93,7 +93,7 @@ struct AuthenticatedRequestTests {
         .status(.unauthorized, json: ["error": "invalid_token"]), .status(.internalServerError),
         .redirect(to: "https://evil.example/"),
     ])
-    func `any other response is handed over as it came, and nothing is sent again`(fault: Fault) async throws {
+    func `any other response is returned unchanged, and nothing is sent again`(fault: Fault) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(fault, at: .api)
@@ -136,7 +136,7 @@ struct AuthenticatedRequestTests {
         }
     }
 
-    @Test func `a token beside the session's own goes nowhere either where none may go`() async throws {
+    @Test func `send with a given token rejects a disallowed URL too`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let token = try await state.freshAccessToken()
@@ -148,7 +148,7 @@ struct AuthenticatedRequestTests {
         }
     }
 
-    @Test func `a token that was refused is handed out to nobody again, though it seems to be good`() async throws {
+    @Test func `a rejected token is not returned again, although it has not expired`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let token = try await state.freshAccessToken()
@@ -176,7 +176,7 @@ struct AuthenticatedRequestTests {
         ("https", "op.example", "a?token=hunter2"), ("https", "", "/"), ("https", "op.example/a", "/"),
         ("https", "op.example", "/a b"), ("https", "op.example", "/#a"),
     ])
-    func `a URL that must not get a token is refused, and no token asked for`(
+    func `a disallowed URL is rejected before a token is requested`(
         scheme: String, authority: String, path: String
     ) async throws {
         try await World.run { world in

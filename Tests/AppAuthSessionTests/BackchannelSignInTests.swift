@@ -7,7 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A sign-in that is approved on the person's own device (CIBA Core), in poll mode.
+/// A sign-in that the user approves on another device (CIBA Core), in poll mode.
 struct BackchannelSignInTests {
     private func run(
         _ configuration: LocalProvider.Configuration = .demo, _ test: (BackchannelFixture) async throws -> Void
@@ -15,7 +15,7 @@ struct BackchannelSignInTests {
         try await World.run(configuration) { try await test(BackchannelFixture($0)) }
     }
 
-    @Test func `the person approves, and the session is stored`() async throws {
+    @Test func `the user approves, and the session is stored`() async throws {
         try await run { fixture in
             var options = BackchannelAuthenticationRequest.Options()
             options.bindingMessage = "W4SCT"
@@ -38,7 +38,7 @@ struct BackchannelSignInTests {
         }
     }
 
-    @Test func `a person who says no ends it`() async throws {
+    @Test func `a denial by the user ends the wait`() async throws {
         try await run { fixture in
             let authentication = try await fixture.begin()
             fixture.plan(duringPause: 1) { try $0.decide(isAllowed: false) }
@@ -48,7 +48,7 @@ struct BackchannelSignInTests {
         }
     }
 
-    @Test func `a person who does not decide in time ends it`() async throws {
+    @Test func `a user who does not decide in time ends the wait`() async throws {
         try await run { fixture in
             var options = BackchannelAuthenticationRequest.Options()
             options.requestedExpiry = 12
@@ -115,7 +115,7 @@ struct BackchannelSignInTests {
         }
     }
 
-    @Test func `whoever an ID token hints at has to be who approves`() async throws {
+    @Test func `the user who approves must be the one in the ID token hint`() async throws {
         try await run { fixture in
             let first = try await fixture.begin()
             fixture.plan(duringPause: 1) { try $0.decide() }

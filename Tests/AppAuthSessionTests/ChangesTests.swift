@@ -5,10 +5,10 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What those who watch a session are told.
+/// The changes that subscribers of a session receive.
 @Suite(.timeLimit(.minutes(5)))
 struct ChangesTests {
-    @Test func `every subscriber is told everything from when it subscribed`() async throws {
+    @Test func `every subscriber gets all changes from its subscription on`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -28,7 +28,7 @@ struct ChangesTests {
             let after = ["failed 500", "not stored", "renewed", "ended"]
             #expect(await names(early, 5) == ["renewed"] + after)
             #expect(await names(late, 4) == after)
-            // And whoever reads the log, each at its level.
+            // The log has the changes too, each at its level.
             let expected = [
                 "info session: there are new tokens", "notice session: the refresh failed: ",
                 "error session: new tokens are not stored: ", "info session: there are new tokens",
@@ -39,7 +39,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `tokens that another process got are told too`() async throws {
+    @Test func `tokens from another process are reported too`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -55,7 +55,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `an end that another process has stored is told as soon as it is found`() async throws {
+    @Test func `an end that another process stored is reported when it is found`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -63,7 +63,7 @@ struct ChangesTests {
             let changes = second.changes
             world.provider.revokeGrant(of: try #require(await first.record.refreshToken).reveal())
             _ = await authError { try await first.freshAccessToken(forceRefresh: true) }
-            // A sign-out looks into the store before it revokes.
+            // A sign-out reads the store before it revokes.
             #expect(await second.revokeTokens().isEmpty)
             for await change in changes {
                 guard case .ended(let end) = change else { continue }
@@ -73,7 +73,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `a sign-out is told, once, with its reason`() async throws {
+    @Test func `a sign-out is reported once, with its reason`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let changes = state.changes

@@ -26,7 +26,7 @@ struct ClockTests {
     }
 
     @Test(arguments: [-86_399, -3600, 3600, 86_399] as [Double])
-    func `a clock that is wrong by a day or less keeps nobody from signing in and staying so`(
+    func `a clock that is wrong by a day or less prevents neither sign-in nor refresh`(
         skew: Double
     ) async throws {
         try await World.run(providerAhead: skew) { world in
@@ -45,11 +45,11 @@ struct ClockTests {
             let error = try #require(await authError { try await world.signIn() })
             #expect(error.code == .clockSkew)
             let direction = skew > 0 ? "ahead of" : "behind"
-            #expect(error.message.contains("the provider's clock is \(Int(abs(skew))) s \(direction) this machine's"))
+            #expect(error.message.contains("the provider's clock is \(Int(abs(skew))) s \(direction) this computer's"))
         }
     }
 
-    @Test func `a clock that was set between two refreshes is told from the provider's`() async throws {
+    @Test func `a local clock that was set between two refreshes is detected`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.clock.step(by: -7200)

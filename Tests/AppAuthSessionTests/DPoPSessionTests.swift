@@ -28,7 +28,7 @@ struct DPoPSessionTests {
     }
 
     // fapi2-…-happy-path
-    @Test func `a server that wants a nonce gets it, and the code and the token are sent again once`() async throws {
+    @Test func `a required nonce is sent with one repeated request`() async throws {
         var configuration = Self.strict
         configuration.dpopNonce = .required()
         try await World.run(configuration) { world in
@@ -47,7 +47,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a nonce that is forgotten breaks none of the requests that are under way`() async throws {
+    @Test func `a forgotten nonce breaks no request in flight`() async throws {
         var configuration = Self.strict
         configuration.dpopNonce = .required()
         try await World.run(configuration) { world in
@@ -71,7 +71,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `the key is kept with the session, in whatever process it goes on`() async throws {
+    @Test func `the key is stored with the session for other processes`() async throws {
         try await World.run(Self.strict) { world in
             let store = MemoryTokenStore()
             let state = try await world.signIn(world.bound(), store: store)
@@ -105,7 +105,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+    @Test func `an unexpectedly bound or unbound token is rejected`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)
             let unbound = await authError { try await world.signIn(world.bound()) }
@@ -120,7 +120,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a resource that takes the token for dead by the scheme DPoP gets a new one`() async throws {
+    @Test func `a resource that reports invalid_token with the scheme DPoP gets a new token`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             world.provider.fault(
@@ -131,7 +131,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a server that is never content is asked twice`() async throws {
+    @Test func `a server that always requires a new nonce gets two requests`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -147,7 +147,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a nonce that comes with the response to a second request is the next one's`() async throws {
+    @Test func `the nonce of the second response is used for the next request`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -180,7 +180,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a session of the client's own credentials is bound, and renews itself so`() async throws {
+    @Test func `a client credentials session is bound and renews itself bound`() async throws {
         var configuration = LocalProvider.Configuration.demo
         for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = true }
         try await World.run(configuration) { world in
@@ -204,7 +204,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a session that was approved on the person's own device is bound`() async throws {
+    @Test func `a session that was approved by backchannel authentication is bound`() async throws {
         var configuration = Self.strict
         configuration.clients[1].requiresDPoP = true
         try await World.run(configuration) { world in
@@ -232,14 +232,14 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a machine whose clock is an hour behind is bound all the same`() async throws {
+    @Test func `tokens are bound even if the local clock is an hour behind`() async throws {
         try await World.run(Self.strict, providerAhead: 3600) { world in
             let state = try await world.signIn(world.bound())
             #expect(try await state.userInfo().subject == "248289761001")
         }
     }
 
-    @Test func `the end of a session takes its key along, and its claims stay`() async throws {
+    @Test func `the end of a session removes its key and keeps its claims`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)

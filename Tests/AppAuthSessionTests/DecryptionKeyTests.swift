@@ -5,7 +5,7 @@ import Testing
 
 struct DecryptionKeyTests {
     @Test(arguments: [RecipientKey.Kind.rsa(), .ec(.p521), .x25519])
-    func `a key is read from PEM, and its public one tells no secret`(kind: RecipientKey.Kind) throws {
+    func `a key is read from PEM, and its public key holds no secret`(kind: RecipientKey.Kind) throws {
         let own = try RecipientKey.generate(kind)
         let key = try DecryptionKey(pem: own.pem, keyID: "enc-1")
         #expect(key.keyID == "enc-1")
@@ -39,7 +39,7 @@ struct DecryptionKeyTests {
         #expect(throws: AuthError.self) { try ClientKey(pem: RecipientKey.generate(.x25519).pem) }
     }
 
-    @Test func `a key that is not encrypted asks nobody, and one that is asks the app`() async throws {
+    @Test func `only an encrypted key asks the app for a passphrase`() async throws {
         let pem = try RecipientKey.generate(.ec(.p256)).pem
         _ = try await DecryptionKey(pem: pem) { throw CancellationError() }
         let encrypted = pem.replacing("PRIVATE KEY", with: "ENCRYPTED PRIVATE KEY")

@@ -59,7 +59,7 @@ struct EncryptedIDTokenTests {
         }
     }
 
-    @Test func `the key is asked for by the header's kid`() async throws {
+    @Test func `the app is asked for the key with the header's kid`() async throws {
         let recipient = try Recipient()
         try await World.run(recipient.configuration()) { world in
             let asked = LockedValue<[String?]>([])
@@ -95,7 +95,7 @@ struct EncryptedIDTokenTests {
         try await expectRefusal(Recipient(), what, .replaceIDToken(damage))
     }
 
-    @Test func `what is in an encrypted ID token has to be a signed one (Core §2)`() async throws {
+    @Test func `an encrypted ID token must contain a signed one (Core §2)`() async throws {
         let recipient = try Recipient()
         let claims = JSON.object(["iss": "https://op.example", "sub": "root"]).serialized()
         let unsigned =
@@ -150,12 +150,12 @@ struct EncryptedIDTokenTests {
                     try await AuthState.exchange(response, store: TestStore(), environment: sent)
                 }
                 #expect((error == nil) == isTaken)
-                #expect(error == nil || error?.message.contains("found it in the clear") == true)
+                #expect(error == nil || error?.message.contains("found one in plain text") == true)
             }
         }
     }
 
-    @Test func `without a key the error says where it is looked for, and a refresh that lacks it ends nothing`()
+    @Test func `without a key the error names the setting, and a refresh without it ends nothing`()
         async throws
     {
         let recipient = try Recipient()

@@ -61,11 +61,11 @@ struct EncryptedUserInfoTests {
             let cases: [(String, String, JSON.Object)] = [
                 ("three parts", claims.serialized(), ["cty": "JWT"]),
                 (
-                    "a key that fits it", try JWS.sign(claims, header: ["kid": "other"], with: other),
+                    "a matching key", try JWS.sign(claims, header: ["kid": "other"], with: other),
                     ["cty": "JWT"]
                 ),
-                ("a key that fits it", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
-                ("something else", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
+                ("a matching key", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
+                ("found neither", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
                 ("three parts", try recipient.encrypt(claims.serialized(), [:]), ["cty": "JWT"]),
                 ("names", #"{"sub":"248289761001","sub":"248289761001"}"#, [:]),
             ]
@@ -95,7 +95,7 @@ struct EncryptedUserInfoTests {
                 let state = AuthState(record: record, store: TestStore(), environment: environment)
                 let error = await authError { try await state.userInfo() }
                 #expect((error == nil) == isTaken)
-                #expect(error == nil || error?.message.contains("found it in the clear") == true)
+                #expect(error == nil || error?.message.contains("found one in plain text") == true)
             }
         }
     }

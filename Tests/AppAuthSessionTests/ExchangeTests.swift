@@ -90,7 +90,7 @@ struct ExchangeTests {
             ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
             ("algorithm", .editIDToken { $0.signature = .none }),
             ("secret", .editIDToken { $0.signature = .secret(.hs256, [UInt8](repeating: 1, count: 32)) }),
-            ("key that fits", .editIDToken { $0.header["kid"] = "unknown" }),
+            ("matching key", .editIDToken { $0.header["kid"] = "unknown" }),
             ("typ", .editIDToken { $0.header["typ"] = "at+jwt" }),
         ] as [(String, Fault)])
     func `a wrong ID token ends the sign-in with nothing stored`(
@@ -111,7 +111,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `a wrong clock is told as such`() async throws {
+    @Test func `a wrong clock is reported as clock_skew`() async throws {
         try await World.run { world in
             world.provider.fault(.editIDToken { $0.claims["iat"] = .number(.init(1_750_007_200)) }, at: .token)
             let error = try #require(await authError { try await world.signIn() })
@@ -120,7 +120,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `with openid an ID token is due, without it none is asked for`() async throws {
+    @Test func `an ID token is required if and only if the scope has openid`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["id_token"] = nil }, at: .token)
             let error = try #require(await authError { try await world.signIn() })

@@ -7,7 +7,7 @@ import Testing
 /// A session that was ended stays ended, whatever comes afterwards.
 @Suite(.timeLimit(.minutes(5)))
 struct ForgetTests {
-    @Test func `a session that is forgotten is gone from memory and store`() async throws {
+    @Test func `forget() removes the session from memory and store`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -61,7 +61,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `what a refresh has brought between the revocation and the removal is revoked too`() async throws {
+    @Test func `tokens refreshed between the revocation and the removal are revoked too`() async throws {
         for revokes in [true, false] {
             try await World.run { world in
                 let store = TestStore()
@@ -84,7 +84,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `a store that refuses to forget is an error, and asked again by the next call`() async throws {
+    @Test func `a store that rejects the removal is an error, and the next call tries again`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -115,7 +115,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `a caller that is cancelled is signed out all the same`() async throws {
+    @Test func `a sign-out completes even if its caller is cancelled`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -129,7 +129,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `what a cancelled caller leaves behind can be waited for`() async throws {
+    @Test func `the work of a cancelled caller can be awaited`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

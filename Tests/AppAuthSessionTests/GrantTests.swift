@@ -61,7 +61,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `the session is taken up again from its store, and renews itself there`() async throws {
+    @Test func `a restored client credentials session renews itself`() async throws {
         try await World.run { world in
             let store = TestStore()
             _ = try await AuthState.present(
@@ -120,7 +120,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a refused client has no session, and what was stored stays`() async throws {
+    @Test func `a rejected client gets no session, and a stored session stays`() async throws {
         try await World.run { world in
             let before = try await world.signIn().record
             let store = TestStore(before)
@@ -134,7 +134,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a person's grant brings a verified ID token, is not stored, and goes on by its refresh token`()
+    @Test func `a user grant returns a verified ID token, is not stored, and refreshes afterwards`()
         async throws
     {
         try await World.run { world in
@@ -179,7 +179,7 @@ struct GrantTests {
         }
     }
 
-    @Test func `a token endpoint alone is enough`() async throws {
+    @Test func `a token endpoint without other metadata is enough`() async throws {
         try await World.run { world in
             let provider = try ProviderMetadata(tokenEndpoint: world.provider.url(.token))
             let client = Client(
@@ -188,7 +188,7 @@ struct GrantTests {
                 provider: provider)
             let state = try await AuthState.present(
                 password(), as: client, store: TestStore(), environment: world.environment)
-            // Nobody knows the keys of an ID token here.
+            // The metadata has no keys for an ID token.
             #expect(await state.record.idToken == nil)
             _ = try await state.freshAccessToken()
             #expect(world.provider.log.map(\.endpoint) == [.token])
@@ -201,7 +201,7 @@ struct GrantTests {
     }
 
     @Test(arguments: TokenGrant.reservedParameters.sorted())
-    func `a parameter of the library's own is refused`(name: String) throws {
+    func `a parameter that the library sets is rejected`(name: String) throws {
         #expect(throws: AuthError.self) { try TokenGrant.clientCredentials(parameters: [name: Secret("x")]) }
         _ = try TokenGrant.clientCredentials(parameters: [name + "s": Secret("x")])
     }

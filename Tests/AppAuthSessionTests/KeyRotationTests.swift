@@ -8,7 +8,7 @@ import Testing
 /// OpenID Connect Core §10.1.1: keys as providers really change them.
 struct KeyRotationTests {
     // oidcc-client-test-signing-key-rotation-just-before-signing
-    @Test func `a new key that nobody has seen is fetched, once`() async throws {
+    @Test func `an unknown key is fetched once`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             try world.provider.rotateSigningKeys()
@@ -19,7 +19,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a new key that is announced late is waited for, and nothing is lost`() async throws {
+    @Test func `a key that is published late is fetched later, and nothing is lost`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let document = try await keys(world)
@@ -36,7 +36,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a token by a key that was withdrawn is refused, once the keys are fetched again`() async throws {
+    @Test func `a token signed by a withdrawn key is rejected once the keys are fetched again`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let old = try #require(await state.record.idToken?.rawValue)
@@ -49,7 +49,7 @@ struct KeyRotationTests {
             try world.provider.withdrawOldSigningKeys()
             let fetched = try #require(try await cache.refetch())
             let error = try #require(refusal { try verifier.verify(old, keys: fetched, expecting: expected) })
-            #expect(error.message.contains("expected a key that fits it"))
+            #expect(error.message.contains("expected a matching key"))
             // The session goes on with the new key.
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
@@ -67,7 +67,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `a forged signature has the keys fetched once, and is refused for good`() async throws {
+    @Test func `a forged signature causes one key request and is rejected permanently`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(.editIDToken { $0.signature = .unpublishedKey(.rs256) }, at: .token)
@@ -93,7 +93,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func `two providers that share a kid are not taken for each other`() async throws {
+    @Test func `two providers that share a kid are not confused`() async throws {
         try await World.run { world in
             try await World.run { other in
                 // The providers of one process begin with the same RSA keys.

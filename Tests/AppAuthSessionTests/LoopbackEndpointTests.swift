@@ -7,10 +7,9 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A provider elsewhere may not name a place on this machine, where it would send the library's requests to local
-/// services.
+/// A remote provider may not name an endpoint on this computer: the library would send requests to local services.
 struct LoopbackEndpointTests {
-    /// Two providers: one that is reached as https://op.example, and one that stands for a local service.
+    /// Two providers: one that is reached as https://op.example, and one that represents a local service.
     private func run(_ test: (OtherHostTransport, World, LocalProvider) async throws -> Void) async throws {
         try await World.run { local in
             try await World.run { world in
@@ -47,7 +46,7 @@ struct LoopbackEndpointTests {
     ]
 
     @Test(arguments: endpoints, [true, false])
-    func `a provider elsewhere may not name an endpoint on this machine`(name: String, isAlias: Bool) async throws {
+    func `a remote provider may not name an endpoint on this computer`(name: String, isAlias: Bool) async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.token)
             let fault = Fault.editDocument { document in
@@ -86,7 +85,8 @@ struct LoopbackEndpointTests {
             ("https://notlocalhost/a", true), ("https://[2001:db8::7f00:1]/a", true),
             ("https://[::ffff:10.0.0.1]/a", true), ("https://[::1:ffff:7f00:1]/a", true), ("https://127.e/a", true),
         ])
-    func `this machine is meant by every notation that resolvers take`(url: String, isTaken: Bool) async throws {
+    func `every notation that resolvers accept for this computer is recognised`(url: String, isTaken: Bool) async throws
+    {
         try await run { elsewhere, world, _ in
             world.provider.fault(.editDocument { $0["token_endpoint"] = .string(url) }, at: .openIDConfiguration)
             let error = await authError {
@@ -108,7 +108,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `an endpoint that the library does not know by name is none where it is on this machine`() async throws {
+    @Test func `an unknown endpoint on this computer is ignored`() async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.api)
             world.provider.fault(.editDocument { $0["our_endpoint"] = .string(url) }, at: .openIDConfiguration)
@@ -119,7 +119,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `what an app has put together may be on this machine, whatever the issuer`() async throws {
+    @Test func `metadata that the app supplies may name endpoints on this computer`() async throws {
         let url = "http://127.0.0.1:8080/token"
         let metadata = try ProviderMetadata(
             issuer: OtherHostTransport.issuer, endpoints: [.token: url],
@@ -128,7 +128,7 @@ struct LoopbackEndpointTests {
     }
 
     @Test(arguments: [ProviderMetadata.Endpoint.token, .revocation])
-    func `a stored session sends nothing to an endpoint on this machine that discovery once let through`(
+    func `a stored session sends nothing to a loopback endpoint that discovery once allowed`(
         endpoint: ProviderMetadata.Endpoint
     ) async throws {
         func state(_ world: World, isDiscovered: Bool) async throws -> AuthState {
@@ -159,7 +159,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `a registration may not be managed at a location on this machine`() async throws {
+    @Test func `a registration may not name a management endpoint on this computer`() async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.clientConfiguration)
             let provider = try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer))
@@ -188,7 +188,7 @@ struct LoopbackEndpointTests {
     }
 
     @Test(arguments: ["verification_uri", "verification_uri_complete"])
-    func `a device code may not be entered at a location on this machine`(name: String) async throws {
+    func `a device response may not name a page on this computer`(name: String) async throws {
         try await run { elsewhere, world, local in
             let url = local.url(.deviceVerification)
             let provider = try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer))
@@ -200,7 +200,7 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test func `claims may not be at a location on this machine`() async throws {
+    @Test func `a claim source may not name an endpoint on this computer`() async throws {
         try await run { elsewhere, _, local in
             let url = local.url(.foreignClaims)
             let claims = Claims([

@@ -9,7 +9,7 @@ import Testing
 /// A stored session whose folder disappears for a while, as an unmounted disk does, is not a session that was signed out.
 @Suite(.timeLimit(.minutes(5)))
 struct MissingPlaceTests {
-    /// How the place of a session can be missing.
+    /// How the location of a session can be missing.
     enum Absence: CaseIterable {
         /// With its folder.
         case folder

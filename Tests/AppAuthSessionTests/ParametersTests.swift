@@ -30,7 +30,8 @@ struct ParametersTests {
     }
 
     // RFC 8707 §2.1, §2.2.
-    @Test func `a resource stands in the request, with the code, and in a refresh that asks for it`() async throws {
+    @Test func `a resource is sent in the authorization request, with the code, and in a refresh for it`() async throws
+    {
         var configuration = LocalProvider.Configuration.demo
         configuration.resources = ["https://api.example/a", "https://api.example/b"]
         try await World.run(configuration) { world in
@@ -75,7 +76,7 @@ struct ParametersTests {
     }
 
     /// Several servers say so where a scope or a resource needs another consent.
-    @Test func `invalid_grant for what one caller asks for is told to that caller, and ends nothing`() async throws {
+    @Test func `invalid_grant for one caller's parameters is reported to that caller and ends nothing`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -95,7 +96,7 @@ struct ParametersTests {
         }
     }
 
-    @Test func `after invalid_grant for what one caller asks for, the session's own refresh finds out that it is over`()
+    @Test func `after invalid_grant for one caller's parameters, the session's own refresh detects the end`()
         async throws
     {
         try await World.run { world in
@@ -116,7 +117,7 @@ struct ParametersTests {
     }
 
     @Test(arguments: ["grant_type", "refresh_token", "client_secret", "scope"])
-    func `a parameter of the library's own is refused`(name: String) async throws {
+    func `a parameter that the library sets is rejected`(name: String) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let error = await authError {

@@ -8,8 +8,7 @@ import Testing
 
 /// What ends a session, and what does not.
 struct RefreshFailureTests {
-    @Test func `a refresh token that is no longer good ends the session, with the reason (RFC 6749 §5.2)`() async throws
-    {
+    @Test func `an invalid refresh token ends the session, with the reason (RFC 6749 §5.2)`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -108,7 +107,7 @@ struct RefreshFailureTests {
     }
 
     @Test(arguments: ["invalid_scope", "invalid_target", "consent_required", "access_denied", "unauthorized_client"])
-    func `an error about one caller's parameters neither holds back the others nor is told to them`(
+    func `an error about one caller's parameters does not affect other callers`(
         code: String
     ) async throws {
         try await World.run { world in

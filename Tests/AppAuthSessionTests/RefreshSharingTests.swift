@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// One refresh at a time, shared by all who need it.
+/// One refresh at a time, shared by all callers.
 @Suite(.timeLimit(.minutes(5)))
 struct RefreshSharingTests {
     @Test func `ten thousand callers make one request, and get one token`() async throws {
@@ -92,7 +92,7 @@ struct RefreshSharingTests {
         }
     }
 
-    @Test func `a refresh that fails fails for all who wait, and is tried again by the next`() async throws {
+    @Test func `a failed refresh fails for all waiting callers, and the next call tries again`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.clock.advance(by: 3600)

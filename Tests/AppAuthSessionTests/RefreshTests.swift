@@ -87,7 +87,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `scope and ID token stay where the response does not repeat them (RFC 6749 §5.1, Core §12.2)`()
+    @Test func `scope and ID token stay if the response does not repeat them (RFC 6749 §5.1, Core §12.2)`()
         async throws
     {
         var configuration = LocalProvider.Configuration.demo
@@ -105,7 +105,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `a new ID token of the same person takes the place of the old one`() async throws {
+    @Test func `a new ID token of the same user replaces the old one`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let before = await state.record.idToken
@@ -136,7 +136,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `a session from somewhere else is refreshed too`() async throws {
+    @Test func `an imported session is refreshed too`() async throws {
         try await World.run { world in
             let minted = try world.provider.mintSession()
             let record = try AuthStateRecord(

@@ -10,7 +10,7 @@ import Testing
 /// OpenID Connect Core §12.2: the ID token of a refresh is verified like the first one, and against it.
 struct RefreshedIDTokenTests {
     // oidcc-client-test-refresh-token-invalid-issuer, …-invalid-sub
-    @Test func `a token that is another person's ends it, and nothing of the response is kept`() async throws {
+    @Test func `an ID token of another user ends the session, and nothing of the response is kept`() async throws {
         let what = "'sub'"
         let fault = Fault.editIDToken { $0.claims["sub"] = "somebody-else" }
         try await World.run { world in
@@ -88,7 +88,7 @@ struct RefreshedIDTokenTests {
     @Test(arguments: [
         ("id_token_signing_alg_values_supported", JSON.array(["ES256"])), ("jwks_uri", "old"), ("jwks_uri", .null),
     ])
-    func `what the provider verifies its tokens by may have changed since the sign-in`(name: String, value: JSON)
+    func `the provider's keys and algorithms may have changed since the sign-in`(name: String, value: JSON)
         async throws
     {
         try await World.run { world in
@@ -122,7 +122,8 @@ struct RefreshedIDTokenTests {
         }
     }
 
-    @Test func `where the provider says no other algorithm the token is refused, and asked for once`() async throws {
+    @Test func `if the metadata still does not list the algorithm, the token is rejected after one fetch`() async throws
+    {
         try await World.run { world in
             let state = try await world.signIn()
             let discoveries = world.provider.count(.openIDConfiguration)
@@ -134,7 +135,7 @@ struct RefreshedIDTokenTests {
         }
     }
 
-    @Test func `a key that nobody can read yet ends nothing: the next refresh may find it`() async throws {
+    @Test func `an unreadable decryption key does not end the session`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

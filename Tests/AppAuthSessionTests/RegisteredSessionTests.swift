@@ -57,7 +57,7 @@ struct RegisteredSessionTests {
         arguments: [
             "userinfo_signed_response_alg", "authorization_signed_response_alg", "introspection_signed_response_alg",
         ], [true, false])
-    func `whatever else it registered an algorithm for is signed by that one`(
+    func `other responses are signed with their registered algorithms`(
         member: String, isRegistered: Bool
     ) async throws {
         try await World.run { world in
@@ -85,7 +85,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `each response's token takes the place of the one before, and is stored`() async throws {
+    @Test func `each new registration access token replaces the previous one and is stored`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await signIn(world, store)
@@ -101,7 +101,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `what a registration does not say stays as it was`() async throws {
+    @Test func `members that a registration response omits stay unchanged`() async throws {
         try await World.run { world in
             var metadata = World.clientMetadata
             metadata.tokenEndpointAuthMethod = "private_key_jwt"
@@ -121,7 +121,7 @@ struct RegisteredSessionTests {
     }
 
     // RFC 7592 §2.2: by then the provider has taken back the token before.
-    @Test func `a registration by which the client cannot authenticate is stored all the same`() async throws {
+    @Test func `a registration with an unusable authentication method is stored anyway`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await signIn(world, store)
@@ -174,7 +174,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `the latest registration counts, whatever the clock was set to meanwhile`() async throws {
+    @Test func `the latest registration wins, regardless of the clock`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await signIn(world, store)
@@ -236,7 +236,8 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `what the store refuses is known here, and is stored with the next change`() async throws {
+    @Test func `a registration that the store rejected is kept in memory and stored with the next change`() async throws
+    {
         try await World.run { world in
             let store = TestStore()
             let state = try await signIn(world, store)
@@ -310,7 +311,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `what is malformed in a response stays as it was`() async throws {
+    @Test func `malformed members of a response leave the old values`() async throws {
         try await World.run { world in
             let registration = try await world.register()
             world.provider.fault(.editDocument { $0["registration_client_uri"] = "x" }, at: .clientConfiguration)
@@ -340,7 +341,7 @@ struct RegisteredSessionTests {
     }
 
     @Test(arguments: [false, true])
-    func `the end of a secret that is not told again is that of the same secret alone`(isNew: Bool) async throws {
+    func `the expiry of a secret is kept only while the secret is the same`(isNew: Bool) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration?.secretLifetime = 3600
         try await World.run(configuration) { world in

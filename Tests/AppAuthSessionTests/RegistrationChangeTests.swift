@@ -57,7 +57,7 @@ struct RegistrationChangeTests {
         }
     }
 
-    @Test func `what the store refuses is stored after a while, though nobody asks`() async throws {
+    @Test func `a registration that the store rejected is stored after a while without a call`() async throws {
         let (ticks, tick) = AsyncStream.makeStream(of: Void.self)
         try await withSession(sleep: { for await _ in ticks { return } }) { world, store, state in
             let hold = world.provider.hold(.clientConfiguration)

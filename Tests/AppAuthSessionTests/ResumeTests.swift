@@ -5,9 +5,9 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// When a stored session is taken up, and when the person is asked again.
+/// When a stored session is restored, and when the user must sign in again.
 struct ResumeTests {
-    @Test func `a session that can go on is taken up without a request`() async throws {
+    @Test func `a usable session is restored without a request`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record
             let requests = world.provider.log.count
@@ -47,7 +47,7 @@ struct ResumeTests {
         }
     }
 
-    @Test func `a session that is on its way to another store is not taken up`() async throws {
+    @Test func `a session that is being moved to another store is not restored`() async throws {
         try await World.run { world in
             var record = try await world.signIn().record
             for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
@@ -59,7 +59,7 @@ struct ResumeTests {
         }
     }
 
-    @Test func `a secret that was changed since counts from now on`() async throws {
+    @Test func `a changed client secret is used from now on`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record
             var changed = try signIn(world)

@@ -39,7 +39,7 @@ struct RevocationTests {
         }
     }
 
-    @Test func `an endpoint that stands in the RFC 8414 document alone is found`() async throws {
+    @Test func `an endpoint that only the RFC 8414 document lists is found`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.namesRevocationInOAuthMetadataOnly = true
         try await World.run(configuration) { world in
@@ -67,7 +67,7 @@ struct RevocationTests {
         (.status(.unauthorized, json: ["error": "invalid_client"]), .invalidClient),
         (.redirect(to: "https://evil.example/"), .invalidResponse),
     ])
-    func `a failure is reported, and the other token revoked all the same`(
+    func `a failure is reported, and the other token is still revoked`(
         fault: Fault, code: AuthError.Code
     ) async throws {
         try await World.run { world in

@@ -49,7 +49,7 @@ struct RotationTests {
         }
     }
 
-    @Test func `a process that takes up what a dead one has left signs nobody out`() async throws {
+    @Test func `a process that resumes the refresh of a dead one keeps the session`() async throws {
         try await whileKeysAreFetched { world, store, _, _, caller, hold in
             // What a process finds that comes after a crash.
             let left = TestStore(await store.record)
@@ -60,7 +60,7 @@ struct RotationTests {
         }
     }
 
-    @Test func `where the store refuses the refresh token it gets all of the response after the verification`()
+    @Test func `if the store rejects the early refresh token, it gets the whole response after verification`()
         async throws
     {
         try await whileKeysAreFetched(refusing: TestStore.Refusal()) { world, store, state, before, caller, hold in
@@ -76,7 +76,7 @@ struct RotationTests {
         }
     }
 
-    @Test func `a sign-out while the keys are fetched is final, and what came is revoked`() async throws {
+    @Test func `a sign-out while the keys are fetched is final, and the new tokens are revoked`() async throws {
         try await whileKeysAreFetched { world, store, state, _, caller, hold in
             let rotated = try #require(await store.record?.refreshToken)
             try await state.forget()

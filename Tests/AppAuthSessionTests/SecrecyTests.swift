@@ -79,7 +79,7 @@ struct SecrecyTests {
         let person = world.browser
         signIn.browser = Browser { url in Task { try await person.visit(url) } }
         signIn.observe = { event in
-            // The URL for the browser is shown to the person on purpose.
+            // The URL for the browser is shown to the user on purpose.
             if case .authorization = event { return }
             texts.add(event)
         }

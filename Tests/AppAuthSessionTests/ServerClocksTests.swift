@@ -49,7 +49,7 @@ struct ServerClocksTests {
         #expect(skew(client) == 5)
     }
 
-    @Test func `a client with a certificate has its provider's location for that`() throws {
+    @Test func `a client with a certificate uses its provider's mTLS endpoints`() throws {
         note("token.example", 1)
         #expect(try skew(client(.tlsClientAuth)) == nil)
         note("mtls.example", 2)
@@ -59,7 +59,7 @@ struct ServerClocksTests {
 
     /// RFC 9111 §5.1: the Date of what comes out of a cache is that of when it went in.
     @Test(arguments: [(nil, true), ("0", true), ("1", false), ("3600", false), ("", false)] as [(String?, Bool)])
-    func `what comes out of a cache tells no time`(age: String?, tells: Bool) throws {
+    func `a cached response sets no clock`(age: String?, tells: Bool) throws {
         note("token.example", 1, age: age)
         #expect(try (skew(client()) != nil) == tells)
     }
@@ -71,7 +71,7 @@ struct ServerClocksTests {
         #expect(try skew(client(), at: seconds) == expected)
     }
 
-    @Test func `of many servers those that were heard last are known`() throws {
+    @Test func `of many servers the latest are remembered`() throws {
         note("keys.example", 3)
         note("token.example", 1, at: 1)
         for number in 2..<64 { note("\(number).example", 9, at: number) }

@@ -6,7 +6,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// A session that moves from one store to another is used from one of them alone, whatever happens on the way.
+/// A session that moves from one store to another is only ever used from one of them, even after a crash.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionMoveTests {
     /// Something that happens after so many changes of either store.
@@ -47,7 +47,7 @@ struct SessionMoveTests {
         }
     }
 
-    /// A store that notes its place when its lock is asked for.
+    /// A store that records its location when its lock is requested.
     private struct NotedStore: TokenStore {
         let base: MemoryTokenStore
         let location: String
@@ -78,7 +78,7 @@ struct SessionMoveTests {
         #expect(notes.withLock { $0 } == ["one", "two"])
     }
 
-    /// A store whose session is refreshed by somebody each time before it is read.
+    /// A store whose session is refreshed by another process before each read.
     struct ChangingStore: TokenStore {
         let base: MemoryTokenStore
         let location: String
@@ -132,7 +132,7 @@ struct SessionMoveTests {
         return found
     }
 
-    @Test func `a session is moved whole, once, and without one nothing happens`() async throws {
+    @Test func `a session is moved once and completely, and without one nothing happens`() async throws {
         #expect(try await !move())
         let record = try record()
         await source.put(record)
@@ -146,7 +146,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4, [true, false])
-    func `after a failure at any step it can be used in one location at most, and the next call brings it over`(
+    func `after a failure at any step the session is usable in at most one store, and the next call completes the move`(
         step: Int, isBefore: Bool
     ) async throws {
         let record = try record()
@@ -162,7 +162,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4)
-    func `it can be moved back, once it has arrived, whatever the failure left behind`(step: Int) async throws {
+    func `a moved session can be moved back, whatever the failure left behind`(step: Int) async throws {
         var record = try record()
         await source.put(record)
         await #expect(throws: AuthError.self) { try await move(Interruption(after: step) { throw Failure() }) }
@@ -178,7 +178,7 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
-    @Test func `what another session left behind is not written over`() async throws {
+    @Test func `a file left behind by another session is not overwritten`() async throws {
         var left = try record("other")
         left.move = .leaving(to: "target")
         let mine = try record()
@@ -189,7 +189,7 @@ struct SessionMoveTests {
         #expect(await target.load() == mine)
     }
 
-    @Test func `what was refreshed in the source after a failure is what arrives`() async throws {
+    @Test func `tokens refreshed in the source after a failure are moved`() async throws {
         let record = try record()
         await source.put(record)
         await #expect(throws: AuthError.self) { try await move(Interruption(after: 1) { throw Failure() }) }
@@ -200,7 +200,7 @@ struct SessionMoveTests {
         #expect(await target.load() == refreshed)
     }
 
-    @Test func `what changes in the source on the way is copied again`() async throws {
+    @Test func `changes in the source during the move are copied again`() async throws {
         let record = try record()
         await source.put(record)
         let changed = record.client.provider
@@ -214,7 +214,7 @@ struct SessionMoveTests {
 
     /// After step 3 and with the mover gone it has arrived, and is signed out there.
     @Test(arguments: [(1, true), (1, false), (2, true), (2, false), (3, false)])
-    func `a sign-out on the way is final, in whatever step it comes`(step: Int, isCutOff: Bool) async throws {
+    func `a sign-out during the move is final, at every step`(step: Int, isCutOff: Bool) async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))
         let interruption = Interruption(after: step) {
@@ -234,7 +234,7 @@ struct SessionMoveTests {
 
     /// It is used from the target by then.
     @Test(arguments: [false, true])
-    func `a sign-out in the source after a move that died before its last step ends what has arrived`(isBack: Bool)
+    func `a sign-out in the source ends the moved session if the move died before its last step`(isBack: Bool)
         async throws
     {
         await source.put(try record())
@@ -255,7 +255,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: [2, 3])
-    func `a new sign-in in the source on the way is what arrives`(step: Int) async throws {
+    func `a new sign-in in the source during the move is moved`(step: Int) async throws {
         let new = try record("new")
         await source.put(try record())
         let hasMoved = try await move(Interruption(after: step) { [source] in await source.put(new) })
@@ -264,7 +264,7 @@ struct SessionMoveTests {
         #expect(await target.load() == new)
     }
 
-    @Test func `a session in the other store is no place to move to`() async throws {
+    @Test func `a store that has another session is rejected as a target`() async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)
         await target.put(other)
@@ -275,7 +275,7 @@ struct SessionMoveTests {
 
     @Test(
         arguments: [nil, AuthStateRecord.Move.leaving(to: "third"), .arriving(from: "third")])
-    func `one location under two names is no place to move to, and is left as it is`(move: AuthStateRecord.Move?)
+    func `a target that is the source under another name is rejected and unchanged`(move: AuthStateRecord.Move?)
         async throws
     {
         var record = try record()
@@ -292,7 +292,7 @@ struct SessionMoveTests {
         try await source.refreshLock().release()
     }
 
-    @Test func `one location under two names is found out while another process changes it`() async throws {
+    @Test func `one store under two names is detected while another process changes it`() async throws {
         let record = try record()
         await source.put(record)
         let error = await authError { [source] in
@@ -303,7 +303,7 @@ struct SessionMoveTests {
         #expect(await source.load()?.id == record.id)
     }
 
-    @Test func `a copy that somebody has made is no place to move to`() async throws {
+    @Test func `a target with a copy of the session is rejected`() async throws {
         let record = try record()
         await source.put(record)
         await target.put(record)
@@ -313,7 +313,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...3)
-    func `a new sign-in in the other store wins over what is arriving there`(step: Int) async throws {
+    func `a new sign-in in the target wins over the session that is being moved there`(step: Int) async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)
         let interruption = Interruption(after: step) { [target] in
@@ -326,7 +326,7 @@ struct SessionMoveTests {
         #expect(await source.load() == (step == 1 ? mine : nil))
     }
 
-    @Test func `it waits for a refresh that is under way, in either store`() async throws {
+    @Test func `a move waits for a refresh in either store`() async throws {
         for busy in [source, target] {
             await source.put(try record())
             await target.put(nil)
@@ -341,7 +341,7 @@ struct SessionMoveTests {
         }
     }
 
-    @Test func `it does not wait for ever, and nothing is moved then`() async throws {
+    @Test func `a move does not wait forever, and then moves nothing`() async throws {
         for busy in [source, target] {
             let record = try record()
             await source.put(record)
@@ -360,7 +360,7 @@ struct SessionMoveTests {
         }
     }
 
-    @Test func `a session on its way is neither refreshed nor read, but can be signed out`() async throws {
+    @Test func `a session that is being moved is neither refreshed nor read, but can be signed out`() async throws {
         await source.put(try record())
         let state = try #require(try await AuthState(restoring: source, environment: .live))
         await #expect(throws: AuthError.self) { try await move(Interruption(after: 2) { throw Failure() }) }
@@ -374,7 +374,7 @@ struct SessionMoveTests {
         #expect(await target.load() == nil)
     }
 
-    @Test func `a sign-out on its way leaves no secret of the client's`() async throws {
+    @Test func `a sign-out during the move leaves no client secret`() async throws {
         var record = try record()
         let secret = "the client's own secret"
         record.client = Client(

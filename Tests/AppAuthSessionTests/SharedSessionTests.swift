@@ -27,7 +27,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `whoever comes second takes over the tokens of the first`() async throws {
+    @Test func `the second process adopts the tokens of the first`() async throws {
         try await twoStates { world, _, first, second in
             world.clock.advance(by: 3600)
             let token = try await first.freshAccessToken()
@@ -54,7 +54,7 @@ struct SharedSessionTests {
     }
 
     /// The other process has stored its tokens, and is stopped before it gives up the lock.
-    @Test func `a token that has come meanwhile is handed out while a refresh still waits for its turn`() async throws {
+    @Test func `a new stored token is returned while another caller waits for the lock`() async throws {
         try await twoStates { world, store, state, _ in
             world.clock.advance(by: 3600)
             let lock = try await store.refreshLock()
@@ -71,7 +71,7 @@ struct SharedSessionTests {
     }
 
     /// It would look at the store again in an hour.
-    @Test func `who waits for the lock wakes when it is let go of`() async throws {
+    @Test func `a waiting caller wakes when the lock is released`() async throws {
         try await twoStates { world, store, _, _ in
             var environment = world.environment
             environment.lockPatience = LockPatience(pause: .seconds(3600), limit: .seconds(7200))
@@ -104,7 +104,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `tokens that the holder of the lock has stored are handed out, though it never lets go`() async throws {
+    @Test func `tokens stored by the lock's holder are returned, even if it never releases the lock`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
         try await withLockHeld(since: 3600, patience: patience) { store, state in
             let waiting = Task { try await state.freshAccessToken() }
@@ -115,7 +115,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a token that is still good is handed out where the one who has the lock takes long`() async throws {
+    @Test func `a token that is still valid is returned if the lock's holder is slow`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .seconds(3600))
         try await withLockHeld(since: 3590, patience: patience) { store, state in
             let before = await state.record.accessToken
@@ -136,7 +136,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a lock that is never let go of is an error in the end, and nothing is sent`() async throws {
+    @Test func `a lock that is never released is an error in the end, and nothing is sent`() async throws {
         let patience = LockPatience(pause: .milliseconds(1), limit: .milliseconds(20))
         try await withLockHeld(since: 3600, patience: patience) { _, state in
             let error = try #require(await authError { try await state.freshAccessToken() })
@@ -170,7 +170,7 @@ struct SharedSessionTests {
         ) async throws -> Result { try await base.update(change) }
     }
 
-    @Test func `while a caller waits for the lock, nobody is asked to unlock the store`() async throws {
+    @Test func `while a caller waits for the lock, the user is not asked to unlock the store`() async throws {
         try await twoStates { world, store, _, _ in
             let watched = WatchedStore(base: store)
             var environment = world.environment
@@ -197,7 +197,7 @@ struct SharedSessionTests {
         try JSONSerialization.data(withJSONObject: record).write(to: file)
     }
 
-    @Test func `a forced refresh is shared too, with whoever began before it ended`() async throws {
+    @Test func `a forced refresh is shared with all callers that began before it ended`() async throws {
         try await twoStates { world, store, first, second in
             let hold = world.provider.hold(.token)
             async let one = first.freshAccessToken(forceRefresh: true)
@@ -245,7 +245,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `whoever learns that the session is over hands out nothing from memory any more`() async throws {
+    @Test func `once a process learns that the session ended, it returns no token from memory`() async throws {
         try await twoStates { world, store, first, second in
             let record = await first.record
             let changes = first.changes
@@ -265,7 +265,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a session is taken up with the client as it is now, and stays signed out all the same`() async throws {
+    @Test func `a session is restored with the current client, and stays signed out`() async throws {
         try await twoStates { world, store, first, _ in
             let old = await first.record.client
             let client = Client(id: old.id, authentication: .clientSecretPost(Secret("new")), provider: old.provider)
@@ -278,7 +278,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a session of another client or issuer is not taken up`() async throws {
+    @Test func `a session of another client or issuer is not restored`() async throws {
         try await twoStates { world, store, first, _ in
             let own = await first.record.client
             let elsewhere = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
@@ -294,7 +294,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a session from elsewhere is used before it is stored, and stored with its first change`() async throws {
+    @Test func `an imported session is usable before it is stored, and is stored with its first change`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record
             let store = TestStore()
@@ -308,10 +308,10 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `a new sign-in stays, whatever comes for the old one`() async throws {
+    @Test func `a new sign-in is not affected by late events of the old one`() async throws {
         try await twoStates { world, store, first, second in
             world.clock.advance(by: 3600)
-            // Without an ID token nobody can tell whose it is.
+            // Without an ID token, the session's user is unknown.
             let record = try await world.signIn(scope: [.offlineAccess]).record
             let hold = world.provider.hold(.token)
             let caller = Task { await authError { try await first.freshAccessToken() } }

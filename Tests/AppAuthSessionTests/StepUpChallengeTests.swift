@@ -22,7 +22,7 @@ struct StepUpChallengeTests {
         #expect(challenge.maxAge == age)
     }
 
-    @Test func `it may stand in any of several fields`() throws {
+    @Test func `the challenge may be in any of several header fields`() throws {
         var response = HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: #"Basic realm="x""#])
         response.headerFields.append(
             HTTPField(
@@ -40,7 +40,7 @@ struct StepUpChallengeTests {
         #expect(response(status, field).stepUpChallenge == nil)
     }
 
-    @Test func `a new sign-in asks for what was demanded, and keeps what was not`() throws {
+    @Test func `a new sign-in requests what was demanded, and keeps the other options`() throws {
         var options = AuthorizationRequest.Options()
         (options.acrValues, options.maxAge) = (["old"], 900)
         let age = try #require(

@@ -36,7 +36,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `tokens that the store takes when they have expired are no fault of the server's`() async throws {
+    @Test func `tokens that expire before the store accepts them are a store error`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -57,7 +57,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `nobody gets a token before the store has it, and a thousand share the write`() async throws {
+    @Test func `no caller gets a token before it is stored, and a thousand callers share one write`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

@@ -71,7 +71,7 @@ struct StoredRecordTests {
     }
 
     @Test(arguments: [#""é":"1","e":"2""#, #""\u00e9":"1","e\u0301":"2""#])
-    func `names that Swift does not tell apart are a damaged session`(names: String) async throws {
+    func `names that Swift considers equal are a damaged session`(names: String) async throws {
         try await World.run { world in
             let state = try await world.signIn()
             _ = try await state.freshAccessToken(parameters: TokenParameters(others: ["x": "1"]))
@@ -88,7 +88,7 @@ struct StoredRecordTests {
     }
 
     /// An expiry in milliseconds that was taken for seconds, for example.
-    @Test func `a token that outlives everybody can be read again`() throws {
+    @Test func `a token with a very long lifetime is read back`() throws {
         let record = try record(expiresAt: Date(timeIntervalSince1970: 1_750_000_000_250))
         let read = try reread(record)
         #expect(read.accessToken?.expiresAt == record.accessToken?.expiresAt)
@@ -153,12 +153,12 @@ struct StoredRecordTests {
         #expect(refusal { try authentication(["method": "none", "secret": "s"]) }?.code == .store)
     }
 
-    @Test func `something else, and a later version, are told apart from damage`() throws {
+    @Test func `another format and a later version are distinguished from damage`() throws {
         let other = refusal { try changed(record()) { $0["format"] = "another" } }
-        #expect(other?.message.contains("something else") == true)
+        #expect(other?.message.contains("does not hold a session") == true)
         let later = refusal { try changed(record()) { $0["version"] = 2 } }
         #expect(later?.message.contains("version 2, expected version 1") == true)
         let cut = refusal { try AuthStateRecord(decoding: Array(try record().encoded().dropLast()), from: "test") }
-        #expect(cut?.message.contains("something else") == true)
+        #expect(cut?.message.contains("does not hold a session") == true)
     }
 }

@@ -39,12 +39,12 @@ struct StoredSessionTests {
         }
     }
 
-    @Test func `without a session the error says where none was found`() async throws {
+    @Test func `without a session, the error names the store`() async throws {
         try await World.run { world in
             let session = StoredSession(in: TestStore(), environment: world.environment)
             let error = try #require(await authError { try await session.use { try await $0.freshAccessToken() } })
             #expect(error.code == .signInRequired)
-            #expect(error.message.contains("expected a session in test store, found none"))
+            #expect(error.message.contains("not signed in: test store has no session"))
         }
     }
 }

@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What becomes of a session when a person signs in again by another process, into the same store.
+/// A session whose user signs in again in another process, with the same store.
 @Suite(.timeLimit(.minutes(5)))
 struct SuccessorTests {
     private func signInAgain(
@@ -21,8 +21,7 @@ struct SuccessorTests {
         }
     }
 
-    @Test func `a caller gets the token of the same person's new session, and the state goes on with it`() async throws
-    {
+    @Test func `after the same user signs in again, callers get the new session's token`() async throws {
         try await signInAgain { world, store, state, new in
             let changes = state.changes
             await store.put(new)
@@ -43,7 +42,7 @@ struct SuccessorTests {
         }
     }
 
-    @Test func `a refresh that the new sign-in overtakes hands out the new session's token`() async throws {
+    @Test func `a refresh overtaken by a new sign-in returns the new session's token`() async throws {
         try await signInAgain { world, store, state, new in
             let hold = world.provider.hold(.token)
             let caller = Task { try await state.freshAccessToken() }
@@ -68,7 +67,7 @@ struct SuccessorTests {
         }
     }
 
-    @Test func `a session that may be another person's is not taken up`() async throws {
+    @Test func `a session that may belong to another user is not adopted`() async throws {
         try await signInAgain(scope: [.offlineAccess]) { world, store, state, new in
             await store.put(new)
             let error = try #require(await authError { try await state.freshAccessToken() })

@@ -43,7 +43,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `what is sent is what the RFC names, and a name may stand twice`() async throws {
+    @Test func `the request has the parameters of the RFC, and a parameter may repeat`() async throws {
         try await World.run { world in
             var request = try request(world, "the-token")
             request.actor = SecurityToken(Secret("the-actor"), kind: .jwt)
@@ -70,7 +70,7 @@ struct TokenExchangeTests {
     }
 
     // RFC 9449 §5.
-    @Test func `a session that is bound to a key proves it, and the new token is good with that key alone`()
+    @Test func `a bound session proves its key, and the new token works only with that key`()
         async throws
     {
         var configuration = LocalProvider.Configuration.demo
@@ -99,7 +99,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `a token that is not bound, or bound unasked, is refused`() async throws {
+    @Test func `an unexpectedly bound or unbound token is rejected`() async throws {
         try await World.run { world in
             let state = try await bound(world)
             world.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token)
@@ -135,7 +135,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `what is no access token is presented in no way`() async throws {
+    @Test func `a token of another type is not presented as an access token`() async throws {
         try await World.run { world in
             var request = try request(world)
             request.requestedKind = .jwt
@@ -148,7 +148,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `an ID token says who it is, and lets nobody do more`() async throws {
+    @Test func `an exchanged ID token identifies the user and grants no access`() async throws {
         try await World.run { world in
             let idToken = try #require(try world.provider.mintSession(client: "demo-confidential").idToken)
             var request = TokenExchangeRequest(of: SecurityToken(Secret(idToken), kind: .idToken))
@@ -176,7 +176,7 @@ struct TokenExchangeTests {
         }
     }
 
-    @Test func `a token of a type that is not known is not presented`() async throws {
+    @Test func `a token of an unknown type is not presented`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_type"] = "mac" }, at: .token)
             let token = try await send(request(world), world)
@@ -199,7 +199,7 @@ struct TokenExchangeTests {
                 at: .token)
             let error = try #require(await authError { try await send(request, world) })
             #expect(error.code == "invalid_request" && !"\(error)".contains(token))
-            // What is no secret is told.
+            // Values that are not secret are shown.
             #expect(error.message.contains("for https://nobody.example"))
             request.scope = ["a b"]
             #expect(await authError { try await send(request, world) }?.outcome == .notSent)

@@ -40,8 +40,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `what a server asks to wait counts from the first failure, for all who share the session`() async throws
-    {
+    @Test func `Retry-After counts from the first failure, for all processes of the session`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -53,7 +52,7 @@ struct TroubleTests {
                 await authError { try await second.freshAccessToken(minimumValidity: .seconds(7200)) })
             #expect(error.isHeldBack && error.retryAfter == 1)
             #expect(error.nextAttempt == world.clock.now + 1)
-            // What is good is handed out all the same.
+            // A valid token is still returned.
             _ = try await second.freshAccessToken()
             #expect(world.provider.count(.token) == 2)
             world.clock.step(by: -86_400)
@@ -130,14 +129,14 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a user who asks for a refresh does not wait for the end of a pause`() async throws {
+    @Test func `a forced refresh does not wait for the end of a pause`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.fault(.tooManyRequests(retryAfter: 200), at: .token)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
             let pause = try #require(await state.record.refreshPause(at: world.clock.timestamp))
             #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
-            // A token that a resource server refuses is nobody's wish.
+            // A rejection by a resource server is not a forced refresh.
             state.reject(try #require(await state.record.accessToken))
             #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)
             _ = try await state.freshAccessToken(forceRefresh: true)
@@ -146,7 +145,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `whoever waited for a refresh that failed gets its error, in another process too`() async throws {
+    @Test func `all callers that waited for a failed refresh get its error, in other processes too`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)
@@ -166,7 +165,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `while it is still good, a token that could not be refreshed is handed out`() async throws {
+    @Test func `a token that could not be refreshed is returned while it is valid`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let token = try await state.freshAccessToken()
@@ -180,7 +179,7 @@ struct TroubleTests {
             }
             #expect(try await state.freshAccessToken() == token)
             #expect(world.provider.count(.token) == 2)
-            // Not to those who need more of it, or a new one.
+            // Callers that need a longer validity or a new token get the error.
             let error = await authError { try await state.freshAccessToken(minimumValidity: .seconds(51)) }
             #expect(error?.isHeldBack == true)
             state.reject(token)
@@ -222,7 +221,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a lost response does no harm where the server has a grace period`() async throws {
+    @Test func `a lost response does no harm if the server has a grace period`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 30
         try await World.run(configuration) { world in
@@ -254,7 +253,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `where the note cannot be written nothing is sent`() async throws {
+    @Test func `if the note cannot be written, nothing is sent`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -267,7 +266,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `where the store cannot be read a token that is still good is handed out`() async throws {
+    @Test func `if the store cannot be read, a token that is still valid is returned`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -300,7 +299,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `where the note cannot be written a token that is still good is handed out`() async throws {
+    @Test func `if the note cannot be written, a token that is still valid is returned`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -322,7 +321,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a token that was refused meanwhile is not handed out for want of a better one`() async throws {
+    @Test func `a rejected token is not returned as a fallback`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -358,7 +357,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `nobody presents the old token while the new one is not stored`() async throws {
+    @Test func `the old refresh token is not presented while the new one is unsaved`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)

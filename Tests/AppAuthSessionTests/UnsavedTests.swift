@@ -4,10 +4,10 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// New tokens that the store has refused so far.
+/// New tokens that the store has rejected so far.
 @Suite(.timeLimit(.minutes(5)))
 struct UnsavedTests {
-    /// Lets the test say when the time before a further attempt is over.
+    /// Lets the test end the pause before the next attempt.
     private struct Ticks: Sendable {
         private let stream: AsyncStream<Void>
         private let continuation: AsyncStream<Void>.Continuation
@@ -44,7 +44,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `they are stored after a while, though nobody asks`() async throws {
+    @Test func `unsaved tokens are stored after a while without a call`() async throws {
         try await withRefusedTokens { _, store, state, before, ticks in
             ticks.tick()
             try await waitUntil { await !state.hasUnsavedTokens }
@@ -96,7 +96,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `a store may ask the person where a caller waits for them, and not where nobody does`() async throws {
+    @Test func `a store may prompt the user only while a caller waits for the tokens`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             await store.refuse(with: TestStore.Refusal())
             #expect(await authError { try await state.freshAccessToken() }?.code == .store)
@@ -110,7 +110,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `what was read before they came does not take their place`() async throws {
+    @Test func `an earlier read does not replace unsaved tokens`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -133,7 +133,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `whoever waits while nobody's attempt is refused has one of their own`() async throws {
+    @Test func `a caller that joins a failed background attempt makes its own`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             let saves = await store.saves
             await store.hold()
@@ -150,7 +150,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `they are stored, too, where whoever got them has let go of the session`() async throws {
+    @Test func `unsaved tokens are stored even after the app releases the session`() async throws {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())
             var environment = world.environment
@@ -170,7 +170,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `a sign-out that revokes has them revoked too`() async throws {
+    @Test func `a revoking sign-out also revokes unsaved tokens`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -187,7 +187,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `they are told to nobody and revoked where a sign-out comes while they are being stored`() async throws {
+    @Test func `a sign-out during the write revokes unsaved tokens and reports none`() async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
             let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)
             await store.hold()
@@ -203,7 +203,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `nobody is told of tokens that end while the store refuses them`() async throws {
+    @Test func `tokens that expire while the store rejects them are not reported`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -221,9 +221,9 @@ struct UnsavedTests {
     }
 
     @Test(arguments: [true, false])
-    func `they are nobody's once the session is gone from the store`(isReplaced: Bool) async throws {
+    func `unsaved tokens are dropped if the stored session is removed or replaced`(isReplaced: Bool) async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
-            // Without an ID token nobody can tell whose it is.
+            // Without an ID token, the session's user is unknown.
             let other = isReplaced ? await (try world.signIn(scope: [.offlineAccess])).record : nil
             await store.put(other)
             let (changes, revocations) = (state.changes, world.provider.count(.revocation))
@@ -237,12 +237,12 @@ struct UnsavedTests {
                 Issue.record("expected the end of the session, found \(change)")
             }
             await state.settle(atMost: .seconds(60))
-            // Several providers would end what the person has just signed in to, were the old one revoked.
+            // At several providers, revoking the old token would also end the new session.
             #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
         }
     }
 
-    @Test func `they are the ones that a sign-out revokes`() async throws {
+    @Test func `a sign-out revokes the unsaved tokens`() async throws {
         try await withRefusedTokens { world, store, state, before, _ in
             let record = await state.record
             #expect(record.refreshToken != before.refreshToken)
@@ -255,7 +255,7 @@ struct UnsavedTests {
     }
 
     @Test(arguments: [false, true])
-    func `a sign-out while they are being stored lets nobody present the token before them`(
+    func `after a sign-out during the write, the previous refresh token is not presented`(
         isRefused: Bool
     ) async throws {
         try await withRefusedTokens { _, store, state, before, ticks in
@@ -281,7 +281,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `who leaves brings them to the store once more`() async throws {
+    @Test func `settle() makes one more attempt to store the tokens`() async throws {
         try await withRefusedTokens { _, store, state, before, _ in
             await state.settle(atMost: .seconds(60))
             #expect(await !state.hasUnsavedTokens)
@@ -289,7 +289,7 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `so is the refresh token of a response that cannot be used`() async throws {
+    @Test func `the refresh token of an unusable response is stored too`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

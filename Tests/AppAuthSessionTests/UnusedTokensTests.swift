@@ -29,7 +29,7 @@ struct UnusedTokensTests {
         world.provider.log(.revocation).map { $0.form["token_type_hint"] }
     }
 
-    @Test func `where the store refuses the session its tokens are revoked`() async throws {
+    @Test func `if the store rejects the session, its tokens are revoked`() async throws {
         let store = TestStore()
         await store.hold()
         await store.failHeld()
@@ -44,7 +44,7 @@ struct UnusedTokensTests {
         try await released
     }
 
-    @Test func `a last step that fails revokes what there is by then`() async throws {
+    @Test func `if the last step fails, the tokens obtained by then are revoked`() async throws {
         let tokens = MemoryTokenStore()
         try await signIn(confirm: { state in
             _ = try await state.freshAccessToken(forceRefresh: true)
@@ -93,7 +93,7 @@ struct UnusedTokensTests {
         }
     }
 
-    @Test func `where a session is stored nothing is revoked, since that could end it`() async throws {
+    @Test func `if a session is stored, nothing is revoked, since that could end it`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -108,8 +108,7 @@ struct UnusedTokensTests {
         }
     }
 
-    @Test func `where nothing fails nothing is revoked, and a session that is replaced keeps its tokens`() async throws
-    {
+    @Test func `without a failure nothing is revoked, and a replaced session keeps its tokens`() async throws {
         try await World.run { world in
             let store = TestStore()
             let old = try #require(await world.signIn(store: store).record.refreshToken)

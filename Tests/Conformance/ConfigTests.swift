@@ -70,7 +70,7 @@ struct ConfigTests {
             party.fault(idToken: { $0.signature = .formerKey(.rs256) })
             func expectRefusal(_ error: AuthError?) {
                 #expect(error?.code == .invalidIDToken)
-                #expect(error?.message.contains("a key that fits it in the provider's key set, found none") == true)
+                #expect(error?.message.contains("a matching key in the provider's key set, found none") == true)
             }
             expectRefusal(await authError { try await first.freshAccessToken(forceRefresh: true) })
             expectRefusal(await authError { try await party.signIn(client) })
@@ -87,7 +87,9 @@ extension Plan {
             let error = await authError { try await party.use(party.signIn()) }
             #expect(error?.code == .issuerMismatch)
             #expect(
-                error?.message == "expected metadata of '\(party.provider.issuer)', found metadata of '\(other)'")
+                error?.message
+                    == "the provider at '\(party.provider.issuer)' calls itself '\(other)'. If you trust it, use "
+                    + "exactly that issuer (check the trailing slash)")
             #expect(party.provider.log.map(\.endpoint) == [.openIDConfiguration])
         }
     }

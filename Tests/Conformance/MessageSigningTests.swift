@@ -10,12 +10,12 @@ struct MessageSigningTests {
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-without-iss-fails", arguments: signed)
     func noIssuer(plan: Plan) async throws {
-        try await refuses(plan, "the signed response is refused: expected 'iss' to be") { $0.claims["iss"] = nil }
+        try await refuses(plan, "invalid signed response: expected 'iss' to be") { $0.claims["iss"] = nil }
     }
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-invalid-iss-fails", arguments: signed)
     func otherIssuer(plan: Plan) async throws {
-        try await refuses(plan, "the signed response is refused: expected 'iss' to be") {
+        try await refuses(plan, "invalid signed response: expected 'iss' to be") {
             $0.claims["iss"] = "https://other.example"
         }
     }
@@ -29,21 +29,21 @@ struct MessageSigningTests {
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-invalid-aud-fails", arguments: signed)
     func otherAudience(plan: Plan) async throws {
-        try await refuses(plan, "the signed response is refused: expected 'aud' to contain 'conformance'") {
+        try await refuses(plan, "invalid signed response: expected 'aud' to contain 'conformance'") {
             $0.claims["aud"] = "other"
         }
     }
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-without-exp-fails", arguments: signed)
     func noExpiration(plan: Plan) async throws {
-        try await refuses(plan, "the signed response is refused: expected 'exp', found none") {
+        try await refuses(plan, "invalid signed response: expected 'exp', found none") {
             $0.claims["exp"] = nil
         }
     }
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-expired-exp-fails", arguments: signed)
     func expired(plan: Plan) async throws {
-        try await refuses(plan, "the signed response is refused: it expired 330 s ago") {
+        try await refuses(plan, "invalid signed response: it expired 330 s ago") {
             $0.claims["exp"] = .seconds(fromNow: -330)
         }
     }

@@ -3,7 +3,7 @@ import Testing
 
 /// RFC 7516 §11.5: whoever sends made-up tokens learns nothing from the refusal.
 @Suite struct JWERefusalTests {
-    private static let refusal = "expected a token that is encrypted to this key, and whole; found another"
+    private static let refusal = "the token is not encrypted to this key, or was changed"
 
     private static let rsa = Result { try RecipientKey.generate(.rsa()) }
 

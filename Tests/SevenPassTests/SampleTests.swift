@@ -94,7 +94,7 @@ import Testing
                 try await home.start(["me"] + server).outcome().fails(1, "text/html")
                 let record = try #require(try await FileTokenStore(path: home.session).load())
                 fixture.double.provider.revokeGrant(of: try #require(record.accessToken).value.reveal())
-                try await home.start(["me"] + server).outcome().fails(1, "sign in again")
+                try await home.start(["me"] + server).outcome().fails(1, "Sign in again")
                 await fixture.double.stop()
                 try await home.run("sign-in", "--server", fixture.double.issuer, "--client-id", "app")
                     .fails(1, "refused")

@@ -55,7 +55,7 @@ struct OProSampleTests {
             outcome = try await opro(["sign-out"])
             #expect(outcome.lines() == ["Signed out."])
             outcome = try await opro(["show"])
-            #expect(outcome.failure().contains("found none: sign in"))
+            #expect(outcome.failure().contains("not signed in"))
         }
     }
 
@@ -109,7 +109,7 @@ struct OProSampleTests {
             double.killAccessTokens()
             double.fault(.status(.unauthorized, json: ["error": "Could not find a user"]), at: .token)
             var outcome = try await opro(["show"])
-            #expect(outcome.failure().contains("sign in again"))
+            #expect(outcome.failure().contains("Sign in again"))
             outcome = try await opro(["sign-in", "show"])
             #expect(outcome.lines().first == "Signed in as ruby.")
         }

@@ -83,12 +83,13 @@ public struct Browser: Sendable {
             throw error
         } catch {
             throw AuthError(
-                .browser, .browser, "the browser could not be opened: \(type(of: error))", outcome: .notSent)
+                .browser, .browser, "the browser could not be opened: \(AuthError.summary(of: error))",
+                outcome: .notSent)
         }
     }
 
     private static func error(tried: String?, _ obstacles: [BrowserObstacle]) -> AuthError {
-        let attempts = tried.map { ["expected a browser or a desktop's opener, found \($0)"] } ?? []
+        let attempts = tried.map { [$0] } ?? []
         let message = (attempts + obstacles.map(\.message)).joined(separator: "; ")
         return AuthError(.browser, .browser, message, outcome: .notSent)
     }

@@ -16,6 +16,6 @@ struct BrowserLauncher: Sendable {
             else { return nil }
             failures.append("\(command.name) (\(failure))")
         }
-        return failures.isEmpty ? "no program to start" : failures.joined(separator: ", ")
+        return failures.isEmpty ? "there is no program to start" : "tried " + failures.joined(separator: ", ")
     }
 }

@@ -35,30 +35,29 @@ public struct BrowserObstacle: Sendable, Hashable {
 extension BrowserObstacle {
     static let noDisplay = BrowserObstacle(
         kind: .noDisplay,
-        message: "there is no display here (DISPLAY and WAYLAND_DISPLAY are not set); BROWSER may name a program that "
-            + "needs none")
+        message: "there is no display here (DISPLAY and WAYLAND_DISPLAY are not set): set BROWSER to a program "
+            + "that needs none")
     static let sshSession = BrowserObstacle(
         kind: .sshSession,
         message:
-            "this is an SSH session: a browser on another machine does not come back to this one by itself, unless "
-            + "the port is forwarded")
+            "this is an SSH session: a browser on another computer cannot return to this one unless its port is "
+            + "forwarded")
     static let anotherUser = BrowserObstacle(
         kind: .anotherUser,
-        message: "the desktop is another user's than the program (sudo, su), so that the browser would be too; run it "
-            + "as yourself, or name a browser in BROWSER")
+        message: "this program runs as another user than the desktop. Run it without sudo, or set BROWSER")
     static let root = BrowserObstacle(
-        kind: .root, message: "the program runs as root, and some browsers refuse to; better run it as yourself")
+        kind: .root, message: "this program runs as root, which some browsers refuse: run it as yourself")
 
     static func othersMayConnect(_ reason: String) -> BrowserObstacle {
         BrowserObstacle(
             kind: .othersMayConnect,
-            message: "other users of this machine are not kept away from the browser's redirect: \(reason)")
+            message: "other users of this computer can connect to the redirect listener: \(reason)")
     }
 
     static func textBrowser(_ name: String) -> BrowserObstacle {
         BrowserObstacle(
             kind: .textBrowser,
-            message: "\(name) is a browser for the terminal, which cannot be shared with it; name another in BROWSER")
+            message: "\(name) is a browser for the terminal, which cannot be started here: set BROWSER to another one")
     }
 
     /// Whether the obstacle is worth reporting although a browser was started.

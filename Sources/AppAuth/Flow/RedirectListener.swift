@@ -22,7 +22,7 @@ enum RedirectListener: Sendable {
         guard !responseMode.isPosted else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "expected a response mode that is not posted for a redirect to a private-use scheme, found \(responseMode.rawValue)",
+                "a redirect to a private-use scheme cannot use the response mode \(responseMode.rawValue)",
                 outcome: .notSent)
         }
         let opener = try LoopbackRedirectListener(

@@ -212,7 +212,7 @@ public struct SignIn: Sendable {
 
     /// RFC 6749 §10.12: a redirect without the request's state is not the response, regardless of its sender.
     private func ignoreRedirect() {
-        environment.logger.notice("redirect: ignored, since it is without the state of this sign-in")
+        environment.logger.notice("redirect: ignored, because it lacks the state of this sign-in")
         observe(.foreignRedirect)
     }
 

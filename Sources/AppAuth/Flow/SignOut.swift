@@ -111,7 +111,7 @@ public struct SignOut: Sendable {
             } catch let error as AuthError {
                 report.endSessionError = error
             } catch {
-                report.endSessionError = AuthError(.timeout, .logout, "the wait for the browser was ended")
+                report.endSessionError = AuthError(.timeout, .logout, "the wait for the browser was interrupted")
             }
         }
         try forgetting.get()
@@ -136,7 +136,7 @@ public struct SignOut: Sendable {
             if hasBrowser { try await Self.sendOn(from: listener, within: limit) }
             throw AuthError(
                 .invalidConfiguration, .logout,
-                "no post-logout redirect URI is registered for the client, so the provider cannot confirm it")
+                "no post-logout redirect URI is registered for the client, so the provider cannot confirm the sign-out")
         }
         observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {

@@ -30,12 +30,12 @@ struct CurlFailure: Sendable {
             return invalid("the header of the response from \(host) is larger than \(limits.headerBytes) bytes")
         case (nil, SHIMS_CURLE_OUT_OF_MEMORY) where requestBegan, (nil, SHIMS_CURLE_TOO_LARGE) where requestBegan:
             // A single line is longer than libcurl's buffer (100 KiB).
-            return invalid("a header line of the response from \(host) is longer than libcurl takes")
+            return invalid("a header line of the response from \(host) is longer than libcurl allows")
         case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
             (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
             return invalid("the response from \(host) is not HTTP")
         case (nil, SHIMS_CURLE_BAD_CONTENT_ENCODING):
-            return invalid("the response from \(host) is in a content encoding that could not be undone")
+            return invalid("the response from \(host) has a content encoding that could not be decoded")
         case (nil, SHIMS_CURLE_OPERATION_TIMEDOUT):
             return timeout(target, limits)
         case (nil, SHIMS_CURLE_SSL_CACERT_BADFILE):
@@ -47,11 +47,11 @@ struct CurlFailure: Sendable {
         case (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL), (nil, SHIMS_CURLE_NOT_BUILT_IN),
             (nil, SHIMS_CURLE_UNKNOWN_OPTION):
             return AuthError(
-                .unavailable, .configuration, "the libcurl of this system lacks what is needed: \(words)",
+                .unavailable, .configuration, "this system's libcurl lacks a feature: \(words)",
                 outcome: .notSent)
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
             // Not temporary: the failure persists until the server's certificate or the trusted ones change.
-            return transport("certificate of \(host) not trusted: \(words)", isTemporary: false)
+            return transport("the certificate of \(host) is not trusted: \(words)", isTemporary: false)
         default:
             return transport(connection(target))
         }

@@ -66,7 +66,7 @@ final class CurlLoop: @unchecked Sendable {
         transfer.deadline = .now + transfer.request.limits.total
         transfer.receive(from: handle)
         if let refused = handle.refused {
-            let problem = "libcurl \(library.version) does not take option \(refused.option.rawValue)"
+            let problem = "libcurl \(library.version) does not support option \(refused.option.rawValue)"
             return transfer.finish(.failure(unavailable("\(problem): \(library.meaning(of: refused.code))")))
         }
         guard shims_curl_multi_add(library.curl, multi, handle.easy) != 0 else {

@@ -15,12 +15,12 @@ package struct HTTPTarget: Sendable, Hashable {
         }
         guard let authority = request.authority, let (host, port) = HTTPTarget.split(authority) else {
             // The authority is not in the message, since it may contain a password.
-            throw HTTPTarget.refused("expected a URL with host[:port] and nothing else before its path, found another")
+            throw HTTPTarget.refused("expected a URL with only host[:port] before its path, found another")
         }
         let path = request.path.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
         // libcurl would drop a fragment silently.
         guard path.hasPrefix("/"), path.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "#") }) else {
-            throw HTTPTarget.refused("the path of the URL for \(host) is not one")
+            throw HTTPTarget.refused("the URL for \(host) has an invalid path")
         }
         (self.host, self.port) = (host, port ?? (scheme == "https" ? 443 : 80))
         url = "\(scheme)://\(authority)\(path)"

@@ -69,10 +69,10 @@ extension CompletionPage {
             texts: [
                 Text(
                     language: "en", title: "Already used", heading: "This sign-in was already used",
-                    message: "The app has its response, and this page changes nothing. Go back to \(app.english)."),
+                    message: "This page changes nothing. Go back to \(app.english)."),
                 Text(
                     language: "de", title: "Bereits verwendet", heading: "Diese Anmeldung wurde bereits verwendet",
-                    message: "Die App hat ihre Antwort, und diese Seite ändert nichts. Kehren Sie \(app.toGerman) "
+                    message: "Diese Seite ändert nichts. Kehren Sie \(app.toGerman) "
                         + "zurück."),
             ], isSuccess: false)
     }

@@ -21,12 +21,12 @@ struct LoopbackSockets: Sendable {
                 if host == .localhost { hosts = [host.name] }
                 return
             case .failure(let failure):
-                failures.append("port \(port == 0 ? "of the system's choice" : "\(port)"): \(failure.text)")
+                failures.append("\(port == 0 ? "any port" : "port \(port)"): \(failure.text)")
             }
         }
         let reasons = failures.isEmpty ? "no port was given" : failures.joined(separator: "; ")
         throw AuthError(
-            .listener, .redirect, "expected a free port on \(host.name) for the redirect, found \(reasons)",
+            .listener, .redirect, "no free port on \(host.name) for the redirect: \(reasons)",
             outcome: .notSent, isTemporary: true)
     }
 

@@ -60,11 +60,11 @@ package struct PeerCheck: Sendable {
         case .automatic:
             obstacle =
                 if !isTold {
-                    .othersMayConnect("the kernel does not tell which user's program connects")
+                    .othersMayConnect("the kernel does not report which user connects")
                 } else if desktop.isWSL {
                     .othersMayConnect("the browser runs in Windows")
                 } else if desktop.people.isEmpty {
-                    .othersMayConnect("nothing tells which user the browser belongs to")
+                    .othersMayConnect("the user of the browser is unknown")
                 } else { nil }
             turnsAway = obstacle == nil
         }
@@ -86,7 +86,6 @@ package struct PeerCheck: Sendable {
 
     private static let untold = AuthError(
         .unavailable, .redirect,
-        "expected the kernel to tell which user's program connects (sock_diag(7)), found that it does not; the same-user "
-            + "check cannot be required here",
+        "the same-user check cannot be required here: the kernel does not report which user connects (sock_diag(7))",
         outcome: .notSent)
 }

@@ -67,7 +67,7 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
             return (state.waiter, state.finishers)
         }
         waiter?.fail(
-            AuthError(.listener, .redirect, "the listener was closed before the redirect came", outcome: .notSent))
+            AuthError(.listener, .redirect, "the listener was closed before the redirect arrived", outcome: .notSent))
         for finisher in finishers { finisher.resume() }
     }
 
@@ -124,7 +124,7 @@ extension SocketServer {
         let obstacle: String? = update { state in
             if state.isClosing { return "the listener is closed" }
             if state.phase != .open { return "the listener has already received its one redirect" }
-            if state.waiter != nil { return "somebody already waits for the redirect" }
+            if state.waiter != nil { return "another caller already waits for the redirect" }
             state.waiter = waiter
             return nil
         }

@@ -22,7 +22,7 @@ package struct DeliveryFolder: Sendable {
     func make() throws {
         try check(runtime)
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw Self.refusal("\(path) cannot be made: \(SystemError.text(errno))")
+            throw Self.refusal("\(path) cannot be created: \(SystemError.text(errno))")
         }
         try check(path)
     }
@@ -32,10 +32,10 @@ package struct DeliveryFolder: Sendable {
     private func check(_ folder: String) throws {
         var status = stat()
         guard lstat(folder, &status) == 0 else {
-            throw Self.refusal("expected the folder \(folder): \(SystemError.text(errno))")
+            throw Self.refusal("the folder \(folder) cannot be used: \(SystemError.text(errno))")
         }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
-            throw Self.refusal("expected \(folder) to be a folder that this user alone can write to, found another")
+            throw Self.refusal("expected \(folder) to be a folder that only this user can write to")
         }
     }
 
@@ -88,7 +88,7 @@ package struct DeliveryFolder: Sendable {
             let reason =
                 "\(SystemError.text(-descriptor)) (\(socket.utf8.count) bytes, of which \(longest) are possible)"
             throw AuthError(
-                .listener, .redirect, "expected a socket in \(path) for the redirect, found \(reason)",
+                .listener, .redirect, "no socket in \(path) for the redirect: \(reason)",
                 outcome: .notSent)
         }
         return (socket, descriptor)

@@ -14,9 +14,9 @@ struct DesktopFile: Sendable {
             return nil
         } catch .system(let error) {
             throw failure("cannot be read", error)
-        } catch { throw refusal("is left as it is: \(error.description)") }
+        } catch { throw refusal("was not changed: \(error.description)") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw refusal("is no text in UTF-8; it is left as it is")
+            throw refusal("is not text in UTF-8. It was not changed")
         }
         return text
     }
@@ -55,7 +55,9 @@ struct DesktopFile: Sendable {
         guard access(folder, F_OK) != 0 else { return }
         try makeFolder(of: folder)
         // The Base Directory Specification requires 0700.
-        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure("has no folder, and none can be made") }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+            throw failure("has no folder, and it cannot be created")
+        }
     }
 
     private func write(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {

@@ -27,8 +27,9 @@ package enum RedirectDelivery {
             return isAwaited
         }
         throw refusal(
-            "expected an app that waits for this redirect to the scheme \(scheme), found "
-                + (isAwaited ? "none that takes it" : "none"))
+            isAwaited
+                ? "no app that waits for a redirect to the scheme \(scheme) accepts this one"
+                : "no app waits for a redirect to the scheme \(scheme)")
     }
 
     private static func offer(_ url: String, at socket: String) -> Bool {

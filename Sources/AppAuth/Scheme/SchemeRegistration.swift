@@ -26,13 +26,13 @@ package struct SchemeRegistration: Sendable {
     func write(_ redirect: PrivateUseRedirect, isTemporary: Bool) throws {
         let program = redirect.handler[0]
         guard access(program, X_OK) == 0 else {
-            throw unavailable("expected the program \(program) for the desktop entry: \(SystemError.text(errno))")
+            throw unavailable("the program \(program) for the desktop entry cannot be run: \(SystemError.text(errno))")
         }
         let (old, handlers) = (try entry.read(), try handlers)
         let notes = old.flatMap(DesktopEntry.notes)
         guard old == nil || notes != nil else {
             throw AuthError(
-                .listener, .redirect, "\(entry.path) is no entry of this library's; it is left as it is",
+                .listener, .redirect, "\(entry.path) was not written by this library. It was not changed",
                 outcome: .notSent)
         }
         let new = DesktopEntry(

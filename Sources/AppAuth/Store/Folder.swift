@@ -31,7 +31,7 @@ struct Folder: Sendable {
         }
         for folder in missing.reversed() {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw AuthError.store(location, "has no folder, and none can be made", errno: errno)
+                throw AuthError.store(location, "has no folder, and it cannot be created", errno: errno)
             }
             try Folder(of: folder, location: location, synchronise: fsync).synchronise()
         }

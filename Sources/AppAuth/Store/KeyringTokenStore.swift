@@ -139,7 +139,7 @@ public struct KeyringTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public func probe() async throws -> Bool {
         let trial = SecretService.Entry(
-            application: "swift-appauth trial", account: application, label: "\(application) tries out the keyring",
+            application: "swift-appauth trial", account: application, label: "\(application) tests the keyring",
             location: location)
         let isThere = try await load() != nil
         try await open(trial) { service, commitment in
@@ -196,7 +196,7 @@ public struct KeyringTokenStore: TokenStore {
 
     private var unanswered: AuthError {
         .store(
-            location, .unanswered, "cannot be opened", "nobody has unlocked it within \(promptTimeout)",
+            location, .unanswered, "cannot be opened", "it was not unlocked within \(promptTimeout)",
             isTemporary: true)
     }
 

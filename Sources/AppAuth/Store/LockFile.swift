@@ -85,7 +85,7 @@ struct LockFile: Sendable {
 
     fileprivate var away: AuthError {
         .store(
-            location, .unavailable, "is not there at the moment",
+            location, .unavailable, "is unavailable",
             "neither the session nor its lock \(path) exists, though a session was stored. Is the disk mounted?",
             isTemporary: true)
     }
@@ -170,7 +170,7 @@ private final class OpenLock: Sendable {
 
     private static func foreign(_ file: LockFile) -> AuthError {
         .damagedStore(
-            file.location, "cannot be locked: expected \(file.path) to be a file of this user, found another"
+            file.location, "cannot be locked: expected \(file.path) to be a regular file of this user"
         ).withDiscardHint
     }
 

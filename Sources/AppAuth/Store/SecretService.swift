@@ -124,7 +124,7 @@ final class SecretService {
             throw AuthError.store(location, .dismissed, "cannot be opened", said, isTemporary: true)
         case SHIMS_SECRET_NO_KEYRING:
             throw AuthError.store(
-                location, .unavailable, "is not there at the moment",
+                location, .unavailable, "is unavailable",
                 "the keyring service has no keyring open, though a session was stored. In KeePassXC, open the database",
                 isTemporary: true)
         case SHIMS_SECRET_DENIED: throw AuthError.store(location, .denied, "may not be used by this program", said)

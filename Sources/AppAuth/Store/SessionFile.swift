@@ -140,7 +140,7 @@ struct SessionFile: Sendable {
         let type = status.st_mode & S_IFMT
         // Report a device as a failure, not as damaged, so that ``discard(_:)`` does not rename it.
         guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
-        guard type == S_IFREG else { throw refusal("is no regular file") }
+        guard type == S_IFREG else { throw refusal("is not a regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: location)
@@ -161,7 +161,8 @@ struct SessionFile: Sendable {
         guard bytes.count <= largestRecord else {
             throw AuthError(
                 .store, .store,
-                "\(location) can take \(largestRecord) bytes, and the session has \(bytes.count); it is left as it is",
+                "the session has \(bytes.count) bytes, but \(location) can hold only \(largestRecord). It was not "
+                    + "changed",
                 outcome: .notSent)
         }
         do {

@@ -17,7 +17,7 @@ package enum InputFile {
             case .system(let error): SystemError.text(error)
             case .larger(let limit): "expected at most \(limit >> 10) KiB"
             case .irregular: "expected a regular file, found a folder, a pipe or a device"
-            case .cancelled: "was not read to its end"
+            case .cancelled: "was not read completely"
             }
         }
     }

@@ -48,7 +48,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
         func list(_ name: String) throws -> [String] {
             guard let value = members[name] else { return [] }
             guard let strings = value.strings else {
-                let kind = value.array == nil ? members[name].foundKind : "an array with others"
+                let kind = value.array == nil ? members[name].foundKind : "an array with other values"
                 throw refusal("expected '\(name)' to be an array of strings, found \(kind)")
             }
             members[name] = nil

@@ -88,7 +88,7 @@ extension AuthorizationRequest {
                 case "response_mode" where options.responseMode == nil:
                     guard let mode = ResponseMode(rawValue: parameter.value) else {
                         throw Self.refusal(
-                            "expected 'response_mode' to be query, form_post or one of their kinds with .jwt, found "
+                            "expected 'response_mode' to be query, form_post, jwt, query.jwt or form_post.jwt, found "
                                 + "'\(parameter.value)'")
                     }
                     options.responseMode = mode
@@ -139,7 +139,8 @@ extension AuthorizationRequest {
             for parameter in additionalParameters {
                 guard !Self.reservedParameters.contains(parameter.name) else {
                     throw AuthError(
-                        .invalidConfiguration, .authorization, "the parameter '\(parameter.name)' is the library's own",
+                        .invalidConfiguration, .authorization,
+                        "the library sets the parameter '\(parameter.name)' itself",
                         outcome: .notSent)
                 }
                 parameters.append(parameter.name, parameter.value)

@@ -49,7 +49,7 @@ extension AuthorizationRequest {
         guard isAnswered(by: parameters) else { return nil }
         // JARM §2.3: if a signed response was requested, an unsigned one does not count.
         guard options.responseMode?.isSigned != true else {
-            throw refusal("expected a signed response in 'response', found an open one")
+            throw refusal("expected a signed response in 'response', found an unsigned one")
         }
         return AuthorizationResponse(request: self, content: .open(try grant(in: parameters)))
     }
@@ -65,7 +65,7 @@ extension AuthorizationRequest {
                 error: error, errorDescription: parameters.values("error_description").first,
                 errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
             throw AuthError(
-                AuthError.Code(server: server.error), .authorization, "the provider answered \(server.summary)",
+                AuthError.Code(server: server.error), .authorization, "the provider returned \(server.summary)",
                 isTemporary: ["temporarily_unavailable", "server_error"].contains(server.error), server: server)
         }
         guard let code = parameters.values("code").first, !code.isEmpty else {
@@ -91,11 +91,11 @@ extension AuthorizationRequest {
                 throw refusal("expected 'iss' to be '\(expected)', found '\(iss.prefix(200))'")
             }
         } else if client.provider.authorizationResponseIssParameterSupported {
-            throw refusal("expected 'iss', which the provider promises, found none")
+            throw refusal("expected 'iss', which the provider's metadata announces, found none")
         }
     }
 
     func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidRedirect, .redirect, "the redirect is refused: \(message)")
+        AuthError(.invalidRedirect, .redirect, "invalid redirect: \(message)")
     }
 }

@@ -17,7 +17,7 @@ extension AuthorizationRequest {
         // Searches for ASCII bytes: "?" followed by a combining mark would be a single character of a String.
         let bytes = text.utf8
         guard bytes.count <= Self.pasteLimit else {
-            throw Self.wrongPaste("expected an address of at most \(Self.pasteLimit) bytes, found a longer text")
+            throw Self.wrongPaste("the text is longer than \(Self.pasteLimit) bytes. Paste only the address")
         }
         let address = bytes.drop(while: \.isBlank).prefix { $0 != UInt8(ascii: "#") }.trimmedAtEnd
         let end = address.firstIndex(of: UInt8(ascii: "?")) ?? address.endIndex
@@ -26,9 +26,9 @@ extension AuthorizationRequest {
         if let response = try response(fromQuery: query) { return response }
         let parameters = FormParameters(decoding: query)
         guard parameters?.values("state").isEmpty == false else {
-            throw Self.wrongPaste("expected the whole address, found one without 'state'")
+            throw Self.wrongPaste("the address has no 'state'. Paste the whole address")
         }
-        throw Self.wrongPaste("this is the response to another sign-in: its 'state' is not the one of this request")
+        throw Self.wrongPaste("it belongs to another sign-in: its 'state' is not the one of this request")
     }
 
     /// The same as the listener's limit for a request.
@@ -36,23 +36,23 @@ extension AuthorizationRequest {
 
     /// Describes what is probably wrong with an address that is not the redirect URI.
     private func mismatch(_ address: Substring) -> AuthError {
-        let wanted = "the whole address that the browser ended at, from \(redirectURI)? on"
+        let wanted = "the whole address that the browser ended at (it begins with \(redirectURI)?)"
         if address.contains("code_challenge=") {
             return Self.wrongPaste(
-                "this is the address that the sign-in begins at: open it in a browser, then paste \(wanted)")
+                "it starts the sign-in. Open it in a browser, then paste \(wanted)")
         }
         guard let scheme = address.firstRange(of: "://") else {
             return Self.wrongPaste(
                 address.contains("=")
-                    ? "expected \(wanted), found a part of it"
-                    : "expected \(wanted), found a single word: the code alone lacks what it is checked by")
+                    ? "it is only a part of the address. Paste \(wanted)"
+                    : "paste the whole address, not just the code (it begins with \(redirectURI)?)")
         }
         let expected = redirectURI.prefix { $0 != ":" }
         let (location, own) = (Self.location(address), Self.location(redirectURI[...]))
         let what =
             address[..<scheme.lowerBound] != expected
             ? "another scheme" : location == own ? "another path" : "another host or port"
-        return Self.wrongPaste("expected \(wanted), found an address with \(what)")
+        return Self.wrongPaste("it has \(what). Paste \(wanted)")
     }
 
     /// Returns the host and port of a URL, as written.

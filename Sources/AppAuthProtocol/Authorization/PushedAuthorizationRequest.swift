@@ -41,7 +41,7 @@ extension AuthorizationRequest {
     private static func requestURI(in response: TransportResponse) throws -> String {
         func refusal(_ message: String) -> AuthError {
             AuthError(
-                .invalidResponse, .authorization, "the response to the pushed request is refused: \(message)",
+                .invalidResponse, .authorization, "invalid response to the pushed authorization request: \(message)",
                 httpStatus: response.status.code)
         }
         let json: JSON
@@ -53,7 +53,7 @@ extension AuthorizationRequest {
         }
         guard (1...2048).contains(uri.utf8.count) else { throw refusal("\(expected), found \(uri.utf8.count)") }
         guard uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw refusal("\(expected), found others among them")
+            throw refusal("\(expected), found other characters")
         }
         let lifetime = json["expires_in"]
         guard let seconds = lifetime?.double, seconds > 0 else {

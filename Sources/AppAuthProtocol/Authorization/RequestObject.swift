@@ -14,8 +14,8 @@ extension AuthorizationRequest {
         let algorithms = client.provider.requestObjectSigningAlgorithms
         guard let signingKey = key.signingKey(algorithms) else {
             throw Self.refusal(
-                "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request with, found another"
-            )
+                "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request, "
+                    + "found one for another algorithm")
         }
         // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
         var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]
@@ -37,7 +37,7 @@ extension AuthorizationRequest {
         get throws {
             if let name = options.signingKeyName { return name }
             if case .privateKeyJWT(let name, _) = client.authentication { return name }
-            throw Self.refusal("the provider requires signed requests: expected Options.signingKeyName, found none")
+            throw Self.refusal("the provider requires signed requests. Set Options.signingKeyName")
         }
     }
 

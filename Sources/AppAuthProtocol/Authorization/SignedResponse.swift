@@ -25,7 +25,7 @@ extension AuthorizationResponse {
             // JARM §2.4: the issuer, the audience, the expiration, and a signature by an algorithm that the provider
             // lists or the client registered.
             var expected = ClaimsVerifier(client: request.client) { message in
-                AuthError(.invalidRedirect, .redirect, "the signed response is refused: \(message)")
+                AuthError(.invalidRedirect, .redirect, "invalid signed response: \(message)")
             }
             expected.exp = .required
             let claims = try await verifier.claims(

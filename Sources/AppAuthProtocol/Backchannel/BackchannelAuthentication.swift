@@ -21,14 +21,14 @@ public struct BackchannelAuthentication: Sendable {
     init(_ response: TransportResponse, to request: BackchannelAuthenticationRequest, received: Timestamp) throws {
         let object = try ResponseObject(response) { message in
             AuthError(
-                .invalidResponse, .authorization, "the backchannel authentication response is refused: \(message)",
+                .invalidResponse, .authorization, "invalid backchannel authentication response: \(message)",
                 httpStatus: HTTPResponse.Status.ok.code)
         }
         self.request = request
         // §7.3: REQUIRED, of letters, digits, '.', '-' and '_'.
         let id = try object.required("auth_req_id") { try object.text($0, atMost: 8192) }
         guard id.utf8.allSatisfy(Self.idCharacters.contains) else {
-            throw object.refusal("expected 'auth_req_id' of letters, digits, '.', '-' and '_', found others among them")
+            throw object.refusal("expected 'auth_req_id' of letters, digits, '.', '-' and '_', found other characters")
         }
         authReqID = Secret(id)
         // §7.3: REQUIRED, positive.

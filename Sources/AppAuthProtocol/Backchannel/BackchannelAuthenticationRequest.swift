@@ -90,7 +90,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
             throw Self.refusal("expected an expiry of at least a second, found \(options.requestedExpiry ?? 0)")
         }
         if let name = options.additionalParameters.map(\.name).first(where: Self.reservedParameters.contains) {
-            throw Self.refusal("the parameter '\(name)' is the library's own")
+            throw Self.refusal("the library sets the parameter '\(name)' itself")
         }
         (self.client, self.hint, self.scope, self.options) = (client, hint, scope, options)
         if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }

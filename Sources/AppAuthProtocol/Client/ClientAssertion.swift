@@ -24,7 +24,8 @@ struct ClientAssertion {
     func signed(by key: ClientKey, algorithms: [String]?) throws -> String {
         guard let signing = key.signingKey(algorithms) else {
             throw Self.refusal(
-                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), found one of another kind")
+                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), "
+                    + "found one for another algorithm")
         }
         var header: JSON.Object = ["typ": "JWT"]
         header["kid"] = key.keyID.map(JSON.string)
@@ -36,7 +37,8 @@ struct ClientAssertion {
     func signed(by secret: Secret, algorithms: [String]?) throws -> String {
         let known = MACAlgorithm.allCases.first { algorithms?.contains($0.rawValue) ?? true }
         guard let algorithm = known else {
-            throw Self.refusal("expected the provider to know HS256, HS384 or HS512 for client_secret_jwt, found none")
+            throw Self.refusal(
+                "expected the provider to support HS256, HS384 or HS512 for client_secret_jwt, found none")
         }
         // Core §16.19: an observer of the assertion could find a secret that is too short.
         do {

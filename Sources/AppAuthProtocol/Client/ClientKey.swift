@@ -51,12 +51,12 @@ public struct ClientKey: Sendable {
     ) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(
-                .invalidConfiguration, .configuration, "the client's key is refused: \(message)", outcome: .notSent)
+                .invalidConfiguration, .configuration, "the client's key cannot be used: \(message)", outcome: .notSent)
         }
         let key: PrivateKey
         do { key = try read() } catch { throw refusal("\(error)") }
         let algorithms = Self.preferred.filter { algorithm in only.map(algorithm.isNamed) ?? true }
-        guard !algorithms.isEmpty else { throw refusal("its algorithm is not known") }
+        guard !algorithms.isEmpty else { throw refusal("its algorithm is not supported") }
         keys = algorithms.compactMap { algorithm in try? SigningKey(key, algorithm) }
         guard !keys.isEmpty else {
             throw refusal("expected one that signs with \(only ?? "any algorithm"), found another")
@@ -106,6 +106,6 @@ private struct ClientKeySource: EnvironmentKey, Sendable {
     static let defaultValue = ClientKeySource { name in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.clientKey to find the key '\(name)', found none", outcome: .notSent)
+            "expected Environment.clientKey to return the key '\(name)', found none", outcome: .notSent)
     }
 }

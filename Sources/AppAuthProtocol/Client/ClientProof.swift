@@ -10,7 +10,8 @@ extension DPoP {
         if let known = client.provider.dpopSigningAlgorithms, !known.contains(algorithm.rawValue) {
             throw AuthError(
                 .invalidMetadata, .configuration,
-                "expected the provider to know DPoP with \(algorithm.rawValue), found \(known.joined(separator: ", "))",
+                "expected the provider to support DPoP with \(algorithm.rawValue), found "
+                    + known.joined(separator: ", "),
                 outcome: .notSent)
         }
         self.init(key: try DPoPKey(algorithm))

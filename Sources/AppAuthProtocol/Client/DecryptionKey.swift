@@ -48,7 +48,7 @@ public struct DecryptionKey: Sendable {
     private init(_ read: () throws(JOSEError) -> RecipientKey) throws {
         do { key = try read() } catch {
             throw AuthError(
-                .invalidConfiguration, .configuration, "the client's decryption key is refused: \(error)",
+                .invalidConfiguration, .configuration, "the client's decryption key cannot be used: \(error)",
                 outcome: .notSent)
         }
     }
@@ -85,6 +85,6 @@ private struct DecryptionKeySource: EnvironmentKey, Sendable {
     static let defaultValue = DecryptionKeySource { _ in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.decryptionKey to find the key of an encrypted response, found none")
+            "expected Environment.decryptionKey to return the key for the encrypted response, found none")
     }
 }

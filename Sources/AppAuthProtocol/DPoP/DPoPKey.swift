@@ -37,7 +37,8 @@ package struct DPoPKey: Sendable, Hashable {
 
     private static func attempt(_ work: () throws(JOSEError) -> SigningKey) throws -> SigningKey {
         do { return try work() } catch {
-            throw AuthError(.unavailable, .configuration, "the session's key: \(error)", outcome: .notSent)
+            throw AuthError(
+                .unavailable, .configuration, "the session's DPoP key cannot be used: \(error)", outcome: .notSent)
         }
     }
 }

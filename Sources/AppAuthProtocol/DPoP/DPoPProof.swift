@@ -38,7 +38,8 @@ package struct DPoPProof: Sendable {
         claims["ath"] = accessToken.map { .string($0.fingerprint) }
         claims["nonce"] = nonce.map(JSON.string)
         do { return try JWS.sign(.object(claims), header: header, with: key) } catch {
-            throw AuthError(.unavailable, .configuration, "the session's key: \(error)", outcome: .notSent)
+            throw AuthError(
+                .unavailable, .configuration, "the session's DPoP key cannot be used: \(error)", outcome: .notSent)
         }
     }
 }

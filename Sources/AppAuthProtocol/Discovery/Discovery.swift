@@ -87,13 +87,16 @@ public final class Discovery: Sendable {
     private func fetch(_ issuer: Issuer) async throws -> Fetched {
         do {
             return try await fetch(issuer, at: issuer.openIDConfigurationURL)
-        } catch let error as AuthError where error.isMissingDocument {
+        } catch var error as AuthError where error.isMissingDocument {
             // A server of OAuth without OpenID Connect has only the second document (RFC 8414 §3). If that is missing
             // too, the first error is the useful one.
             for url in issuer.authorizationServerMetadataURLs {
                 do { return try await fetch(issuer, at: url) } catch let next as AuthError where next.isMissingDocument
                 {}
             }
+            let status = error.httpStatus.map { " (\($0))" } ?? ""
+            error.message = "no OpenID configuration at \(issuer.openIDConfigurationURL)\(status). Check the issuer"
+                .shortened(to: 1000)
             throw error
         }
     }
@@ -108,7 +111,8 @@ public final class Discovery: Sendable {
         guard found == issuer.string, found.utf8.elementsEqual(issuer.string.utf8) else {
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "expected metadata of '\(issuer)', found metadata of '\(found.prefix(200))'")
+                "the provider at '\(issuer)' calls itself '\(found.prefix(200))'. If you trust it, use exactly that "
+                    + "issuer (check the trailing slash)")
         }
         return (try ProviderMetadata(json, isDiscovered: true), lifetime)
     }

@@ -20,7 +20,7 @@ extension Discovery {
         let (json, _) = try await environment.document(
             at: subject.url, stage: .discovery, accepting: "application/jrd+json, application/json")
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .discovery, "the response of \(subject.url.authority) is refused: \(message)")
+            AuthError(.invalidResponse, .discovery, "invalid response from \(subject.url.authority): \(message)")
         }
         // RFC 7033 §4.4: unknown members and links are ignored.
         let link = json["links"]?.array?.first { $0["rel"]?.string == WebFingerSubject.relation }

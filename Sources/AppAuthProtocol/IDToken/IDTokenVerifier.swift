@@ -88,7 +88,7 @@ public struct IDTokenVerifier: Sendable {
     }
 
     static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidIDToken, .idToken, "the ID token is refused: \(message)")
+        AuthError(.invalidIDToken, .idToken, "invalid ID token: \(message)")
     }
 
     // The steps of Core §3.1.3.7 follow in its order, except that the times (steps 9 and 10) come after steps 11 and 12.
@@ -157,7 +157,7 @@ public struct IDTokenVerifier: Sendable {
         let count = subject.utf8.count
         guard (1...255).contains(count) else { throw Self.refusal("\(expected), found \(count)") }
         guard subject.utf8.allSatisfy({ $0 < 128 }) else {
-            throw Self.refusal("\(expected), found others among them")
+            throw Self.refusal("\(expected), found other characters")
         }
     }
 
@@ -256,12 +256,13 @@ public struct IDTokenVerifier: Sendable {
     /// plausible, otherwise this machine's.
     private var currentTime: (date: Date, clock: String) {
         let now = now()
-        return serverClock?.time(at: now) ?? (now.wall, "this machine's clock")
+        return serverClock?.time(at: now) ?? (now.wall, "this computer's clock")
     }
 
     private static func skew(_ message: String, _ serverClock: ServerClock?) -> AuthError {
         let measured =
-            serverClock.map { "by its response's Date field \($0.skewDescription)" } ?? "one of the two clocks is wrong"
-        return AuthError(.clockSkew, .idToken, "the ID token is refused: \(message); \(measured)", isTemporary: true)
+            serverClock.map { "According to the provider's Date field, \($0.skewDescription)" }
+            ?? "Check this computer's clock (timedatectl)"
+        return AuthError(.clockSkew, .idToken, "invalid ID token: \(message). \(measured)", isTemporary: true)
     }
 }

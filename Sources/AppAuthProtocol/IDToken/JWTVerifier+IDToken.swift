@@ -14,7 +14,7 @@ extension JWTVerifier {
         guard scope.contains(.openID) else { return nil }
         guard let token = tokens.idToken else {
             throw AuthError(
-                .invalidIDToken, .idToken, "expected an ID token, since 'openid' was asked for, found none")
+                .invalidIDToken, .idToken, "expected an ID token, since the scope contains 'openid', found none")
         }
         var expected = expected
         expected.accessToken = tokens.accessToken
@@ -65,6 +65,6 @@ extension IDToken {
     /// Core §3.3.3.6: both tokens of a sign-in must have the same subject. Their issuer is the client's provider.
     package func requireSamePerson(as other: IDToken?) throws {
         guard let other, !subject.isExactly(other.subject) else { return }
-        throw IDTokenVerifier.refusal("expected the 'sub' of the one that came with the code, found another")
+        throw IDTokenVerifier.refusal("expected the 'sub' of the ID token that came with the code, found another")
     }
 }

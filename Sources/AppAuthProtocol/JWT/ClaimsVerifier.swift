@@ -128,10 +128,10 @@ package struct ClaimsVerifier: Sendable {
             throw refusal("it \(issue)expired \(Int(now - expiration)) s ago by \(clock)")
         }
         if let issuedAt, let maximumAge, now - issuedAt > maximumAge.seconds + leeway {
-            throw refusal("it was issued \(Int(now - issuedAt)) s ago by \(clock), and has just been received")
+            throw refusal("it was issued \(Int(now - issuedAt)) s ago by \(clock), but was received just now")
         }
         if let notBefore = try seconds("nbf", nbf, in: claims), notBefore > now + leeway {
-            throw refusal("it is valid only in \(Int(notBefore - now)) s by \(clock)")
+            throw refusal("it becomes valid in \(Int(notBefore - now)) s by \(clock)")
         }
     }
 

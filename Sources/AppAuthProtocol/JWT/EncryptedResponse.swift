@@ -49,7 +49,7 @@ extension Environment {
     /// Throws if an unencrypted response must be encrypted.
     package func allowPlain(_ response: EncryptedResponse) throws(JOSEError) {
         guard !requiredEncryption.contains(response) else {
-            throw JOSEError("expected it to be encrypted, as the app asks for, found it in the clear")
+            throw JOSEError("expected an encrypted response, as the app requires, found one in plain text")
         }
     }
 
@@ -66,7 +66,8 @@ extension Environment {
             return token
         }
         guard let signed = try await decrypt(text).token else {
-            throw JOSEError("expected a signed token in the encrypted one (RFC 7519 §5.2), found something else")
+            throw JOSEError(
+                "expected a signed token inside the encrypted response (RFC 7519 §5.2), found something else")
         }
         return Secret(signed)
     }

@@ -74,7 +74,7 @@ enum SignatureFinding {
     /// The error message for an invalid signature.
     var message: String {
         self == .keyUnknown
-            ? "expected a key that fits it in the provider's key set, found none"
+            ? "expected a matching key in the provider's key set, found none"
             : "expected a signature by the provider's key, found another"
     }
 }
@@ -98,7 +98,7 @@ extension Client {
             return .valid
         }
         guard let algorithm else {
-            throw JOSEError("expected an algorithm that is known here, found '\(name.prefix(64))'")
+            throw JOSEError("expected a supported algorithm, found '\(name.prefix(64))'")
         }
         guard let keys else { return .keyUnknown }
         let candidates = keys.jwks.candidates(kid: jws.header.kid, algorithm: algorithm)

@@ -21,7 +21,8 @@ extension Environment {
             throw error
         } catch {
             throw AuthError(
-                .transport, stage, "the HTTP client failed: \(type(of: error))", outcome: .perhapsProcessed,
+                .transport, stage, "the HTTP client failed: \(AuthError.summary(of: error))",
+                outcome: .perhapsProcessed,
                 isTemporary: true)
         }
     }
@@ -65,14 +66,9 @@ extension TransportResponse {
     ) -> AuthError {
         let code = status.code
         let location = "\(url.scheme)://\(url.authority)\(url.path)"
-        let what =
-            switch code {
-            case 200..<300: "another success"
-            case 300..<400: "a redirect, which is never followed"
-            default: "no usable response"
-            }
+        let hint = (300..<400).contains(code) ? ". Redirects are never followed" : ""
         return AuthError(
-            .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code): \(what)",
+            .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code)\(hint)",
             outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
             httpStatus: code, retryAfter: retryAfter)
     }

@@ -13,5 +13,5 @@ extension JSON? {
     }
 
     /// As `foundKind`, for a value that should be an array of strings.
-    var foundStrings: String { self?.array?.isEmpty == false ? "an array with others" : foundKind }
+    var foundStrings: String { self?.array?.isEmpty == false ? "an array with other values" : foundKind }
 }

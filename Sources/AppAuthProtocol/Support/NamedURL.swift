@@ -7,8 +7,8 @@ extension SecureURL {
     /// with tokens in them, to local services, which a browser would protect.
     func objection(namedBy server: SecureURL) -> String? {
         guard isThisMachine, !server.isThisMachine else { return nil }
-        return "\(scheme)://\(authority)\(path) is on this machine, and only a server on this machine may name it; "
-            + "found it at \(server.scheme)://\(server.authority)"
+        return "\(scheme)://\(authority)\(path) is on this computer, so only a server on this computer may name it, "
+            + "not \(server.scheme)://\(server.authority)"
     }
 
     /// Whether a resolver maps the host to this machine.

@@ -22,7 +22,7 @@ extension TransportResponse {
             status >= 500 || status == 429
             || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
         return AuthError(
-            AuthError.Code(server: server.error), stage, "the provider answered \(server.summary)",
+            AuthError.Code(server: server.error), stage, "the provider returned \(server.summary)",
             outcome: status >= 500 ? .perhapsProcessed : .refused, isTemporary: isTemporary, server: server,
             httpStatus: status, retryAfter: retryAfter)
     }

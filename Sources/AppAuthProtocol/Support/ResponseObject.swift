@@ -50,7 +50,7 @@ package struct ResponseObject {
         }
         let length = text.utf8.count
         guard (1...count).contains(length) else { throw refusal("\(length)") }
-        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("others among them") }
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("other characters") }
         return text
     }
 

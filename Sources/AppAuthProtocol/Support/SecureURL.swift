@@ -24,18 +24,18 @@ public struct SecureURL: Sendable, Hashable {
                 .invalidConfiguration, .configuration,
                 "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)", outcome: .notSent)
         }
-        guard string.utf8.count <= 8192 else { throw refuse("longer than 8192 bytes") }
+        guard string.utf8.count <= 8192 else { throw refuse("it is longer than 8192 bytes") }
         guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
-            throw refuse("a character that must be percent-encoded")
+            throw refuse("it has a character that must be percent-encoded")
         }
         // From here on the code works on bytes: the text is ASCII, and this runs for each request.
         let scheme = string.utf8.prefix { $0 != UInt8(ascii: ":") }
-        guard string[scheme.endIndex...].hasPrefix("://") else { throw refuse("no scheme") }
+        guard string[scheme.endIndex...].hasPrefix("://") else { throw refuse("it does not begin with https://") }
         let rest = string[scheme.endIndex...].dropFirst(3)
         let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         let authority = rest[..<end]
-        guard let (host, port) = Self.split(authority) else { throw refuse("no proper host and port") }
-        guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else { throw refuse("no port of 1 to 65535") }
+        guard let (host, port) = Self.split(authority) else { throw refuse("its host or port is malformed") }
+        guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else { throw refuse("its port is not 1 to 65535") }
         let tail = rest[end...]
         self.string = string
         self.scheme = Substring(scheme).lowercased()
@@ -45,8 +45,9 @@ public struct SecureURL: Sendable, Hashable {
         switch self.scheme {
         case "https": break
         case "http" where isLoopback: break
-        case "http": throw refuse("http is for loopback hosts alone")
-        default: throw refuse("the scheme is not https")
+        case "http":
+            throw refuse("http is allowed for loopback hosts only. Use 'https://\(Self.excerpt(String(rest)))'")
+        default: throw refuse("its scheme is not https")
         }
     }
 

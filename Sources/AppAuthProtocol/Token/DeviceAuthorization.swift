@@ -32,7 +32,7 @@ public struct DeviceAuthorization: Sendable {
     package init(_ response: TransportResponse, to request: DeviceAuthorizationRequest, received: Timestamp) throws {
         let object = try ResponseObject(response) { message in
             AuthError(
-                .invalidResponse, .authorization, "the device authorization response is refused: \(message)",
+                .invalidResponse, .authorization, "invalid device authorization response: \(message)",
                 httpStatus: HTTPResponse.Status.ok.code)
         }
         self.request = request
@@ -58,7 +58,7 @@ public struct DeviceAuthorization: Sendable {
     private static func code(_ name: String, in object: ResponseObject, atMost count: Int) throws -> String {
         let code = try object.required(name) { try object.text($0, atMost: count) }
         guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
-            throw object.refusal("expected '\(name)' without spaces around it, found some")
+            throw object.refusal("expected '\(name)' without leading or trailing spaces, found some")
         }
         return code
     }

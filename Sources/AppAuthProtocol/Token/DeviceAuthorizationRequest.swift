@@ -45,7 +45,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         form.append("scope", scope.spaceDelimited)
         for parameter in additionalParameters {
             guard !Self.reservedParameters.contains(parameter.name) else {
-                throw Self.refusal("the parameter '\(parameter.name)' is the library's own")
+                throw Self.refusal("the library sets the parameter '\(parameter.name)' itself")
             }
             form.append(parameter.name, parameter.value)
         }

@@ -71,14 +71,14 @@ extension AuthError {
     static func expiredApproval(_ cause: AuthError? = nil) -> AuthError {
         AuthError(
             .expiredToken, .token,
-            "the sign-in was not approved in time: start again for a new one", server: cause?.server,
+            "the sign-in was not approved in time. Start a new sign-in", server: cause?.server,
             httpStatus: cause?.httpStatus)
     }
 
     fileprivate static func refusedByPerson(_ cause: AuthError) -> AuthError {
         AuthError(
             .accessDenied, .token,
-            "the sign-in was refused by the person or the provider\(cause.server.map { " (\($0.summary))" } ?? "")",
+            "the user or the provider denied the sign-in\(cause.server.map { " (\($0.summary))" } ?? "")",
             server: cause.server, httpStatus: cause.httpStatus)
     }
 }

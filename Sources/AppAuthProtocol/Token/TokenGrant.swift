@@ -23,7 +23,7 @@ public struct TokenGrant: Sendable, Hashable {
         _ type: GrantType, scope: [Scope] = [], resources: [String] = [], parameters: [String: Secret] = [:]
     ) throws {
         if let name = parameters.keys.sorted().first(where: Self.reservedParameters.contains) {
-            throw Self.refusal("expected parameters of the grant's own, found '\(name)'")
+            throw Self.refusal("the library sets the parameter '\(name)' itself")
         }
         if let value = scope.first(where: { !$0.isWellFormed }) {
             throw Self.refusal(

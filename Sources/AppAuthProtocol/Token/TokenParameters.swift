@@ -25,7 +25,7 @@ public struct TokenParameters: Sendable, Hashable {
     func form() throws -> [(name: String, value: String?)] {
         if let name = others.keys.sorted().first(where: Self.reserved.contains) {
             throw AuthError(
-                .invalidConfiguration, .refresh, "expected parameters of the app's own, found '\(name)'",
+                .invalidConfiguration, .refresh, "the library sets the parameter '\(name)' itself",
                 outcome: .notSent)
         }
         return [("scope", scope?.spaceDelimited)] + resources.map { ("resource", $0) }

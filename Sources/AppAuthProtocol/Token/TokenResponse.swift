@@ -41,7 +41,7 @@ package struct TokenResponse: Sendable {
     ) throws {
         func refusal(_ message: String) -> AuthError {
             var error = AuthError(
-                .invalidResponse, stage, "the token response is refused: \(message)", outcome: .perhapsProcessed,
+                .invalidResponse, stage, "invalid token response: \(message)", outcome: .perhapsProcessed,
                 httpStatus: response.status.code)
             error.rotatedRefreshToken = Self.refreshToken(of: response)
             return error
@@ -62,7 +62,7 @@ package struct TokenResponse: Sendable {
         func token(_ name: String) throws -> Secret? {
             guard let token = try text(name) else { return nil }
             guard Self.isToken(token) else {
-                let found = token.isEmpty ? "none" : "others among them"
+                let found = token.isEmpty ? "none" : "other characters"
                 throw refusal("expected '\(name)' in visible ASCII characters, found \(found)")
             }
             return Secret(token)

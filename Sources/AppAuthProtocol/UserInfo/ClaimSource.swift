@@ -22,7 +22,7 @@ public struct ClaimSource: Sendable, Hashable {
 
     init(name: String, claimNames: Set<String>, source: JSON?) throws {
         @Sendable func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .userInfo, "the claim source '\(name.prefix(64))' is refused: \(message)")
+            AuthError(.invalidResponse, .userInfo, "invalid claim source '\(name.prefix(64))': \(message)")
         }
         let object = try ResponseObject(source, refuse: refusal)
         (self.name, self.claimNames) = (name, claimNames)
@@ -48,7 +48,7 @@ extension Claims {
     public var sources: [ClaimSource] {
         get throws {
             @Sendable func refusal(_ message: String) -> AuthError {
-                AuthError(.invalidResponse, .userInfo, "the claim sources are refused: \(message)")
+                AuthError(.invalidResponse, .userInfo, "invalid claim sources: \(message)")
             }
             guard let value = self["_claim_names"], value != .null else { return [] }
             let names = try ResponseObject(value, refuse: refusal)
@@ -144,7 +144,7 @@ public struct ClaimSourceReader: Sendable {
             try await signer.checkSignature(
                 of: jws, algorithms: signer.client.provider.idTokenSigningAlgorithms, refusal: source.refusal)
         }
-        let time = signer.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this machine's clock")
+        let time = signer.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this computer's clock")
         try expected.checkTimes(claims, at: time, refusal: source.refusal)
         let members = claims.members.filter { source.claimNames.contains(where: $0.name.isExactly) }
         return SourcedClaims(
@@ -181,6 +181,6 @@ extension ClaimSource {
 
     @Sendable fileprivate func refusal(_ message: String) -> AuthError {
         AuthError(
-            .invalidResponse, .userInfo, "the JWT of the source '\(name.prefix(64))' is refused: \(message)")
+            .invalidResponse, .userInfo, "invalid JWT from the claim source '\(name.prefix(64))': \(message)")
     }
 }

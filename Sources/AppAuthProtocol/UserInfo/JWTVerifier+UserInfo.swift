@@ -30,7 +30,7 @@ extension JWTVerifier {
             return Claims(claims)
         }
         guard let signed = content.token else {
-            throw JOSEError("expected claims or a signed token in the encrypted one, found something else")
+            throw JOSEError("expected claims or a signed token inside the encrypted response, found neither")
         }
         return try await Claims(claims(in: signed, signedBy: client.userInfoAlgorithms, expected))
     }

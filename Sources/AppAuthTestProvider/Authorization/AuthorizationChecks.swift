@@ -10,7 +10,9 @@ struct AuthorizationChecks {
     /// Checks the form of the request.
     func form() throws(OAuthFailure) {
         // RFC 6749 §3.1: request parameters MUST NOT be included more than once.
-        if let name = parameters.repeated { throw .invalidRequest("the parameter \(name.forDescription) stands twice") }
+        if let name = parameters.repeated {
+            throw .invalidRequest("the parameter \(name.forDescription) is given twice")
+        }
         // Core §6.2, §7.2.1: options that this provider does not support; Core §3.1.2.6 has the codes.
         for name in ["request_uri", "registration"] where parameters[name] != nil {
             throw OAuthFailure("\(name)_not_supported", "the parameter \(name) is not supported")
@@ -25,7 +27,7 @@ struct AuthorizationChecks {
         // Core §3.1.2.1: state is RECOMMENDED. It is required here to catch a client that omits it.
         if context.configuration.requiresState, parameters["state"] == nil { throw .invalidRequest("expected a state") }
         if let display = parameters["display"], !Metadata.displayValues.contains(display) {
-            throw .invalidRequest("the display is not one that is supported")
+            throw .invalidRequest("the display is not supported")
         }
     }
 
@@ -36,7 +38,7 @@ struct AuthorizationChecks {
             throw .invalidRequest("expected a prompt of \(Metadata.promptValues.joined(separator: ", "))")
         }
         guard !prompts.contains("none") || prompts.count == 1 else {
-            throw .invalidRequest("prompt none cannot stand with another value")
+            throw .invalidRequest("prompt none cannot be combined with another value")
         }
         return prompts
     }

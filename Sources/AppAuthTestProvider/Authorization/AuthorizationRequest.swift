@@ -117,7 +117,7 @@ extension AuthorizationReturn {
         }
         guard client.redirectURIs.contains(where: { $0.matches(uri) }) else {
             throw AuthorizationRefusal(
-                .invalidRequest("the redirect_uri is none that the client \(client.id) has registered"))
+                .invalidRequest("the client \(client.id) has not registered this redirect_uri"))
         }
         let states = parameters.values("state")
         (self.client, redirectURI) = (client, uri)

@@ -30,9 +30,9 @@ extension Interaction {
         guard request.prompts.contains("none") else { return next }
         // Core §3.1.2.6: no page may be shown, so each page has an error instead.
         return switch next {
-        case .signIn: .fail(error: "login_required", description: "nobody has signed in who would do")
+        case .signIn: .fail(error: "login_required", description: "no suitable user is signed in")
         case .chooseAccount: .fail(error: "account_selection_required", description: "an account has to be chosen")
-        case .consent: .fail(error: "consent_required", description: "the person has not agreed yet")
+        case .consent: .fail(error: "consent_required", description: "the user has not consented yet")
         case .finish, .fail: next
         }
     }
@@ -47,7 +47,7 @@ extension Interaction {
             if request.prompts.contains("select_account"), !hasChosenAccount { return .chooseAccount(signIn) }
         } else if let subject = request.hintedSubject, subject != signIn.subject {
             // Core §3.1.2.1, id_token_hint: any other user is an error.
-            return .fail(error: "login_required", description: "another person than the hinted one has signed in")
+            return .fail(error: "login_required", description: "the signed-in user is not the hinted one")
         }
         let asks = request.prompts.contains("consent")
         // The page asks about authorization details each time: consent to one payment is not consent to the next.

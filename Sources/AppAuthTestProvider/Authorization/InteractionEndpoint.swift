@@ -27,7 +27,7 @@ struct InteractionEndpoint {
         case .post:
             guard let form = request.form, form.repeated == nil,
                 FormToken(context: context, browserID: browser.id, purpose: id).matches(form)
-            else { return pages.error("This form is not from here, or it is too old.", .forbidden) }
+            else { return pages.error("This form is not from this page, or it is too old.", .forbidden) }
             return try act(form, interaction, browser)
         default: return .notAllowed("GET, POST")
         }
@@ -57,7 +57,7 @@ struct InteractionEndpoint {
         case ("deny", _):
             guard end(interaction) else { return over }
             return try AuthorizationReply(context: context)
-                .refuse(interaction.request.wayBack, "access_denied", "the person said no")
+                .refuse(interaction.request.wayBack, "access_denied", "the user denied the request")
         // A form that a program submits may have no button.
         case ("sign-in", .signIn), (nil, .signIn):
             let (name, password) = (form["username"] ?? "", form["password"] ?? "")

@@ -56,9 +56,9 @@ struct BackchannelAuthenticationEndpoint {
             }
             found = context.user(subject: hint.subject)
         default:
-            throw .invalidRequest("expected a login_hint or an id_token_hint: nobody issues login_hint_tokens here")
+            throw .invalidRequest("expected a login_hint or an id_token_hint: login_hint_token is not supported")
         }
-        guard let found else { throw OAuthFailure("unknown_user_id", "nobody is known under this hint") }
+        guard let found else { throw OAuthFailure("unknown_user_id", "no user matches this hint") }
         return found
     }
 

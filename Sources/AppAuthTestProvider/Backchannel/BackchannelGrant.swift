@@ -21,7 +21,7 @@ struct BackchannelGrant {
             }
             switch request.outcome {
             case .pending: return .failure(request.pace.poll(now))
-            case .denied: return .failure(OAuthFailure("access_denied", "the person said no"))
+            case .denied: return .failure(OAuthFailure("access_denied", "the user denied the request"))
             case .used: return .failure(OAuthFailure.invalidGrant("the auth_req_id was used before"))
             case .approved(let grant):
                 request.outcome = .used

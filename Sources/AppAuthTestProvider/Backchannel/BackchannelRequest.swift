@@ -26,7 +26,7 @@ struct PollingPace: Sendable {
     mutating func poll(_ now: Date) -> OAuthFailure {
         let isTooSoon = lastPoll.map { now.timeIntervalSince($0) < Double(interval) } ?? false
         lastPoll = now
-        guard isTooSoon else { return OAuthFailure("authorization_pending", "the person has not decided yet") }
+        guard isTooSoon else { return OAuthFailure("authorization_pending", "the user has not decided yet") }
         interval += 5
         return OAuthFailure("slow_down", "expected \(interval) seconds between two questions")
     }

@@ -55,7 +55,7 @@ struct DPoPProof: Sendable {
         else { throw .invalidProof("expected a jwk in the header") }
         // Parsing rejects a private key.
         guard let jwk = try? JWK(member), let key = try? VerificationKey(jwk) else {
-            throw .invalidProof("expected a good public key in jwk")
+            throw .invalidProof("expected a valid public key in jwk")
         }
         guard jwk.fits(algorithm), jws.isSigned(by: key, algorithm: algorithm) else {
             throw .invalidProof("the proof is not signed by its key")

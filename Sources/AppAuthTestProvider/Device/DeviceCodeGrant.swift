@@ -13,7 +13,7 @@ struct DeviceCodeGrant {
         // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var device = records.devices[value], device.client.id == client.id else {
-                return .failure(OAuthFailure.invalidGrant("the device_code is not one of this client"))
+                return .failure(OAuthFailure.invalidGrant("the device_code was issued to another client"))
             }
             defer { records.devices[value] = device }
             guard device.expiresAt > now else {
@@ -21,7 +21,7 @@ struct DeviceCodeGrant {
             }
             switch device.outcome {
             case .pending: return .failure(device.pace.poll(now))
-            case .denied: return .failure(OAuthFailure("access_denied", "the person said no"))
+            case .denied: return .failure(OAuthFailure("access_denied", "the user denied the request"))
             case .used: return .failure(OAuthFailure.invalidGrant("the device_code was used before"))
             case .approved(let grant):
                 device.outcome = .used

@@ -22,7 +22,7 @@ struct DeviceVerificationEndpoint {
         case .post:
             guard let browser = known, let form = request.form, form.repeated == nil,
                 token(browser).matches(form)
-            else { return pages.error("This form is not from here, or it is too old.", .forbidden) }
+            else { return pages.error("This form is not from this page, or it is too old.", .forbidden) }
             return try act(form, browser, language)
         default: return .notAllowed("GET, POST")
         }

@@ -27,7 +27,7 @@ struct AssertionGrant {
         else { throw .invalidGrant("expected a signed JWT with iss") }
         guard let issuer = context.configuration.assertionIssuers.first(where: { $0.identifier == identifier }),
             issuer.signed(jws)
-        else { throw .invalidGrant("the assertion is not signed by an issuer that is trusted") }
+        else { throw .invalidGrant("the assertion is not signed by a trusted issuer") }
         // §3 items 3, 4, 6, 7.
         let audience = claims["aud"]?.strings ?? claims["aud"]?.string.map { [$0] } ?? []
         guard audience.contains(context.issuer.identifier) || audience.contains(context.issuer.url(.token)) else {
@@ -40,11 +40,11 @@ struct AssertionGrant {
         for name in ["iat", "nbf"] {
             guard let value = claims[name] else { continue }
             guard let time = value.int, time <= now + Self.leeway else {
-                throw .invalidGrant("expected \(name) not to be ahead")
+                throw .invalidGrant("expected \(name) not to be in the future")
             }
         }
         guard let subject = claims["sub"]?.string, let user = context.user(subject: subject) else {
-            throw .invalidGrant("expected sub to be somebody with an account")
+            throw .invalidGrant("expected sub to be a user with an account")
         }
         guard let jti = claims["jti"]?.string else { return user }
         let isNew = context.store.withLock { records in

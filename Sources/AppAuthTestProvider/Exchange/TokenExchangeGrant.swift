@@ -26,7 +26,7 @@ struct TokenExchangeGrant {
         switch kind {
         case PresentedTokens.accessToken: return try accessToken(grant, client)
         case PresentedTokens.jwt: return try statement(grant, audience, client)
-        default: throw OAuthFailure.invalidRequest("the requested_token_type is not one that is given out")
+        default: throw OAuthFailure.invalidRequest("the requested_token_type is not supported")
         }
     }
 
@@ -65,7 +65,7 @@ struct TokenExchangeGrant {
     private func audience(_ form: Parameters) throws(OAuthFailure) -> [String] {
         let names = form.values("audience").filter { !$0.isEmpty }
         for name in names where context.client(name) == nil {
-            throw OAuthFailure("invalid_target", "an audience is not a client that is registered")
+            throw OAuthFailure("invalid_target", "an audience is not a registered client")
         }
         return names
     }
@@ -76,7 +76,7 @@ struct TokenExchangeGrant {
         let granted = subject.scopes.filter { $0 != "offline_access" && $0 != "openid" }
         guard let wanted = wanted?.split(separator: " ").map(String.init) else { return granted }
         guard Set(wanted).isSubset(of: granted) else {
-            throw OAuthFailure("invalid_scope", "the scope goes beyond what the subject_token is good for")
+            throw OAuthFailure("invalid_scope", "the scope exceeds that of the subject_token")
         }
         return granted.filter(wanted.contains)
     }
@@ -111,7 +111,7 @@ struct PresentedTokens {
         }
         guard let value, let type else { return nil }
         guard let token = try known(value, type, client) else {
-            throw .invalidRequest("the \(role)_token is not one that is good here")
+            throw .invalidRequest("the \(role)_token is not accepted here")
         }
         return token
     }
@@ -143,7 +143,7 @@ struct PresentedTokens {
             return Token(
                 clientID: hint.audience.first ?? "", subject: hint.subject, scopes: ["profile", "email"],
                 authTime: nil, acr: nil)
-        default: throw .invalidRequest("the token type is not one that is known here")
+        default: throw .invalidRequest("the token type is not supported")
         }
     }
 }

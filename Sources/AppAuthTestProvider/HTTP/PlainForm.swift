@@ -12,7 +12,7 @@ extension Request {
         guard query.entries.isEmpty else { throw FormProblem(reason: "expected no parameters in the URI") }
         // RFC 6749 §3.2: parameters MUST NOT be included more than once.
         if let name = form.repeated {
-            throw FormProblem(reason: "the parameter \(name.forDescription) stands twice")
+            throw FormProblem(reason: "the parameter \(name.forDescription) is given twice")
         }
         return form
     }

@@ -14,7 +14,7 @@ struct SoftwareStatement {
         else { throw Self.invalid("expected a signed JWT with iss") }
         // §3.2.2: a valid statement of an untrusted issuer is not approved.
         guard let trusted = options.statementIssuers.first(where: { $0.identifier == issuer }) else {
-            throw OAuthFailure("unapproved_software_statement", "the issuer is not one that is trusted")
+            throw OAuthFailure("unapproved_software_statement", "the issuer is not trusted")
         }
         guard trusted.signed(jws) else { throw Self.invalid("the signature is not the issuer's") }
         if let expiry = claims["exp"] {

@@ -33,7 +33,7 @@ struct SubmittedMetadata {
 
         let name = try reader.text("token_endpoint_auth_method") ?? "client_secret_basic"
         guard let method = RegisteredClient.Authentication(rawValue: name) else {
-            throw .clientMetadata("the token_endpoint_auth_method is not one that is supported")
+            throw .clientMetadata("the token_endpoint_auth_method is not supported")
         }
         (methods, grantTypes) = (method, try reader.grantTypes(context))
         guard method != .none || !grantTypes.contains("client_credentials") else {
@@ -102,7 +102,7 @@ private struct Reader {
     func algorithm(_ name: String, _ context: Context) throws(OAuthFailure) -> SignatureAlgorithm? {
         guard let text = try text(name) else { return nil }
         guard let algorithm = context.keys.algorithms.first(where: { $0.rawValue == text }) else {
-            throw .clientMetadata("the \(name) is not one that is supported")
+            throw .clientMetadata("the \(name) is not supported")
         }
         return algorithm
     }
@@ -120,7 +120,7 @@ private struct Reader {
         let wanted = try strings("grant_types") ?? ["authorization_code"]
         let known = (Metadata.openID(context)["grant_types_supported"]?.strings ?? []).filter { $0 != "password" }
         guard !wanted.isEmpty, wanted.allSatisfy(known.contains) else {
-            throw .clientMetadata("a grant type is not one that is supported")
+            throw .clientMetadata("a grant type is not supported")
         }
         return wanted
     }
@@ -131,7 +131,7 @@ private struct Reader {
         let wanted = try strings("response_types") ?? (hasCodes ? ["code"] : [])
         let known = Metadata.openID(context)["response_types_supported"]?.strings ?? []
         guard wanted.allSatisfy(known.contains) else {
-            throw .clientMetadata("a response type is not one that is supported")
+            throw .clientMetadata("a response type is not supported")
         }
         guard hasCodes == !wanted.isEmpty else {
             throw .clientMetadata("expected the response type code where there is the grant type authorization_code")

@@ -37,7 +37,7 @@ struct RequestObject {
             throw .invalidRequestObject("expected a signed token with an object inside")
         }
         guard let algorithm = SignatureAlgorithm(rawValue: jws.header.alg), Self.algorithms.contains(algorithm) else {
-            throw .invalidRequestObject("expected a signature, and not by a shared secret")
+            throw .invalidRequestObject("expected a signature by a public key")
         }
         // §10.8: a token with another type is not a request object.
         guard [nil, "JWT", "oauth-authz-req+jwt"].contains(jws.header.typ) else {
@@ -67,7 +67,7 @@ struct RequestObject {
         }
         // §10.8: otherwise it could be used as a client assertion.
         guard claims["sub"]?.string != client.id else {
-            throw .invalidRequestObject("expected no sub that is the client")
+            throw .invalidRequestObject("expected sub not to be the client")
         }
         // §4.
         guard claims["request"] == nil, claims["request_uri"] == nil else {
@@ -83,7 +83,7 @@ struct RequestObject {
             throw .invalidRequestObject("expected an nbf within the last hour")
         }
         guard let end = claims["exp"]?.double, end > now - Self.leeway, end <= start + Self.longestLifetime else {
-            throw .invalidRequestObject("expected an exp that is to come, within an hour of nbf")
+            throw .invalidRequestObject("expected an exp in the future, within an hour of nbf")
         }
     }
 
@@ -102,7 +102,7 @@ struct RequestObject {
             case .array where member.name == "resource": values = member.value.strings ?? []
             case .array, .object: values = [member.value.serialized()]
             case .bool, .null:
-                throw .invalidRequestObject("the parameter \(member.name.forDescription) is no text")
+                throw .invalidRequestObject("the parameter \(member.name.forDescription) is not a string")
             }
             entries += values.map { Parameters.Entry(name: member.name, value: $0) }
         }
@@ -116,7 +116,7 @@ extension RequestObject {
     static func pushed(_ form: Parameters, by client: RegisteredClient) throws(OAuthFailure) -> Parameters {
         guard form["request"] != nil else { return form }
         guard Set(form.names).isSubset(of: ["request", "client_id"]) else {
-            throw .invalidRequest("expected nothing but client authentication beside the request object")
+            throw .invalidRequest("expected only client authentication beside the request object")
         }
         let named = form["client_id"] == nil ? [Parameters.Entry(name: "client_id", value: client.id)] : []
         return Parameters(form.entries + named)

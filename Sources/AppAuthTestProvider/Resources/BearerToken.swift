@@ -62,7 +62,7 @@ struct BearerToken {
             Refusal(.unauthorized, "invalid_token", description, scheme: scheme)
         }
         guard let found = context.store.withLock({ $0.access(value, now) }) else {
-            throw invalidToken("the access token has expired or was revoked, or never was")
+            throw invalidToken("the access token is unknown, expired or revoked")
         }
         guard found.token.resources.isEmpty || found.token.resources.contains(resource) else {
             throw invalidToken("the access token is for another resource")

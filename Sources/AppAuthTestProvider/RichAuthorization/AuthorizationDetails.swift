@@ -15,7 +15,7 @@ enum AuthorizationDetails {
     /// Rejects an unknown type, and a member of the wrong kind (RFC 9396 §5, §2.2).
     private static func check(_ detail: JSON, _ types: [String]) throws(OAuthFailure) {
         guard let type = detail["type"]?.string, types.contains(type) else {
-            throw .invalidDetails("expected authorization details of a type that this provider knows")
+            throw .invalidDetails("expected authorization details of a type that this provider supports")
         }
         for name in ["locations", "actions", "datatypes", "privileges"] {
             guard let member = detail[name] else { continue }

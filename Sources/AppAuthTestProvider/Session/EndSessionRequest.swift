@@ -12,7 +12,9 @@ struct EndSessionRequest: Sendable {
     struct Refusal: Error { let reason: String }
 
     init(_ parameters: Parameters, _ context: Context) throws(Refusal) {
-        if let name = parameters.repeated { throw Refusal(reason: "the parameter \(name.forDescription) stands twice") }
+        if let name = parameters.repeated {
+            throw Refusal(reason: "the parameter \(name.forDescription) is given twice")
+        }
         var hint: IDTokenHint?
         if let text = parameters["id_token_hint"] {
             // §2: the provider MUST validate that it was the issuer of the ID token.
@@ -32,7 +34,7 @@ struct EndSessionRequest: Sendable {
             throw Refusal(reason: "expected an id_token_hint or a client_id beside the post_logout_redirect_uri")
         }
         guard client.postLogoutRedirectURIs.contains(where: { $0.matches(redirectURI) }) else {
-            throw Refusal(reason: "the post_logout_redirect_uri is none that the client \(client.id) has registered")
+            throw Refusal(reason: "the client \(client.id) has not registered this post_logout_redirect_uri")
         }
     }
 

@@ -22,7 +22,9 @@ struct ClientAssertion {
             throw .invalidClient("the client is not registered")
         }
         // RFC 7521 §4.2: a client_id, if present, must match the assertion's.
-        guard form["client_id"] ?? id == id else { throw .invalidClient("the client_id is not the assertion's") }
+        guard form["client_id"] ?? id == id else {
+            throw .invalidClient("the client_id differs from that of the assertion")
+        }
         try check(jws, of: client)
         try check(claims, of: id)
         return client
@@ -32,7 +34,7 @@ struct ClientAssertion {
         do {
             let jws = try JWS(compact: text)
             return (jws, try JSON(parsing: jws.payload))
-        } catch { throw .invalidClient("the assertion is no signed token") }
+        } catch { throw .invalidClient("the assertion is not a signed token") }
     }
 
     private func check(_ jws: JWS, of client: RegisteredClient) throws(OAuthFailure) {
@@ -45,7 +47,7 @@ struct ClientAssertion {
             method = .privateKeyJWT
             isSigned = client.hasSigned(jws, algorithm)
         } else {
-            throw .invalidClient("the assertion's algorithm is not known")
+            throw .invalidClient("the assertion's algorithm is not supported")
         }
         guard client.authentication.contains(method) else {
             let expected = client.authentication.map(\.rawValue).sorted().joined(separator: " or ")
@@ -68,10 +70,10 @@ struct ClientAssertion {
             throw .invalidClient("expected exp within the next \(Self.longestLifetime) s")
         }
         guard let issued = claims["iat"]?.int, issued <= now + Self.leeway else {
-            throw .invalidClient("expected iat not to be ahead")
+            throw .invalidClient("expected iat not to be in the future")
         }
         guard let jti = claims["jti"]?.string, jti.utf8.count >= 16 else {
-            throw .invalidClient("expected a jti that nobody can guess")
+            throw .invalidClient("expected a jti that cannot be guessed")
         }
         let isNew = context.store.withLock { records in
             records.assertions.updateValue(context.now.adding(Self.longestLifetime), forKey: "\(id) \(jti)") == nil

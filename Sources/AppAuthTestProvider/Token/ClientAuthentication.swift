@@ -52,7 +52,7 @@ struct ClientAuthentication {
         }
         let basic = try Self.basic(field)
         guard form["client_id"].map({ $0 == basic.id }) ?? true else {
-            throw .invalidRequest("the client_id is not the one of the Authorization field")
+            throw .invalidRequest("the client_id differs from that in the Authorization field")
         }
         return basic
     }

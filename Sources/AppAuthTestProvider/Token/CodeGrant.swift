@@ -14,7 +14,7 @@ struct CodeGrant {
         // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard var code = records.codes[value], code.grant.clientID == client.id else {
-                return .failure(OAuthFailure.invalidGrant("the code is not one of this client"))
+                return .failure(OAuthFailure.invalidGrant("the code was issued to another client"))
             }
             // RFC 6749 §4.1.2: the second use of a code revokes its tokens.
             guard !code.isUsed else {
@@ -39,12 +39,12 @@ struct CodeGrant {
     private static func check(_ form: Parameters, against code: AuthorizationCode) throws(OAuthFailure) {
         // RFC 6749 §4.1.3: the redirect_uri must be the one of the authorization request.
         guard form["redirect_uri"] == code.redirectURI else {
-            throw .invalidGrant("the redirect_uri is not the one of the authorization request")
+            throw .invalidGrant("the redirect_uri differs from that of the authorization request")
         }
         guard let challenge = code.codeChallenge else {
             // RFC 9700 §2.1.1: a verifier without a challenge suggests that an attacker removed the challenge.
             guard form["code_verifier"] == nil else {
-                throw .invalidGrant("a code_verifier, and the authorization request had no code_challenge")
+                throw .invalidGrant("expected no code_verifier, since the authorization request had no code_challenge")
             }
             return
         }
@@ -54,7 +54,7 @@ struct CodeGrant {
             throw .invalidGrant("expected a code_verifier of 43 to 128 unreserved characters")
         }
         guard constantTimeEqual(Base64URL.encode(Digest.sha256.hash(verifier)), challenge) else {
-            throw .invalidGrant("the code_verifier does not fit the code_challenge")
+            throw .invalidGrant("the code_verifier does not match the code_challenge")
         }
     }
 

@@ -11,7 +11,7 @@ struct ClientCredentialsGrant {
         guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }
         let wanted = (form["scope"] ?? "").split(separator: " ").map(String.init)
         guard wanted.allSatisfy({ $0 == "api" }) else {
-            throw OAuthFailure("invalid_scope", "expected no scope but api: the others are about a person")
+            throw OAuthFailure("invalid_scope", "expected only the scope api: the others are about a user")
         }
         let grant = try Grant(direct: client, subject: nil, scopes: wanted, form, context)
         let issuer = TokenIssuer(context: context)

@@ -9,7 +9,7 @@ enum ResourceIndicators {
         for resource in resources {
             guard let url = URLComponents(string: resource), url.scheme != nil, url.fragment == nil,
                 known.contains(resource)
-            else { throw OAuthFailure("invalid_target", "a resource is not one that this provider knows") }
+            else { throw OAuthFailure("invalid_target", "a resource is not known to this provider") }
         }
         return resources
     }

@@ -21,7 +21,7 @@ struct TokenEndpoint {
             case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
             default:
                 guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {
-                    throw OAuthFailure("unsupported_grant_type", "the grant_type is not one that is supported")
+                    throw OAuthFailure("unsupported_grant_type", "the grant_type is not supported")
                 }
                 grant = { try addition.tokens(type, $0, $1, context) }
             }

@@ -15,9 +15,9 @@ struct ClientCredentials: Command {
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = ""
-    @Option(parsing: .unconditionalSingleValue, help: "Where the access token is meant for (RFC 8707).")
+    @Option(parsing: .unconditionalSingleValue, help: "The resource that the access token is for (RFC 8707).")
     var resource: [String] = []
     @OptionGroup var common: CommonOptions
 

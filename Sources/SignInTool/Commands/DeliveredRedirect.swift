@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in deliver-redirect`, which the desktop runs when the browser opens a private-use scheme.
 struct DeliveredRedirect: Command {
     static let configuration = CommandConfiguration(
-        commandName: "deliver-redirect", abstract: "Hands a redirect to the sign-in that waits for it.",
+        commandName: "deliver-redirect", abstract: "Delivers a redirect to the sign-in that waits for it.",
         shouldDisplay: false)
 
     @Argument(help: "The redirect.") var url: String

@@ -7,9 +7,9 @@ internal import ScriptedBrowser
 /// The command `sign-in demo`.
 struct Demo: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Shows a whole sign-in against a provider on this machine, which it starts and ends.")
+        abstract: "Shows a whole sign-in at a provider that it starts on this computer.")
 
-    @Flag(help: "Let a scripted browser play the person's part.")
+    @Flag(help: "Let a scripted browser act for the user.")
     var headless = false
     @OptionGroup var common: CommonOptions
 
@@ -25,8 +25,8 @@ struct Demo: Command {
         let provider = try DemoProvider()
         defer { provider.end() }
         let issuer = try await provider.issuer()
-        story.tell("A provider is listening on this machine: \(issuer)")
-        if isHeadless { story.tell("There is no display (or --headless): a scripted browser plays the person's part.") }
+        story.tell("A provider is listening on this computer: \(issuer)")
+        if isHeadless { story.tell("There is no display (or --headless): a scripted browser acts for the user.") }
 
         let result = try await withBrowser(isHeadless, console.environment) { browser in
             try await journey(issuer, browser, isHeadless, story, console)
@@ -43,13 +43,13 @@ struct Demo: Command {
     ) async throws -> JSON.Object {
         var signIn = try SignIn(
             issuer: Issuer(issuer), clientID: "demo", scope: [.openID, .profile, .email, .offlineAccess],
-            appName: "the demo",
-            environment: console.environment)
+            appName: "sign-in", environment: console.environment)
+        signIn.pages = .terminal
         signIn.browser = browser
         signIn.observe = { event in
             switch event {
             case .requesting, .scopesLeftOut, .foreignRedirect: break
-            case .provider: story.tell("Its metadata is fetched and checked: the issuer is the one that was asked for.")
+            case .provider: story.tell("Fetched its metadata and checked that it names this issuer.")
             case .authorization(let url):
                 story.tell(
                     "The browser opens the login page: sign in as \(Self.person.name) with the password \(Self.person.password)."
@@ -62,17 +62,17 @@ struct Demo: Command {
             case .wrongPaste: break
             case .redirected:
                 console.waitForBrowser(false)
-                story.tell("The browser came back with a code; its state and its issuer are right.")
-            case .signedIn: story.tell("The code is exchanged, and the ID token's signature and claims are verified.")
+                story.tell("The browser came back with a code, and with the right state and issuer.")
+            case .signedIn: story.tell("Exchanged the code, and verified the ID token's signature and claims.")
             }
         }
         let state = try await signIn.run(store: MemoryTokenStore())
         let signedIn = await state.record
         story.tell("Signed in: \(signedIn.person)", details: signedIn.idToken?.claims.json.lines ?? [])
-        story.tell("The access token is good until \(signedIn.expiry.string ?? "further notice").")
+        story.tell("The access token is valid until \(signedIn.expiry.string ?? "further notice").")
 
         let userInfo = try await state.userInfo()
-        story.tell("The userinfo endpoint answers to a fresh token:", details: userInfo.json.lines)
+        story.tell("The userinfo endpoint returned these claims:", details: userInfo.json.lines)
 
         _ = try await state.freshAccessToken(forceRefresh: true)
         let refreshed = await state.record
@@ -81,7 +81,8 @@ struct Demo: Command {
             "Refreshed: a new access token until \(refreshed.expiry.string ?? "further notice"), and the refresh token was \(isRotated ? "rotated" : "kept")."
         )
 
-        var signOut = SignOut(appName: "the demo")
+        var signOut = SignOut(appName: "sign-in")
+        signOut.pages = .terminal
         signOut.browser = browser
         signOut.observe = { event in if case .openingBrowser = event { story.wait("Waiting for the browser") } }
         let report = try await signOut.run(state)

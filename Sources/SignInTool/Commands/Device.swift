@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in device`.
 struct Device: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Signs in with a code that is entered on another device, and stores the session.")
+        abstract: "Signs in with a code that you enter on another device, and stores the session.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
@@ -17,7 +17,7 @@ struct Device: Command {
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
-    @Flag(help: "Bind the tokens to a key of the session's own (RFC 9449).")
+    @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
     @OptionGroup var common: CommonOptions
 

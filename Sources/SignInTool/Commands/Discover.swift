@@ -3,7 +3,7 @@ internal import ArgumentParser
 
 /// The command `sign-in discover`.
 struct Discover: Command {
-    static let configuration = CommandConfiguration(abstract: "Prints a provider's metadata, after checking it.")
+    static let configuration = CommandConfiguration(abstract: "Checks and prints a provider's metadata.")
 
     @Argument(help: "The issuer URL.")
     var issuer: String

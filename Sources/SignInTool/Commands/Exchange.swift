@@ -5,7 +5,7 @@ internal import FoundationEssentials
 /// The command `sign-in exchange`.
 struct Exchange: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Exchanges a token for another (RFC 8693): the stored session's, or one in a file.")
+        abstract: "Exchanges a token of the stored session or from a file for another one (RFC 8693).")
 
     /// The tokens of the stored session that can be exchanged.
     enum StoredKind: String, ExpressibleByArgument, CaseIterable, Sendable {
@@ -15,26 +15,26 @@ struct Exchange: Command {
     @OptionGroup var session: SessionOptions
     @Option(
         name: .customLong("subject-token-file"), parsing: .unconditional,
-        help: "A file that holds the token; without it the token is the session's.")
+        help: "A file with the token. (default: the token of the session)")
     var subjectFile: String?
     @Option(
         name: .customLong("subject-token-type"), parsing: .unconditional,
-        help: "What the token is: access_token (the default), id_token, refresh_token, jwt, saml1, saml2 or a URI.")
+        help: "The type of the token: access_token (the default), id_token, refresh_token, jwt, saml1, saml2 or a URI.")
     var subjectType: TokenTypeName?
     @Option(
         name: .customLong("actor-token-file"), parsing: .unconditional,
-        help: "A file that holds a token of whoever acts for the subject.")
+        help: "A file with a token of the party that acts for the subject.")
     var actorFile: String?
-    @Option(name: .customLong("actor-token-type"), parsing: .unconditional, help: "What that token is.")
+    @Option(name: .customLong("actor-token-type"), parsing: .unconditional, help: "The type of the actor token.")
     var actorType: TokenTypeName?
     @Option(
-        name: .customLong("requested-token-type"), parsing: .unconditional, help: "What kind of token is wanted.")
+        name: .customLong("requested-token-type"), parsing: .unconditional, help: "The type of the new token.")
     var requestedType: TokenTypeName?
     @Option(parsing: .unconditionalSingleValue, help: "The service that the new token is for, by its name.")
     var audience: [String] = []
     @Option(parsing: .unconditionalSingleValue, help: "The service that the new token is for, by its URI (RFC 8707).")
     var resource: [String] = []
-    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = ""
     @Option(
         name: .customLong("token-endpoint"), parsing: .unconditional,
@@ -50,7 +50,8 @@ struct Exchange: Command {
         if actorFile == nil, actorType != nil { throw ValidationError("--actor-token-type needs --actor-token-file") }
         if subjectFile == nil {
             if namesClient {
-                throw ValidationError("without --subject-token-file the token and the client are the stored session's")
+                throw ValidationError(
+                    "without --subject-token-file, the stored session provides the token and the client")
             }
             if let subjectType, StoredKind(rawValue: subjectType.argument) == nil {
                 throw ValidationError("--subject-token-type: expected access_token or id_token of a stored session")
@@ -109,7 +110,7 @@ struct Exchange: Command {
             }
             guard let idToken = await state.record.idToken else {
                 throw AuthError(
-                    .invalidConfiguration, .token, "expected a session with an ID token, found one without",
+                    .invalidConfiguration, .token, "the session has no ID token. Sign in again with openid in --scope",
                     outcome: .notSent)
             }
             return try await state.exchange(request(of: SecurityToken(idToken.rawValue, kind: .idToken)))

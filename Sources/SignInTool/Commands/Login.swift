@@ -7,7 +7,7 @@ internal import Logging
 
 /// The command `sign-in login`.
 struct Login: Command {
-    static let configuration = CommandConfiguration(abstract: "Signs in with the browser, and stores the session.")
+    static let configuration = CommandConfiguration(abstract: "Signs in with the browser and stores the session.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
@@ -20,26 +20,26 @@ struct Login: Command {
     var scope: String?
     @OptionGroup var redirect: RedirectOptions
     @OptionGroup var asked: RequestOptions
-    @Flag(help: "Fetch the claims of the userinfo endpoint too.")
+    @Flag(help: "Also fetch the claims of the userinfo endpoint.")
     var userinfo = false
-    @Flag(name: .customLong("no-browser"), help: "Show the URL, and start no browser.")
+    @Flag(name: .customLong("no-browser"), help: "Show the URL instead of starting a browser.")
     var noBrowser = false
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @Flag(
-        name: .customLong("replace-store"), help: "If what is stored there is damaged, set it aside under a new name.")
+        name: .customLong("replace-store"), help: "If the stored session is damaged, set it aside under a new name.")
     var replaceStore = false
-    @Flag(help: "Push the request to the provider, so that the browser carries a reference to it alone (RFC 9126).")
+    @Flag(help: "Push the request to the provider; the browser carries only a reference to it (RFC 9126).")
     var par = false
-    @Flag(help: "Bind the tokens to a key of the session's own (RFC 9449).")
+    @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
     @OptionGroup var common: CommonOptions
 
     static var scopeHelp: ArgumentHelp {
         """
-        What to ask for, separated by spaces. \
+        The scopes to request, separated by spaces. \
         (default: openid profile offline_access, as far as the provider lists them)
         """
     }
@@ -62,6 +62,7 @@ struct Login: Command {
         var signIn = try SignIn(
             issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
             scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
+        signIn.pages = .terminal
         signIn.authentication = authentication
         signIn.registration = registered?.registration
         signIn.options = asked.options
@@ -127,20 +128,22 @@ struct Login: Command {
                     : "Sign in with the browser. If none opens, open this URL:")
             console.say("  \(url)")
             console.waitForBrowser()
-            console.log("authorization: the redirect is listened for, and the browser is started")
+            console.log("authorization: listening for the redirect and starting the browser")
         case .browserObstacle(let obstacle):
             console.say("\(obstacle.message.asSentence).")
             if obstacle.kind == .sshSession { ways.offerPasting() }
         case .withoutBrowser(let error, let canUseDevice):
-            if let error { console.say("No browser could be started: \(error.message). Open the URL above in one.") }
+            if let error {
+                console.say("No browser could be started: \(error.message). Open the URL above in a browser.")
+            }
             ways.offerPasting()
             if canUseDevice { ways.offerDevice() }
-        case .wrongPaste(let error): console.say("That is not it: \(error.message).")
+        case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
         case .foreignRedirect:
             waiting.sayOnce(
-                "The browser came back without the state of this sign-in; that is ignored, and the wait goes on.")
+                "The browser came back without the state of this sign-in. Still waiting.")
         case .provider(let provider):
-            console.log("discovery: the metadata has all that is needed")
+            console.log("discovery: the metadata has everything that the sign-in needs")
             if dpop { console.sayIfWithoutDPoP(provider) }
         case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
         case .requesting(let request):
@@ -149,8 +152,8 @@ struct Login: Command {
         case .redirected:
             waiting.stop()
             console.waitForBrowser(false)
-            console.log("redirect: the response to this request has come")
-        case .signedIn: console.log("store: the session is stored")
+            console.log("redirect: received the response to this request")
+        case .signedIn: console.log("store: stored the session")
         }
     }
 
@@ -166,7 +169,7 @@ struct Login: Command {
     static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
         var lines = ["Signed in at \(record.client.provider.issuer) as \(record.person)."]
         if let date = record.accessToken?.expiresAt {
-            lines.append("The access token is good until \(date.ISO8601Format()).")
+            lines.append("The access token is valid until \(date.ISO8601Format()).")
         }
         lines.append(
             record.refreshToken == nil ? "There is no refresh token." : "The session is refreshed when needed.")
@@ -179,7 +182,7 @@ struct Login: Command {
 struct RedirectOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
-        help: "A port to listen on; several are tried in order.")
+        help: "A port to listen on. If given several times, the ports are tried in order.")
     var ports: [UInt16] = []
     @Option(
         name: .customLong("redirect-host"), parsing: .unconditional,
@@ -191,7 +194,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
     var path: String?
     @Option(
         name: .customLong("redirect-uri"), parsing: .unconditional,
-        help: "A redirect URI of a private-use scheme, in place of the three above.")
+        help: "A redirect URI of a private-use scheme, instead of the three options above.")
     var uri: String?
 
     /// - Parameter uris: The client's registered redirect URIs. Without options, the first loopback URI with a port
@@ -229,29 +232,30 @@ struct RedirectOptions: ParsableArguments, Sendable {
         }
         if !ports.isEmpty || host != nil || path != nil {
             throw ValidationError(
-                "--redirect-uri: takes the place of --redirect-port, --redirect-host and --redirect-path")
+                "--redirect-uri cannot be combined with --redirect-port, --redirect-host and --redirect-path")
         }
     }
 }
 
 /// The options for the authorization request, beyond the scope.
 struct RequestOptions: ParsableArguments, Sendable {
-    @Option(parsing: .unconditional, help: "What the provider should ask the person, for example login or consent.")
+    @Option(parsing: .unconditional, help: "The prompt parameter, for example login or consent.")
     var prompt: String?
-    @Option(name: .customLong("login-hint"), parsing: .unconditional, help: "Who is going to sign in.")
+    @Option(name: .customLong("login-hint"), parsing: .unconditional, help: "The user name to suggest to the provider.")
     var loginHint: String?
     @Option(
-        name: .customLong("max-age"), parsing: .unconditional, help: "Seconds since the last sign-in at the provider.")
+        name: .customLong("max-age"), parsing: .unconditional,
+        help: "Maximum age of the sign-in at the provider, in seconds.")
     var maxAge: UInt32?
     @Option(
         name: .customLong("acr-values"), parsing: .unconditional, help: "Authentication contexts, separated by spaces.")
     var acrValues: String?
     @Option(name: .customLong("ui-locales"), parsing: .unconditional, help: "Languages, separated by spaces.")
     var uiLocales: String?
-    @Option(parsing: .unconditionalSingleValue, help: "Where the access token is meant for (RFC 8707).")
+    @Option(parsing: .unconditionalSingleValue, help: "The resource that the access token is for (RFC 8707).")
     var resource: [String] = []
     @Option(
-        name: .customLong("param"), parsing: .unconditionalSingleValue, help: "Any further parameter, as name=value.")
+        name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
     var parameters: [String] = []
 
     var options: AuthorizationRequest.Options {

@@ -7,21 +7,21 @@ internal import Logging
 /// The command `sign-in logout`.
 struct Logout: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Revokes the tokens, ends the session and removes it here.")
+        abstract: "Revokes the tokens, ends the session and removes it from the store.")
 
-    @Flag(name: .customLong("revoke-only"), help: "Revoke the tokens, and leave the browser alone.")
+    @Flag(name: .customLong("revoke-only"), help: "Revoke the tokens without opening the browser.")
     var revokeOnly = false
-    @Flag(help: "Remove the session here, and tell nobody.")
+    @Flag(help: "Only remove the session here, without contacting the provider.")
     var local = false
-    @Flag(name: .customLong("no-browser"), help: "Show a URL that ends the session, and start no browser.")
+    @Flag(name: .customLong("no-browser"), help: "Show a URL that ends the session instead of starting a browser.")
     var noBrowser = false
-    @Flag(help: "If what is stored is damaged, set it aside under a new name.")
+    @Flag(help: "If the stored session is damaged, set it aside under a new name.")
     var discard = false
     @Option(
         name: .customLong("post-logout-redirect-uri"), parsing: .unconditional,
         help: """
-            Where the provider sends the browser afterwards, as it is registered for the client: a loopback URI, or none. \
-            (default: as 'sign-in register' has registered it, otherwise where the sign-in came back to)
+            The post-logout redirect URI that is registered for the client: a loopback URI, or none. \
+            (default: the one from 'sign-in register', otherwise the redirect URI of the sign-in)
             """)
     var postLogoutRedirect: PostLogoutRedirectArgument?
     @Option(
@@ -71,6 +71,7 @@ struct Logout: Command {
         _ record: AuthStateRecord, _ note: WaitingNote, _ console: Console, limit: Duration
     ) -> SignOut {
         var signOut = SignOut(appName: "sign-in")
+        signOut.pages = .terminal
         signOut.timeout = limit
         signOut.revokesTokens = !local
         signOut.endsBrowserSession = !local && !revokeOnly
@@ -85,7 +86,7 @@ struct Logout: Command {
                 console.say("  \(url)")
             case .waiting(let uri): note.start { Self.sayWhatToCompare(uri, record, console) }
             case .forgotten:
-                console.log("store: the session is removed")
+                console.log("store: removed the session")
                 if local { Self.sayWhatStaysValid(record, [], console) }
             case .revoked(let revocations):
                 // Reported before the wait for the browser, which the user may interrupt.

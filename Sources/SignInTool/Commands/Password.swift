@@ -5,19 +5,19 @@ internal import ArgumentParser
 /// The command `sign-in password`.
 struct Password: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Signs in with a name and a password, where a server has nothing better, and stores the session.")
+        abstract: "Signs in with a user name and a password, for servers without a better grant.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: "The person's name at the provider.")
+    @Option(parsing: .unconditional, help: "The user name.")
     var username: String
     @Option(
-        name: .customLong("password-file"), parsing: .unconditional, help: "A file that holds the person's password.")
+        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user's password.")
     var passwordFile: String
-    @Option(parsing: .unconditional, help: "What to ask for, separated by spaces.")
+    @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = "openid profile offline_access"
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
@@ -41,8 +41,8 @@ struct Password: Command {
         StateFolder.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(
-            "warning: a program that takes a password can do with it whatever it likes: RFC 9700 §2.4 forbids this grant; "
-                + "'sign-in login' uses the browser")
+            "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "
+                + "if you can")
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
         return 0

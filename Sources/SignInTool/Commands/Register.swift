@@ -11,31 +11,31 @@ struct Register: Command {
     var issuer: String
     @Option(
         name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
-        help: "Where the provider may send the browser back to, for example http://127.0.0.1/callback.")
+        help: "A redirect URI of the client, for example http://127.0.0.1/callback.")
     var redirectURIs: [String] = []
-    @Option(parsing: .unconditional, help: "The scopes that the client may ask for, separated by spaces.")
+    @Option(parsing: .unconditional, help: "The scopes that the client may request, separated by spaces.")
     var scope: String?
     @Option(
         name: .customLong("registration-endpoint"), parsing: .unconditional,
         help: "The URL of the registration endpoint, if the provider's metadata has none.")
     var registrationEndpoint: String?
-    @Option(name: .customLong("client-name"), parsing: .unconditional, help: "What people call the client.")
+    @Option(name: .customLong("client-name"), parsing: .unconditional, help: "The name of the client that users see.")
     var name: String?
     @Option(
         name: .customLong("initial-access-token-file"), parsing: .unconditional,
-        help: "A file that holds what lets one register.")
+        help: "A file with the initial access token.")
     var initialAccessTokenFile: String?
     @Option(
         name: .customLong("software-statement-file"), parsing: .unconditional,
-        help: "A file that holds what somebody else says of the software (RFC 7591 §2.3).")
+        help: "A file with a software statement (RFC 7591 §2.3).")
     var softwareStatementFile: String?
     @Option(
         name: .customLong("client-auth"), parsing: .unconditional,
-        help: "How the client is going to authenticate (default: none).")
+        help: "How the client will authenticate (default: none).")
     var method: ClientOptions.Method?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key, for private_key_jwt: PEM that is not encrypted, or a JWK.")
+        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.")
     var keyFile: String?
     @OptionGroup var common: CommonOptions
 
@@ -63,7 +63,7 @@ struct Register: Command {
         // copy.
         do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: keyPath) } catch let error
             as AuthError
-        { console.note("the client is registered, but not kept here: \(error.message)") }
+        { console.note("the client is registered, but could not be stored here: \(error.message)") }
         do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
             console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
         }
@@ -79,7 +79,7 @@ struct Register: Command {
         guard provider[.registration] != nil else {
             throw AuthError(
                 .invalidMetadata, .registration,
-                "the provider \(issuer) has no 'registration_endpoint' in its metadata; if there is one, name it with "
+                "the provider \(issuer) has no 'registration_endpoint' in its metadata. If it has one, pass it with "
                     + "--registration-endpoint", outcome: .notSent)
         }
         return provider
@@ -88,7 +88,7 @@ struct Register: Command {
     private func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
         var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
         if let date = registration.clientSecretExpiresAt {
-            lines.append("Its secret is good until \(date.ISO8601Format()).")
+            lines.append("Its secret is valid until \(date.ISO8601Format()).")
         }
         lines += JSON.object(registration.metadata.members).lines
         var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]

@@ -15,7 +15,7 @@ struct Request: Command {
     var header: [String] = []
     @Option(parsing: .unconditional, help: "The body.")
     var data: String?
-    @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file that holds the body.")
+    @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file with the body.")
     var dataFile: String?
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
@@ -29,7 +29,7 @@ struct Request: Command {
             let field = Self.field(line)
             guard let field else { throw ValidationError("--header: expected 'Name: value', found '\(line)'") }
             guard field.name != .authorization else {
-                throw ValidationError("--header: the access token goes into Authorization")
+                throw ValidationError("--header: Authorization is reserved for the access token")
             }
         }
     }
@@ -64,7 +64,7 @@ struct Request: Command {
             words += ["--acr-values", challenge.acrValues.joined(separator: " ").onOneLine.quotedForShell]
         }
         if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
-        return "The resource wants another sign-in than this: \(words.joined(separator: " "))"
+        return "The resource requires another sign-in: \(words.joined(separator: " "))"
     }
 
     private static func field(_ line: String) -> HTTPField? {

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 
 /// The command `sign-in status`.
 struct Status: Command {
-    static let configuration = CommandConfiguration(abstract: "Lists what is stored, without tokens.")
+    static let configuration = CommandConfiguration(abstract: "Lists the stored sessions, without tokens.")
 
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions

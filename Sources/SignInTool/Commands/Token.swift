@@ -3,12 +3,12 @@ internal import ArgumentParser
 
 /// The command `sign-in token`.
 struct Token: Command {
-    static let configuration = CommandConfiguration(abstract: "Prints a valid access token, refreshed if needed.")
+    static let configuration = CommandConfiguration(abstract: "Prints a valid access token, refreshing it if needed.")
 
     @Option(
-        name: .customLong("min-validity"), parsing: .unconditional, help: "Seconds that the token must be good for.")
+        name: .customLong("min-validity"), parsing: .unconditional, help: "The minimum remaining validity, in seconds.")
     var minimumValidity: UInt32?
-    @Flag(name: .customLong("force-refresh"), help: "Refresh even if the token is good.")
+    @Flag(name: .customLong("force-refresh"), help: "Refresh the token even if it is still valid.")
     var forceRefresh = false
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions

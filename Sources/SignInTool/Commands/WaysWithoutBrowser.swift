@@ -30,13 +30,13 @@ final class WaysWithoutBrowser: Sendable {
 
     func offerPasting() {
         guard let input = console.input, input.isOpen, canPaste else { return }
-        let found = "If it ends at a page that cannot be shown, copy the whole address of that page"
+        let found = "If the browser ends at a page that does not load, copy the whole address of that page"
         if !input.isTerminal {
-            console.say("\(found), and write it to standard input.")
+            console.say("\(found) and write it to standard input.")
         } else if input.isOurs {
-            console.say("\(found), paste it here, where it stays invisible, and press Enter.")
+            console.say("\(found), paste it here (it stays hidden) and press Enter.")
         } else {
-            console.say("\(found), bring this job to the foreground, paste it, and press Enter.")
+            console.say("\(found), bring this job to the foreground, paste it and press Enter.")
         }
     }
 

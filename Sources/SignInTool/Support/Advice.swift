@@ -22,22 +22,22 @@ struct Advice: Sendable {
         if error.code == .invalidClient { return authentication.withLock { $0 }.flatMap(Self.advice) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
         if error.message.contains("expected the token type DPoP") {
-            return "the provider does not bind tokens to keys: leave out --dpop"
+            return "the provider does not support DPoP: leave out --dpop"
         }
         // If the provider reports the token as invalid, the library has refreshed it by now.
         if error.stage == .userInfo, error.httpStatus == 401 {
-            return "the userinfo endpoint takes no such access token: sign in again with openid in --scope"
+            return "the userinfo endpoint rejects this access token: sign in again with openid in --scope"
         }
         return nil
     }
 
     private static func advice(_ authentication: ClientAuthentication) -> String? {
         switch authentication {
-        case .none: "if the client has a secret, give it by --client-secret-file"
+        case .none: "if the client has a secret, pass it with --client-secret-file"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
         case .clientSecretJWT(_, let assertion) where assertion.audience == .issuer,
             .privateKeyJWT(_, let assertion) where assertion.audience == .issuer:
-            "if the provider takes only its token endpoint as the audience, sign in with --assertion-audience token-endpoint"
+            "if the provider accepts only its token endpoint as the audience, use --assertion-audience token-endpoint"
         default: nil
         }
     }
@@ -47,7 +47,7 @@ extension Console {
     /// Reports the default scopes that are not requested.
     func sayLeftOut(_ scopes: [Scope]) {
         let names = scopes.spaceDelimited ?? ""
-        say("Not asked for, since the provider does not list it: \(names). Use --scope to ask for it all the same.")
+        say("Not requested, because the provider does not list it: \(names). To request it anyway, use --scope.")
     }
 
     /// Warns if the metadata does not mention DPoP. A provider that supports DPoP may list its algorithms, but need not

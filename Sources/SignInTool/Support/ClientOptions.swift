@@ -9,19 +9,19 @@ struct ClientOptions: ParsableArguments, Sendable {
     }
 
     @Option(
-        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file that holds the client secret.")
+        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file with the client secret.")
     var secretFile: String?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key, for private_key_jwt: PEM that is not encrypted, or a JWK.")
+        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.")
     var keyFile: String?
     @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
     var method: Method?
     @Option(
         name: .customLong("assertion-audience"), parsing: .unconditional,
         help: """
-            Who the assertion of client_secret_jwt or private_key_jwt is meant for: issuer, token-endpoint or a URL; \
-            stored with the session. (default: issuer)
+            The audience of the assertion for client_secret_jwt or private_key_jwt: issuer, token-endpoint or a URL. \
+            Stored with the session. (default: issuer)
             """)
     var audience: AssertionAudience?
 
@@ -82,7 +82,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         switch known {
         case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
         case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
-        default: throw WrongUsage("--assertion-audience: this client does not authenticate by an assertion")
+        default: throw WrongUsage("--assertion-audience: this client does not authenticate with an assertion")
         }
     }
 

@@ -35,7 +35,8 @@ final class DemoProvider: Sendable {
         guard access(String(program), X_OK) == 0 else {
             throw AuthError(
                 .unavailable, .configuration,
-                "expected the program local-provider beside \(path[slash...].dropFirst()), found none: swift build --product local-provider",
+                "local-provider is missing next to \(path[slash...].dropFirst()). Build it: swift build --product "
+                    + "local-provider",
                 outcome: .notSent)
         }
         return String(program)

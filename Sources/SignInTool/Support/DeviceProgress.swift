@@ -21,9 +21,9 @@ extension DeviceSignIn {
                 shown.withLock { $0 = countdown }
                 countdown.start()
             case .slowedDown(let interval):
-                shown.withLock { $0 }?.say("The provider wants to be asked less often: every \(interval.inSeconds).")
+                shown.withLock { $0 }?.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
             case .connectionTrouble(let error, let pause):
-                shown.withLock { $0 }?.say("\(error.message). Asking again in \(pause.inSeconds).")
+                shown.withLock { $0 }?.say("\(error.message). Trying again in \(pause.inSeconds).")
             case .provider(let provider):
                 if dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
@@ -36,11 +36,11 @@ extension DeviceSignIn {
 
 extension DeviceAuthorization {
     fileprivate func show(_ console: Console) {
-        console.say("To sign in, open this page on any device with a browser, and enter the code:")
+        console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI)")
         console.say("  \(userCode)")
         if let verificationURIComplete {
-            console.say("Or open this one, and compare the code:")
+            console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete)")
         }
         guard let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error)

@@ -67,7 +67,7 @@ extension StateFolder {
         case let keyring as KeyringTokenStore: aside = try await keyring.discard()
         default: aside = nil
         }
-        if let aside { console.say("What was in \(store.location) is now in \(aside).") }
+        if let aside { console.say("The contents of \(store.location) are now in \(aside).") }
         return aside
     }
 

@@ -3,26 +3,27 @@ public import ArgumentParser
 
 /// The options of every command. Values may begin with a dash.
 struct CommonOptions: ParsableArguments, Sendable {
-    @Flag(help: "Print one JSON object on standard output, and nothing else there.")
+    @Flag(help: "Print one JSON object on standard output and nothing else.")
     var json = false
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
     @Option(
         parsing: .unconditional,
-        help: "Seconds that the whole command may take; a refresh that was sent is finished first.")
+        help: "The time limit in seconds; a refresh that was sent is finished first.")
     var timeout: Seconds?
-    @Option(name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file of further root certificates.")
+    @Option(
+        name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.")
     var caFile: String?
 }
 
 /// The options that select a stored session.
 struct SessionOptions: ParsableArguments, Sendable {
-    @Option(parsing: .unconditional, help: "The issuer of the session; needed where several are stored.")
+    @Option(parsing: .unconditional, help: "The issuer of the session; required if several are stored.")
     var issuer: String?
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
     var clientID: String?
     @Option(
-        parsing: .unconditional, help: "Where it is stored: file:PATH, keyring or memory.",
+        parsing: .unconditional, help: "Where the session is stored: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
 }

@@ -28,7 +28,7 @@ struct StateFolder: Sendable {
         } else if let home = Self.variable("HOME") {
             path = home + "/.local/state/sign-in"
         } else {
-            throw AuthError(.store, .store, "expected HOME or XDG_STATE_HOME in the environment, found neither")
+            throw AuthError(.store, .store, "the environment has neither HOME nor XDG_STATE_HOME: set one of them")
         }
     }
 
@@ -146,7 +146,7 @@ extension SessionOptions {
             let state = try await StateFolder.restore(store, console.environment)
         else {
             throw AuthError(
-                .signInRequired, .store, "no session is stored, sign in first: sign-in login", outcome: .notSent)
+                .signInRequired, .store, "not signed in. Sign in with: sign-in login", outcome: .notSent)
         }
         do { return try await work(state) } catch {
             let pause = Duration.milliseconds(250)

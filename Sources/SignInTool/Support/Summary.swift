@@ -20,7 +20,7 @@ extension AuthStateRecord {
 
     /// The signed-in user, for display.
     var person: String {
-        guard let claims = idToken?.claims else { return "somebody (no ID token was asked for)" }
+        guard let claims = idToken?.claims else { return "an unknown user (no ID token was requested)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
         return name.map { "\($0) (\(claims.subject ?? ""))" } ?? claims.subject ?? ""
     }

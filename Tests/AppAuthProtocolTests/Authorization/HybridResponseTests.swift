@@ -45,7 +45,7 @@ struct HybridResponseTests {
     @Test func `the second ID token is about the same person`() async throws {
         let error = try await signIn(second: { $0.claims["sub"] = "somebody else" })
         #expect(error?.code == .invalidIDToken)
-        #expect(error?.message.contains("of the one that came with the code") == true)
+        #expect(error?.message.contains("of the ID token that came with the code") == true)
     }
 
     /// The browser brings the first ID token: the provider's time is that of its other responses.

@@ -22,9 +22,9 @@ struct PastedRedirectTests {
     }
 
     @Test(arguments: [
-        ("c", "the code alone"), ("SplxlOBeZQQYbYS6WxSbIA", "the code alone"), ("", "expected the whole address"),
-        ("?code=c&state=STATE", "a part of it"), ("code=c&state=STATE", "a part of it"),
-        ("127.0.0.1:41235/callback?code=c&state=STATE", "a part of it"),
+        ("c", "not just the code"), ("SplxlOBeZQQYbYS6WxSbIA", "not just the code"), ("", "paste the whole address"),
+        ("?code=c&state=STATE", "a part of the address"), ("code=c&state=STATE", "a part of the address"),
+        ("127.0.0.1:41235/callback?code=c&state=STATE", "a part of the address"),
         ("https://127.0.0.1:41235/callback?code=c&state=STATE", "another scheme"),
         ("HTTP://127.0.0.1:41235/callback?code=c&state=STATE", "another scheme"),
         ("http://127.0.0.1:41236/callback?code=c&state=STATE", "another host or port"),
@@ -37,9 +37,9 @@ struct PastedRedirectTests {
         ("http://127.0.0.1:41235/callback/done/x?code=c&state=STATE", "another path"),
         ("http://127.0.0.1:41235/callback\u{301}?code=c&state=STATE", "another path"),
         ("http://127.0.0.1:41235", "another path"), ("http://", "another host or port"),
-        ("URI", "without 'state'"), ("URI?", "without 'state'"), ("URI?code=c", "without 'state'"),
-        ("URI?error=access_denied", "without 'state'"), ("URI?code=%zz", "without 'state'"),
-        ("URI#code=c&state=STATE", "without 'state'"), ("URI?code=c#&state=STATE", "without 'state'"),
+        ("URI", "no 'state'"), ("URI?", "no 'state'"), ("URI?code=c", "no 'state'"),
+        ("URI?error=access_denied", "no 'state'"), ("URI?code=%zz", "no 'state'"),
+        ("URI#code=c&state=STATE", "no 'state'"), ("URI?code=c#&state=STATE", "no 'state'"),
         ("URI?code=c&state=other", "another sign-in"), ("URI?error=access_denied&state=other", "another sign-in"),
         ("URI?code=c&state=", "another sign-in"), ("URI?code=c&state=STATEx", "another sign-in"),
         ("URI?\u{301}code=c&state=other", "another sign-in"),
@@ -55,7 +55,7 @@ struct PastedRedirectTests {
     @Test func `the address that the sign-in begins at is recognised`() throws {
         let error = try #require(refusal { try request.response(fromPasted: request.url) })
         #expect(error.code == .wrongPaste)
-        #expect(error.message.contains("begins at") && error.message.contains("\(Self.uri)?"))
+        #expect(error.message.contains("starts the sign-in") && error.message.contains("\(Self.uri)?"))
     }
 
     @Test(arguments: [

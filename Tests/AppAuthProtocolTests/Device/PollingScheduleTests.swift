@@ -6,7 +6,7 @@ import Testing
 struct PollingScheduleTests {
     private static func response(_ code: String, status: Int = 400, retryAfter: Int? = nil) -> AuthError {
         AuthError(
-            AuthError.Code(rawValue: code), .token, "the provider answered \(code)", isTemporary: code == "slow_down",
+            AuthError.Code(rawValue: code), .token, "the provider returned \(code)", isTemporary: code == "slow_down",
             server: OAuthError(error: code), httpStatus: status, retryAfter: retryAfter)
     }
 
@@ -73,8 +73,8 @@ struct PollingScheduleTests {
 
     @Test(
         arguments: [
-            ("expired_token", AuthError.Code.expiredToken, "start again"),
-            ("access_denied", .accessDenied, "refused by the person"),
+            ("expired_token", AuthError.Code.expiredToken, "Start a new sign-in"),
+            ("access_denied", .accessDenied, "the user or the provider denied"),
             ("invalid_grant", .invalidGrant, "invalid_grant"),
             ("invalid_client", .invalidClient, "invalid_client"),
         ])

@@ -118,7 +118,7 @@ struct HostileTokenTests {
     ])
     func `a kid is a name and no more (RFC 8725 §3.10)`(kid: String) throws {
         let token = try JWS.sign(.object(Signer.claims), header: ["kid": .string(kid)], with: signer.key)
-        #expect(try refusal(Secret(token))?.message.contains("expected a key that fits it") == true)
+        #expect(try refusal(Secret(token))?.message.contains("expected a matching key") == true)
     }
 
     /// RFC 7517 §5: what is not known is passed over; who publishes a private key has lost it.

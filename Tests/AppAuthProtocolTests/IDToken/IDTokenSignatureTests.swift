@@ -53,7 +53,7 @@ struct IDTokenSignatureTests {
         let keys = try Signer().keys
         for signature in ["", "AA"] {
             let token = Secret(parts.joined(separator: ".") + "." + signature)
-            expect("algorithm that is known", try verifier.verify(token, keys: keys, expecting: .usual))
+            expect("a supported algorithm", try verifier.verify(token, keys: keys, expecting: .usual))
         }
     }
 

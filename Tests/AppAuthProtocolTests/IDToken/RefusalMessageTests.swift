@@ -25,7 +25,8 @@ struct RefusalMessageTests {
             ("sub", nil, "expected 'sub' of 1 to 255 ASCII characters, found none"),
             ("sub", ["a": 1], "expected 'sub' of 1 to 255 ASCII characters, found an object"),
             ("sub", "", "expected 'sub' of 1 to 255 ASCII characters, found 0"),
-            ("sub", .string(String(repeating: "s", count: 256)), "found 256"), ("sub", "jané", "found others"),
+            ("sub", .string(String(repeating: "s", count: 256)), "found 256"),
+            ("sub", "jané", "found other characters"),
             // Of the access token that OpenID Connect Core prints in its appendix A.3.
             ("at_hash", "AA", "expected 'at_hash' to be '77QmUPtjPfzWtF2AnpK9RQ', found 'AA'"),
             ("at_hash", 1, "found a number"),
@@ -48,7 +49,7 @@ struct RefusalMessageTests {
             (["type": 1], "found one with a number"),
             (["type": ""], "found one with ''"),
             (["type": "t", "actions": "read"], "expected 'actions' to be an array of strings, found a string"),
-            (["type": "t", "actions": ["read", 1]], "found an array with others"),
+            (["type": "t", "actions": ["read", 1]], "found an array with other values"),
             (["type": "t", "identifier": 4], "expected 'identifier' to be a string, found a number"),
         ] as [(JSON, String)])
     func `of authorization details it says both`(json: JSON, expected: String) {
@@ -60,7 +61,7 @@ struct RefusalMessageTests {
         arguments: [
             ("request_uri", nil, "expected 'request_uri' of 1 to 2048 visible ASCII characters, found none"),
             ("request_uri", "", "visible ASCII characters, found 0"),
-            ("request_uri", "urn:a b", "found others among them"),
+            ("request_uri", "urn:a b", "found other characters"),
             ("request_uri", 1, "found a number"), ("expires_in", nil, "seconds above 0, found none"),
             ("expires_in", "60", "seconds above 0, found '60'"), ("expires_in", -1, "seconds above 0, found -1"),
         ] as [(String, JSON?, String)])

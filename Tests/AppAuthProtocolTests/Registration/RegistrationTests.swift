@@ -195,7 +195,10 @@ struct RegistrationTests {
         }
     }
 
-    @Test(arguments: [("guess", "is known here, found 'guess'"), ("client_secret_jwt", "expected a 'client_secret'")])
+    @Test(arguments: [
+        ("guess", "expected a supported 'token_endpoint_auth_method', found 'guess'"),
+        ("client_secret_jwt", "expected a 'client_secret'"),
+    ])
     func `a registered method that cannot be used makes no client`(method: String, message: String) async throws {
         try await World.run { world in
             world.provider.fault(

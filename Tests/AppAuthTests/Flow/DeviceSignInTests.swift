@@ -155,7 +155,7 @@ struct DeviceSignInTests {
             fixture.plan(duringPause: 2) { try await $0.decide("deny") }
             let error = try #require(await authError { try await fixture.signIn().run(store: store) })
             #expect(error.code == .accessDenied)
-            #expect(error.message.contains("refused by the person"), "\(error)")
+            #expect(error.message.contains("the user or the provider denied"), "\(error)")
             #expect(await store.saves == 0)
             #expect(fixture.pauses.count == 2)
         }
@@ -168,7 +168,7 @@ struct DeviceSignInTests {
             let fixture = DeviceFixture(world)
             let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
             #expect(error.code == .expiredToken)
-            #expect(error.message.contains("start again for a new one"), "\(error)")
+            #expect(error.message.contains("Start a new sign-in"), "\(error)")
             #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
             #expect(world.provider.count(.token) == 2)
         }

@@ -58,7 +58,7 @@ struct SignedSignInTests {
     }
 
     private static let flaws = [
-        DraftFlaw("another iss", "the signed response is refused: expected 'iss' to be 'http") {
+        DraftFlaw("another iss", "invalid signed response: expected 'iss' to be 'http") {
             $0.claims["iss"] = "https://other.example"
         },
         DraftFlaw("another iss", "found 'https://other.example'") { $0.claims["iss"] = "https://other.example" },
@@ -69,13 +69,14 @@ struct SignedSignInTests {
             $0.claims["aud"] = nil
         },
         DraftFlaw(
-            "an aud of another kind", "expected 'aud' to be a string or an array of strings, found an array with others"
+            "an aud of another kind",
+            "expected 'aud' to be a string or an array of strings, found an array with other values"
         ) { $0.claims["aud"] = ["demo", 1] },
         DraftFlaw("no exp", "expected 'exp', found none") { $0.claims["exp"] = nil },
         DraftFlaw("an exp in words", "expected 'exp' to be a number of seconds since 1970, found 'soon'") {
             $0.claims["exp"] = "soon"
         },
-        DraftFlaw("an exp in the past", "the signed response is refused: it expired 60 s ago by ") {
+        DraftFlaw("an exp in the past", "invalid signed response: it expired 60 s ago by ") {
             $0.claims["exp"] = 1_749_999_940
         },
     ]

@@ -72,14 +72,14 @@ struct CurlFailureTests {
         },
         Fault(
             testDescription: "says gzip and sends something else", code: .invalidResponse,
-            message: "the response from 127.0.0.1 is in a content encoding that could not be undone"
+            message: "the response from 127.0.0.1 has a content encoding that could not be decoded"
         ) {
             try $0.readRequest()
             try $0.reply("200 OK", ["Content-Encoding: gzip"], body: "this is no gzip")
         },
         Fault(
             testDescription: "names an unknown encoding", code: .invalidResponse,
-            message: "the response from 127.0.0.1 is in a content encoding that could not be undone"
+            message: "the response from 127.0.0.1 has a content encoding that could not be decoded"
         ) {
             try $0.readRequest()
             try $0.reply("200 OK", ["Content-Encoding: rot13"], body: "uryyb")

@@ -57,7 +57,7 @@ struct CurlTLSTests {
     }
 
     @Test func `a server under an unknown root is not trusted`() async throws {
-        let message = "certificate of 127.0.0.1 not trusted: unable to get local issuer certificate"
+        let message = "the certificate of 127.0.0.1 is not trusted: unable to get local issuer certificate"
         await expectRefusal(message) { try await CurlTransport(.init(proxy: .none)).send(get(server)) }
         let other = try TestAuthority()
         for configuration in [
@@ -72,7 +72,7 @@ struct CurlTLSTests {
     @Test func `an expired certificate is not trusted`() async throws {
         let server = try TLSServer(authority.issue("IP:127.0.0.1", days: -1))
         let transport = CurlTransport(.init(additionalRoots: [authority.root], proxy: .none))
-        await expectRefusal("certificate of 127.0.0.1 not trusted: certificate has expired") {
+        await expectRefusal("the certificate of 127.0.0.1 is not trusted: certificate has expired") {
             try await transport.send(get(server))
         }
     }
@@ -80,7 +80,7 @@ struct CurlTLSTests {
     @Test func `a certificate for another host is not trusted`() async throws {
         let server = try TLSServer(authority.issue("DNS:other.example"))
         let transport = CurlTransport(.init(additionalRoots: [authority.root], proxy: .none))
-        await expectRefusal("certificate of 127.0.0.1 not trusted: ") { try await transport.send(get(server)) }
+        await expectRefusal("the certificate of 127.0.0.1 is not trusted: ") { try await transport.send(get(server)) }
     }
 
     @Test func `a server that breaks off the handshake has not been sent the request`() async throws {

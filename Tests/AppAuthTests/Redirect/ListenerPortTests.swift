@@ -108,7 +108,7 @@ struct ListenerPortTests {
         #expect(error?.code == .listener)
         #expect(error?.stage == .redirect)
         #expect(
-            error?.message == "expected a free port on 127.0.0.1 for the redirect, found port \(first.port): "
+            error?.message == "no free port on 127.0.0.1 for the redirect: port \(first.port): "
                 + "Address already in use on 127.0.0.1")
     }
 
@@ -130,7 +130,7 @@ struct ListenerPortTests {
         let v6 = try Self.onQuietPort(.ipv6)
         let error = #expect(throws: AuthError.self) { try LoopbackRedirectListener(host: .both, ports: [v6.port]) }
         #expect(
-            error?.message == "expected a free port on 127.0.0.1 and [::1] for the redirect, found port \(v6.port): "
+            error?.message == "no free port on 127.0.0.1 and [::1] for the redirect: port \(v6.port): "
                 + "Address already in use on [::1]")
         #expect(throws: AuthError.self) { try LoopbackRedirectListener(host: .localhost, ports: [v6.port]) }
         #expect(try LoopbackRedirectListener(ports: [v6.port]).port == v6.port)

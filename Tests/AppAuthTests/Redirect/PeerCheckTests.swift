@@ -32,14 +32,14 @@ struct PeerCheckTests {
     }
 
     @Test(arguments: [
-        (DesktopSession(environment: [:]), true, "nothing tells"),
+        (DesktopSession(environment: [:]), true, "is unknown"),
         (DesktopSession(environment: [:], user: 0), true, "nothing"),
         (DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"], loginUser: 1000), true, "Windows"),
         (DesktopSession(environment: [:], loginUser: 1000, hasWindowsKernel: true), true, "Windows"),
-        (DesktopSession(environment: [:], loginUser: 1000), false, "the kernel does not tell"),
+        (DesktopSession(environment: [:], loginUser: 1000), false, "the kernel does not report"),
         // Every user without a number has the same one, this user's.
         (DesktopSession(environment: [:], user: 65534, desktopOwner: 65534, hasEveryUser: false), true, "the kernel"),
-        (DesktopSession(environment: [:], user: 5, desktopOwner: 65534, hasEveryUser: false), true, "nothing tells"),
+        (DesktopSession(environment: [:], user: 5, desktopOwner: 65534, hasEveryUser: false), true, "is unknown"),
     ])
     func `elsewhere nobody is turned away, and the reason is told`(
         _ desktop: DesktopSession, _ isTold: Bool, _ reason: String

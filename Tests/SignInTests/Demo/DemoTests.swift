@@ -5,14 +5,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct DemoTests {
-    @Test func `the whole journey is told step by step, and the provider has ended with it`() async throws {
+    @Test func `demo prints each step, and ends the provider`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("demo", "--headless")
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let steps = outcome.outputLines.filter { $0.hasPrefix("• ") }
             let expected = [
-                "listening", "scripted browser", "metadata", "login page", "came back", "exchanged", "Signed in",
-                "good until", "userinfo", "rotated", "Signed out",
+                "listening", "scripted browser", "metadata", "login page", "came back", "Exchanged", "Signed in",
+                "valid until", "userinfo", "rotated", "Signed out",
             ]
             #expect(steps.count == expected.count, "\(outcome)")
             for (step, word) in zip(steps, expected) { #expect(step.contains(word)) }
@@ -39,7 +39,7 @@ struct DemoTests {
         }
     }
 
-    @Test func `with a display the desktop's browser plays, and the page tells the password`() async throws {
+    @Test func `with a display the desktop's browser is used, and the page shows the password`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("demo", "--json", with: ["DISPLAY": ":0"])
             _ = try outcome.result()
@@ -48,7 +48,7 @@ struct DemoTests {
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 1), (SIGKILL, 137)] as [(CInt, CInt)])
-    func `the provider ends with it, however it ends`(signal: CInt, status: CInt) async throws {
+    func `the provider ends with the demo, however the demo ends`(signal: CInt, status: CInt) async throws {
         try await withDesk { fixture in
             let process = try fixture.start(["demo"], ["DISPLAY": ":0", "BROWSER": "true"])
             let url = try await process.line { $0.hasPrefix("  http") }.trimmed
@@ -71,7 +71,7 @@ struct DemoTests {
         }
     }
 
-    @Test func `without the provider's program it says what is missing`() async throws {
+    @Test func `without local-provider demo names the missing program`() async throws {
         try await withDesk { fixture in
             let alone = fixture.home + "/sign-in"
             try FileManager.default.copyItem(atPath: try BuiltProducts.path("sign-in"), toPath: alone)

@@ -24,7 +24,7 @@ struct DeviceTerminalTests {
             // The address with the code takes 29 modules, and the margin 4 on each side: 37 columns, 19 rows.
             (100, 60, true), (37, 20, true), (36, 20, false), (37, 19, false),
         ])
-    func `the picture is there where it fits`(columns: Int, rows: Int, isThere: Bool) async throws {
+    func `the QR code is shown if it fits`(columns: Int, rows: Int, isThere: Bool) async throws {
         try await withDesk(.device) { fixture in
             let text = try await terminal(fixture, columns: columns, rows: rows)
             #expect(text.contains("/device?user_code="), "\(text)")
@@ -32,7 +32,7 @@ struct DeviceTerminalTests {
         }
     }
 
-    @Test func `without the library there is no picture, and all else`() async throws {
+    @Test func `without libqrencode everything but the QR code is shown`() async throws {
         try await withDesk(.device) { fixture in
             // The loader takes this for the library, and refuses it.
             let folder = fixture.home + "/lib"
@@ -44,7 +44,7 @@ struct DeviceTerminalTests {
         }
     }
 
-    @Test func `the time that is left is one line that is written again, and goes at the end`() async throws {
+    @Test func `the remaining time is one line that is rewritten and cleared at the end`() async throws {
         try await withDesk(.device) { fixture in
             let text = try await terminal(fixture, columns: 30, rows: 60, seconds: 5)
             let lines = text.components(separatedBy: "\r\u{1B}[K")

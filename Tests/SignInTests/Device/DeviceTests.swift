@@ -5,10 +5,10 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `sign-in device`, with a person who enters the code in another browser (RFC 8628).
+/// `sign-in device`, with a user who enters the code in another browser (RFC 8628).
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceTests {
-    @Test func `a code that is approved elsewhere signs in, and the session goes on by itself`() async throws {
+    @Test func `a code that is approved on another device signs in, and the session refreshes itself`() async throws {
         try await withDesk(.device) { fixture in
             let process = try fixture.device("--verbose")
             let shown = try await DeviceCode(process)
@@ -39,7 +39,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `without json it says who is signed in`() async throws {
+    @Test func `without json it names the signed-in user`() async throws {
         try await withDesk(.device) { fixture in
             let process = try fixture.start(["device", "--issuer", fixture.issuer, "--client-id", "demo"])
             try await DeviceCode(process).decide("allow")
@@ -49,7 +49,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a client with a secret asks with it, for the scope that is named`() async throws {
+    @Test func `a client with a secret authenticates, and requests the given scope`() async throws {
         try await withDesk(.device) { fixture in
             let file = fixture.home + "/secret"
             try Data(try #require(RegisteredClient.demoConfidential.secret).utf8).write(to: URL(filePath: file))
@@ -64,21 +64,21 @@ struct DeviceTests {
         }
     }
 
-    @Test func `a no is access_denied, and an earlier session stays`() async throws {
+    @Test func `a denial is access_denied, and an earlier session stays`() async throws {
         try await withDesk(.device) { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.session()
             let process = try fixture.device()
             try await DeviceCode(process).decide("deny")
-            #expect(try await process.outcome().failure(1, "access_denied").contains("refused by the person"))
+            #expect(try await process.outcome().failure(1, "access_denied").contains("the user or the provider denied"))
             #expect(try fixture.session() == before)
         }
     }
 
-    @Test func `a code that nobody enters expires`() async throws {
+    @Test func `an unused code expires`() async throws {
         try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { fixture in
             let outcome = try await fixture.device().outcome()
-            #expect(try outcome.failure(1, "expired_token").contains("start again for a new one"))
+            #expect(try outcome.failure(1, "expired_token").contains("Start a new sign-in"))
             #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
             #expect(fixture.stored.isEmpty)
         }
@@ -105,24 +105,24 @@ struct DeviceTests {
         }
     }
 
-    @Test func `trouble on the way is told and does not end it`() async throws {
+    @Test func `temporary errors are reported and do not end the wait`() async throws {
         try await withDesk(.device) { fixture in
             fixture.provider.fault(.reset(), at: .token)
             let process = try fixture.device()
             let shown = try await DeviceCode(process)
-            let line = try await process.line { $0.contains("Asking again") }
-            #expect(line.hasSuffix(". Asking again in 2 s."), "\(line)")
+            let line = try await process.line { $0.contains("Trying again") }
+            #expect(line.hasSuffix(". Trying again in 2 s."), "\(line)")
             try await shown.decide("allow")
             _ = try await process.outcome().result()
         }
     }
 
-    @Test func `a provider that wants to be asked less often is`() async throws {
+    @Test func `slow_down makes the polling slower`() async throws {
         try await withDesk(.device) { fixture in
             fixture.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
             let process = try fixture.device()
-            let line = try await process.line { $0.contains("less often") }
-            #expect(line == "The provider wants to be asked less often: every 6 s.")
+            let line = try await process.line { $0.contains("fewer requests") }
+            #expect(line == "The provider wants fewer requests. Asking every 6 s now.")
             process.send(SIGINT)
             try await process.outcome().failure(130, "interrupted")
         }

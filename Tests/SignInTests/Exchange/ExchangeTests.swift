@@ -97,7 +97,7 @@ struct ExchangeTests {
             "https://op.example/token", "--client-id", "a",
         ],
     ])
-    func `an exchange that cannot be is wrong usage`(arguments: [String]) async throws {
+    func `an impossible exchange is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(["exchange", "--json"] + arguments).outcome().wrongUsage()
         }

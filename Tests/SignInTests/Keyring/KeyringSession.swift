@@ -2,16 +2,15 @@ import Foundation
 import JOSE
 import Testing
 
-/// A session bus of a test's own, with GNOME Keyring on it: that of a person who has just logged in, of one whose keyring
-/// is still locked, or something else.
+/// A session bus for one test with GNOME Keyring: unlocked as after a login, still locked, or with a fault.
 final class KeyringSession: Sendable {
     enum Kind: Sendable {
         case unlocked
-        /// The keyring that there is stays locked, and whoever asks the person gets no response within the time of a test.
+        /// The keyring stays locked, and prompts are not answered within the time of a test.
         case locked(isAnswered: Bool)
-        /// Nobody on the bus keeps secrets.
+        /// The bus has no keyring service.
         case empty
-        /// The bus does not let anybody talk to the keyring.
+        /// The bus denies access to the keyring.
         case denied
     }
 
@@ -30,8 +29,8 @@ final class KeyringSession: Sendable {
         (self.process, self.run, self.address) = (process, run, address)
     }
 
-    /// Ends the bus and all who are on it. A keyring that the bus has only just started would outlive the bus, keep our
-    /// pipe open, and be in the way of the next.
+    /// Ends the bus and all its clients. A keyring that the bus has only just started would otherwise outlive it, keep
+    /// our pipe open, and disturb the next test.
     func end() async throws {
         try Processes.kill(with: "XDG_RUNTIME_DIR=\(run)")
         _ = try await process.outcome()
@@ -46,7 +45,7 @@ final class KeyringSession: Sendable {
         switch kind {
         case .unlocked: unlock = unlocking
         case .locked(let isAnswered):
-            // Instead of the program that asks the person: one that never shows up.
+            // Replaces the program that prompts the user with one that never responds.
             if !isAnswered {
                 try prompter("/bin/sleep 900", fixture)
             }

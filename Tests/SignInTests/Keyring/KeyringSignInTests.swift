@@ -40,7 +40,7 @@ struct KeyringSignInTests {
         }
     }
 
-    @Test func `status lists sessions of both kinds, and the choice tells them apart`() async throws {
+    @Test func `status lists sessions of both kinds, and --store selects one`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.start(fixture.loginArguments([]), bus).outcome().result()
@@ -79,7 +79,7 @@ struct KeyringSignInTests {
         }
     }
 
-    @Test func `a library that is missing and a bus that is missing are errors, and no session is stored elsewhere`()
+    @Test func `a missing library and a missing bus are errors, and no session is stored elsewhere`()
         async throws
     {
         try await withDesk { fixture in
@@ -94,7 +94,7 @@ struct KeyringSignInTests {
         }
     }
 
-    @Test func `a locked keyring is an error, and unlocked again it has the session still`() async throws {
+    @Test func `a locked keyring is an error, and has the session after unlocking`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
@@ -133,7 +133,7 @@ struct KeyringSignInTests {
     }
 
     /// The provider has rotated the refresh token meanwhile.
-    @Test func `a keyring that is killed during a refresh and started anew takes the new tokens`() async throws {
+    @Test func `a keyring that is killed during a refresh and restarted stores the new tokens`() async throws {
         try await withDesk(.torture()) { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()

@@ -14,7 +14,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `a session is kept, listed with a label for people, changed in place, and removed`() async throws {
+    @Test func `a session is stored, listed with a label, updated in place and removed`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 for options in [[], ["--expected"]] {
@@ -48,14 +48,14 @@ struct KeyringStoreTests {
                 let folder = fixture.home + "/.local/state/swift-appauth"
                 let files = try FileManager.default.contentsOfDirectory(atPath: folder)
                 #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix(".lock") }, "\(files)")
-                // Nobody has it any more, so it names nobody.
+                // The lock is free, so no holder is named.
                 let holders = FileManager.default.contents(atPath: "\(folder)/\(files.first ?? "")")
                 #expect(holders?.allSatisfy { [0, 10, 32].contains($0) } == true)
             }
         }
     }
 
-    @Test func `a keyring that is started anew is found again by a process that knew the old one`() async throws {
+    @Test func `a process finds a restarted keyring again`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.keyringProgram("save", with: bus)
@@ -68,7 +68,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
-    func `without a bus, a library or a service each call says what is missing, at once`(call: String) async throws {
+    func `without a bus, a library or a service each call names what is missing at once`(call: String) async throws {
         try await withDesk { fixture in
             let nowhere = try await fixture.keyringProgram(call, with: [:])
             try expect(nowhere, "no_bus", isTemporary: false)
@@ -84,7 +84,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "probe"])
-    func `a bus that forbids it is told apart`(call: String) async throws {
+    func `a bus that denies access is reported as denied`(call: String) async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.denied) { bus in
                 try expect(await fixture.keyringProgram(call, with: bus), "denied", isTemporary: false)
@@ -93,7 +93,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "remove", "probe", "stored"])
-    func `a locked keyring is no empty one, with a session in it or without`(call: String) async throws {
+    func `a locked keyring does not count as empty`(call: String) async throws {
         try await withDesk { fixture in
             for isEmpty in [true, false] {
                 try await fixture.withKeyring(.unlocked) { bus in
@@ -115,7 +115,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `before the first keyring is made there is no session, and none can be kept`() async throws {
+    @Test func `before the first keyring exists there is no session, and none can be stored`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"] == .null)
@@ -132,7 +132,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["load", "save", "probe"])
-    func `a person who does not response holds nobody up for longer than allowed`(call: String) async throws {
+    func `an unanswered unlock dialog delays a call only until the limit`(call: String) async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
             try await fixture.withKeyring(.locked(isAnswered: false)) { bus in
@@ -140,7 +140,7 @@ struct KeyringStoreTests {
                 try expect(late, "unanswered", isTemporary: true)
                 // Without this limit it would be half a minute.
                 #expect(try #require(late["seconds"]?.int) < 25, "\(late)")
-                // One who need not wait asks nothing, and the lock is free again.
+                // A caller that need not wait does not prompt, and the lock is free again.
                 try expect(
                     await fixture.keyringProgram(call, "--unattended", with: bus), "locked", isTemporary: true)
                 try expect(
@@ -167,7 +167,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `a thread that cannot be had is the store's error, and may be had later`() async throws {
+    @Test func `a thread that cannot be started is a store error, and later calls work`() async throws {
         try await withDesk { fixture in
             let found = try await fixture.keyringProgram("without-threads", fixture.home + "/session.json", with: [:])
             #expect(found["code"] == "store" && found["temporary"] == true, "\(found)")
@@ -177,7 +177,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `an entry that is removed between search and read is no locked one`() async throws {
+    @Test func `an entry that is removed between search and read does not count as locked`() async throws {
         try await withDesk { fixture in
             let library = try await FaultInjector.library("vanishing", for: fixture, linking: "libsecret-1.so.0")
             try await fixture.withKeyring(.unlocked) { bus in
@@ -238,7 +238,7 @@ struct KeyringStoreTests {
     }
 
     @Test(arguments: ["save", "remove"])
-    func `a keyring that is locked in the middle of a change is an error, and nobody is asked`(change: String)
+    func `a keyring that is locked during an update is an error without a prompt`(change: String)
         async throws
     {
         try await withDesk { fixture in
@@ -251,7 +251,7 @@ struct KeyringStoreTests {
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.keyringProgram("save", with: bus)
                 let found = try await fixture.start([program], arguments, bus).outcome().result()
-                // Whoever asks gets "dismissed": there is no display to ask on.
+                // A prompt ends as dismissed: there is no display.
                 try expect(found, "locked", isTemporary: true)
             }
             try await fixture.withKeyring(.unlocked) { bus in

@@ -5,7 +5,7 @@ import Testing
 /// "The keyring, else a file", and the way from one to the other.
 @Suite(.timeLimit(.minutes(5)))
 struct StoreChoiceTests {
-    @Test func `the keyring is taken where it can be used, and the trial leaves nothing behind`() async throws {
+    @Test func `the keyring is used if it works, and the trial leaves nothing behind`() async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/session"
             try await fixture.withKeyring(.unlocked) { bus in
@@ -17,7 +17,7 @@ struct StoreChoiceTests {
         }
     }
 
-    @Test func `the file is taken where it cannot, and the reason is told`() async throws {
+    @Test func `without a keyring the file is used, and the reason is reported`() async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/session"
             let choice = try await fixture.keyringProgram("choose", file, with: [:])
@@ -63,7 +63,7 @@ struct StoreChoiceTests {
                 if changes < 2 {
                     _ = try refreshed.result()
                 } else {
-                    #expect(try refreshed.failure(1, "store").contains("on its way"))
+                    #expect(try refreshed.failure(1, "store").contains("is not finished"))
                 }
                 #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Who a client assertion is meant for (RFC 7523 §3): several providers take only their token endpoint.
+/// The audience of a client assertion (RFC 7523 §3): several providers accept only their token endpoint.
 @Suite(.timeLimit(.minutes(5)))
 struct AssertionAudienceTests {
     private func withKeyDesk(_ body: (CommandFixture, _ arguments: [String]) async throws -> Void) async throws {
@@ -49,7 +49,7 @@ struct AssertionAudienceTests {
         }
     }
 
-    @Test func `a URL is the audience as it is given`() async throws {
+    @Test func `a URL is used as the audience unchanged`() async throws {
         try await withKeyDesk { fixture, arguments in
             let url = fixture.provider.url(.token)
             _ = try await fixture.start(arguments + ["--assertion-audience", url]).outcome().result()
@@ -66,7 +66,7 @@ struct AssertionAudienceTests {
         ["--client-auth", "basic", "--client-secret-file", "/dev/null", "--assertion-audience", "issuer"],
         ["--client-auth", "none", "--assertion-audience", "token-endpoint"],
     ])
-    func `an audience that is malformed or of no use is wrong usage`(arguments: [String]) async throws {
+    func `a malformed or useless audience is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(fixture.loginArguments(arguments)).outcome().wrongUsage()
         }

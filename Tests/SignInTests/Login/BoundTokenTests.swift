@@ -6,7 +6,7 @@ import Testing
 /// `--par` (RFC 9126) and `--dpop` (RFC 9449).
 @Suite(.timeLimit(.minutes(5)))
 struct BoundTokenTests {
-    @Test func `with --par the browser carries a reference alone`() async throws {
+    @Test func `with --par the browser carries only a reference`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login("--par").result()
             #expect(result["token_type"]?.string == "Bearer")
@@ -16,7 +16,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test func `a provider that requires it gets it without being asked for`() async throws {
+    @Test func `a provider that requires PAR gets it without --par`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.requiresPushedRequests = true
         try await withDesk(configuration) { fixture in
@@ -25,7 +25,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test func `what a provider lacks is said before the browser opens`() async throws {
+    @Test func `features that the provider lacks are reported before the browser opens`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
                 .editDocument { $0["pushed_authorization_request_endpoint"] = nil }, at: .openIDConfiguration)
@@ -42,7 +42,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test func `with --dpop the tokens are bound to a key, which later commands have from the store`() async throws {
+    @Test func `with --dpop the tokens are bound to a key that later commands read from the store`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].requiresDPoP = true
         configuration.dpopNonce = .required()

@@ -15,7 +15,7 @@ struct BrowserTests {
                 at: .openIDConfiguration)
             let outcome = try await fixture.login()
             _ = try outcome.result()
-            // A browser of the person's own choice gets it as the provider has it.
+            // A browser that the user starts gets the provider's own URL.
             #expect(outcome.errorLines.contains { $0.contains("?x=$(calc)'id'&") }, "\(outcome.errors)")
             #expect(fixture.provider.log(.authorization).first?.query["x"] == "$(calc)'id'")
             let arguments = try #require(fixture.browser.visits.first)
@@ -24,7 +24,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `the first browser of the list that can be started is, with the URL where it belongs`() async throws {
+    @Test func `the first browser of the list that works is started, with the URL in place of %s`() async throws {
         try await withDesk { fixture in
             let list = "no-such-browser:scripted-browser --new-window %s"
             let outcome = try await fixture.login(with: ["BROWSER": list])
@@ -35,7 +35,7 @@ struct BrowserTests {
         }
     }
 
-    @Test func `where no browser can be started, it says so and goes on`() async throws {
+    @Test func `if no browser can be started, sign-in says so and continues`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "no-such-browser"])
             let redirects = try await Redirects(process)

@@ -15,7 +15,7 @@ struct ClockTests {
     }
 
     @Test(arguments: [(3600, "ahead of"), (-3600, "expired"), (-200_000, "ago")])
-    func `a clock that is off ends the sign-in, with the measured skew`(seconds: Int, words: String) async throws {
+    func `a wrong clock ends the sign-in, with the measured skew`(seconds: Int, words: String) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(Self.moved(by: seconds), at: .token)
             let outcome = try await fixture.login()
@@ -28,17 +28,17 @@ struct ClockTests {
     }
 
     @Test(arguments: [30, -30])
-    func `a clock that is off a little is no trouble`(seconds: Int) async throws {
+    func `a slightly wrong clock is accepted`(seconds: Int) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(Self.moved(by: seconds), at: .token)
             _ = try await fixture.login().result()
         }
     }
 
-    @Test func `a refresh under a wrong clock hands out nothing, and keeps the session`() async throws {
+    @Test func `a refresh with a wrong clock returns nothing, and keeps the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
-            // When the person signed in stays what it was (Core §12.2).
+            // auth_time stays the same (Core §12.2).
             fixture.provider.fault(Self.moved(by: 3600, ["iat", "exp"]), at: .token)
             try await fixture.run("token", "--force-refresh", "--json").failure(1, "clock_skew")
             // The refresh token was rotated, and the new one is the stored one.

@@ -22,14 +22,14 @@ struct DefaultScopeTests {
         return result.withLock { $0 }
     }
 
-    @Test func `the default leaves out what the provider does not list, and says so`() async throws {
+    @Test func `the default omits scopes that the provider does not list, and says so`() async throws {
         let (scope, errors) = try await asked(["openid", "profile", "email"])
         #expect(scope == "openid profile")
         #expect(errors.contains("offline_access") && errors.contains("--scope"), "\(errors)")
     }
 
     @Test(arguments: [nil, ["openid", "profile", "offline_access"]] as [JSON?])
-    func `the default is whole where the provider lists all of it, or nothing`(supported: JSON?) async throws {
+    func `the default is complete if the provider lists all scopes, or none`(supported: JSON?) async throws {
         let (scope, errors) = try await asked(supported)
         #expect(scope == "openid profile offline_access" && !errors.contains("offline_access is"), "\(errors)")
     }
@@ -40,7 +40,7 @@ struct DefaultScopeTests {
     }
 
     // OpenID Connect Discovery §3: every server supports it.
-    @Test func `openid is asked for even if the provider does not list it`() async throws {
+    @Test func `openid is requested even if the provider does not list it`() async throws {
         #expect(try await asked(["profile"]).scope == "openid profile")
     }
 }

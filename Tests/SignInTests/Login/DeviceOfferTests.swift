@@ -6,7 +6,7 @@ import Testing
 /// The last rung: a code for another device, where no browser was started and the provider has that flow.
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceOfferTests {
-    @Test func `on a terminal d and Enter go on with a code, and give up the redirect`() async throws {
+    @Test func `on a terminal, d and Enter switch from the redirect to a code`() async throws {
         try await withDesk(.device) { fixture in
             let terminal = try Pseudoterminal()
             let arguments = fixture.loginArguments(["--userinfo", "--scope", "openid email"])
@@ -28,7 +28,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `after that the signals and the limit end the wait for the code`() async throws {
+    @Test func `after the switch, signals and the timeout end the wait`() async throws {
         try await withDesk(.device) { fixture in
             for (signal, arguments, code) in [(SIGINT, [], "interrupted"), (0, ["--timeout", "10"], "timeout")]
                 as [(CInt, [String], String)]
@@ -47,7 +47,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `without a terminal the exact command is shown, and it does what it says`() async throws {
+    @Test func `without a terminal the exact command is shown, and it works`() async throws {
         try await withDesk(.device) { fixture in
             let folder = fixture.home + "/it's here"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -75,7 +75,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `a secret that came through a pipe is not read again from there`() async throws {
+    @Test func `a secret from a pipe is not read again`() async throws {
         try await withDesk(.device) { fixture in
             let secret = try #require(RegisteredClient.demoConfidential.secret)
             let pipe = try fixture.pipe("pipe", bringing: Array(secret.utf8))
@@ -90,7 +90,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `a provider without the flow has it offered by nobody, and d is no response`() async throws {
+    @Test func `without a device endpoint the code is not offered, and d is a wrong paste`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
                 .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration)
@@ -99,7 +99,7 @@ struct DeviceOfferTests {
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
             terminal.type("d\n")
-            _ = try await process.line { $0.hasPrefix("That is not it") }
+            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
             try await redirects.signIn()
             let outcome = try await process.outcome()
             _ = try outcome.result()
@@ -107,7 +107,7 @@ struct DeviceOfferTests {
         }
     }
 
-    @Test func `nor is it where a browser was started`() async throws {
+    @Test func `the code is not offered if a browser was started`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login()
             _ = try outcome.result()

@@ -34,7 +34,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a token endpoint alone is enough, and no other request is made`() async throws {
+    @Test func `with --token-endpoint no other request is made`() async throws {
         try await withDesk { fixture in
             let arguments =
                 try service(fixture) + [
@@ -60,7 +60,7 @@ struct GrantCommandTests {
         }
     }
 
-    /// OpenSSL asks on the controlling terminal where nobody else gives it the passphrase.
+    /// OpenSSL asks on the controlling terminal if no callback supplies the passphrase.
     @Test func `a key that is encrypted is refused, and the terminal is never asked for a passphrase`() async throws {
         try await withDesk { fixture in
             let path = fixture.home + "/encrypted.pem"
@@ -82,7 +82,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a client proves itself by its key, and a session remembers where the key is`() async throws {
+    @Test func `a client authenticates with its key, and the session stores the key's path`() async throws {
         let key = try SigningKey.generate(.es256)
         var configuration = LocalProvider.Configuration.demo
         configuration.clients = [
@@ -112,7 +112,7 @@ struct GrantCommandTests {
 
     /// As with a shell's `<(pass show client)`.
     @Test(arguments: ["", "\n", "\r\n"])
-    func `a secret may come through a pipe, and a key, which is needed again and again, may not`(
+    func `a secret may come from a pipe, but a key may not`(
         lineEnd: String
     ) async throws {
         try await withDesk { fixture in
@@ -126,7 +126,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a pipe that nobody writes to is waited for no longer than asked`() async throws {
+    @Test func `reading from an idle pipe ends at the timeout`() async throws {
         try await withDesk { fixture in
             #expect(mkfifo(fixture.home + "/pipe", 0o600) == 0)
             let arguments = [
@@ -134,7 +134,7 @@ struct GrantCommandTests {
                 "--client-secret-file", fixture.home + "/pipe", "--timeout", "1",
             ]
             try await fixture.start(arguments).outcome().failure(1, "timeout")
-            // Here is somebody who could.
+            // This terminal could supply it.
             let silent = open(fixture.home + "/pipe", O_RDWR)
             defer { close(silent) }
             try await fixture.start(arguments).outcome().failure(1, "timeout")
@@ -152,7 +152,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a secret is shown as most clients are registered, whatever else the provider can do`() async throws {
+    @Test func `a secret is sent as the most common method allows, whatever else the provider lists`() async throws {
         var configuration = LocalProvider.Configuration.demo
         for index in configuration.clients.indices where configuration.clients[index].secret != nil {
             configuration.clients[index].authentication = [.basic, .post]
@@ -175,7 +175,7 @@ struct GrantCommandTests {
         [], ["--issuer", "https://op.example", "--token-endpoint", "https://op.example/token"],
         ["--issuer", "https://op.example", "--client-auth", "none"],
     ])
-    func `client credentials that cannot be are wrong usage`(arguments: [String]) async throws {
+    func `impossible client credentials are wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(service(fixture) + arguments + ["--json"]).outcome().wrongUsage()
             let without = ["client-credentials", "--issuer", "https://op.example", "--client-id", "a", "--json"]
@@ -191,7 +191,7 @@ struct GrantCommandTests {
         ]
     }
 
-    @Test func `name and password sign in, with a warning, and the session is stored without them`() async throws {
+    @Test func `password signs in with a warning, and the session is stored without the password`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.start(person(fixture)).outcome()
             #expect(outcome.status == 0 && outcome.errors.contains("RFC 9700 §2.4"))
@@ -215,7 +215,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a password file that is not there is an error, and nothing is asked`() async throws {
+    @Test func `a missing password file is an error without a prompt`() async throws {
         try await withDesk { fixture in
             var arguments = try person(fixture)
             arguments[arguments.count - 2] = fixture.home + "/none"

@@ -43,7 +43,7 @@ struct InterruptTests {
     }
 
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
-    func `a signal ends a sign-out, and the session is gone`(signal: CInt, status: CInt, code: String) async throws {
+    func `a signal ends a sign-out, and the session is removed`(signal: CInt, status: CInt, code: String) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let process = try fixture.start(["logout", "--json", "--no-browser"])

@@ -5,7 +5,7 @@ import Testing
 /// The rungs of the ladder, each a real program by its real name, in a `PATH` that has no others.
 @Suite(.timeLimit(.minutes(5)))
 struct LadderTests {
-    /// Signs in with these programs as openers; the scripted browser stands behind those that work.
+    /// Signs in with these programs as openers; the working ones run the scripted browser.
     private func login(
         _ fixture: CommandFixture, _ openers: [String: String], _ changes: [String: String?] = ["DISPLAY": ":99"]
     ) async throws -> Outcome {
@@ -37,7 +37,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `gio is next where xdg-open fails at once, or is missing`() async throws {
+    @Test func `gio is next if xdg-open fails at once or is missing`() async throws {
         try await withDesk { fixture in
             let browser = try BuiltProducts.path("scripted-browser")
             _ = try await login(fixture, ["xdg-open": Self.fails, "gio": browser]).result()
@@ -68,24 +68,24 @@ struct LadderTests {
         arguments: [
             (["DISPLAY": ":99"], "xdg-open (exit status 1), gio (No such file or directory)"),
             ([:], "there is no display"),
-            (["DISPLAY": ":99", "SUDO_UID": "\(geteuid() + 1)"], "another user's"),
+            (["DISPLAY": ":99", "SUDO_UID": "\(geteuid() + 1)"], "as another user"),
             (["DISPLAY": ":99", "BROWSER": "w3m:/usr/bin/lynx %s"], "w3m is a browser for the terminal"),
             (["SSH_TTY": "/dev/pts/0"], "this is an SSH session"),
         ] as [([String: String], String)])
-    func `what was tried and what is in the way is told, and the sign-in goes on`(
+    func `failed browsers and obstacles are reported, and the sign-in continues`(
         _ changes: [String: String], _ what: String
     ) async throws {
         try await withDesk { fixture in
             let process = try start(fixture, ["xdg-open": Self.fails, "w3m": "/bin/true"], changes.mapValues { $0 })
             let redirects = try await Redirects(process)
             let line = try await process.line { $0.hasPrefix("No browser could be started: ") }
-            #expect(line.contains(what) && line.hasSuffix(". Open the URL above in one."), "\(line)")
+            #expect(line.contains(what) && line.hasSuffix(". Open the URL above in a browser."), "\(line)")
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }
     }
 
-    @Test func `over SSH with a display a browser is started, and what it may not reach is said`() async throws {
+    @Test func `over SSH with a display a browser is started, with a note about forwarding`() async throws {
         try await withDesk { fixture in
             let openers = ["xdg-open": try BuiltProducts.path("scripted-browser")]
             let outcome = try await login(fixture, openers, ["DISPLAY": "localhost:10.0", "SSH_TTY": "/dev/pts/0"])
@@ -96,7 +96,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `a BROWSER that is named is started wherever it is`() async throws {
+    @Test func `BROWSER is started wherever it is`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login(with: ["SUDO_UID": "\(geteuid() + 1)", "DISPLAY": nil]).result()
             #expect(fixture.browser.visits.count == 1)

@@ -36,7 +36,7 @@ struct LoginRefusalTests {
         }
     }
 
-    @Test func `a port on which nobody listens is named`() async throws {
+    @Test func `a refused connection names the port`() async throws {
         let listener = try LoopbackRedirectListener()
         listener.close()
         let issuer = String(listener.redirectURI.dropLast("/callback".count))
@@ -49,7 +49,7 @@ struct LoginRefusalTests {
     @Test func `an address without metadata is refused`() async throws {
         try await withDesk { fixture in
             let message = try await refusal(fixture, issuer: fixture.issuer + "/tenant", "invalid_response")
-            #expect(message.contains("/tenant/.well-known/openid-configuration, found 404"), "\(message)")
+            #expect(message.contains("/tenant/.well-known/openid-configuration (404). Check the issuer"), "\(message)")
         }
     }
 
@@ -64,7 +64,7 @@ struct LoginRefusalTests {
     @Test(arguments: [
         ("authorization_endpoint", []), ("token_endpoint", []), ("jwks_uri", []), ("userinfo_endpoint", ["--userinfo"]),
     ])
-    func `what the flow will need is checked before the browser opens`(name: String, more: [String]) async throws {
+    func `metadata that the flow needs is checked before the browser opens`(name: String, more: [String]) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0[name] = nil }, at: .openIDConfiguration)
             let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_metadata", more)
@@ -72,7 +72,7 @@ struct LoginRefusalTests {
         }
     }
 
-    @Test func `what the flow will not need may be missing`() async throws {
+    @Test func `metadata that the flow does not need may be missing`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["jwks_uri"], document["userinfo_endpoint"]) = (nil, nil)
@@ -101,7 +101,7 @@ struct LoginRefusalTests {
         }
     }
 
-    @Test func `without a home there is nowhere to store a session`() async throws {
+    @Test func `without a home folder login fails`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login(with: ["HOME": nil, "XDG_STATE_HOME": nil])
             #expect(try outcome.failure(1, "store").contains("HOME"))

@@ -31,7 +31,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `without json the result is text, and the URL stands on standard error`() async throws {
+    @Test func `without json the result is text, and the URL is on standard error`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("login", "--issuer", fixture.issuer, "--client-id", "demo")
             #expect(outcome.status == 0)
@@ -55,7 +55,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the scope is what was granted, or what was asked where the response has none`() async throws {
+    @Test func `the scope is the granted one, or the requested one if the response has none`() async throws {
         try await withDesk { fixture in
             let granted = try await fixture.login("--scope", "openid email unknown").result()
             #expect(granted["scope"]?.string == "openid email")
@@ -65,7 +65,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `an access token whose end is not known has none`() async throws {
+    @Test func `an access token without an expiry has none`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             let login = try await fixture.login()
@@ -73,7 +73,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the claims of the userinfo endpoint come where they are asked for`() async throws {
+    @Test func `userinfo claims are printed with --userinfo`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login("--userinfo", "--scope", "openid email").result()
             #expect(result.object?.members.map(\.name).sorted() == (Self.members + ["userinfo"]).sorted())
@@ -83,7 +83,7 @@ struct LoginTests {
     }
 
     @Test(arguments: [nil, "basic", "post"])
-    func `a client proves itself by the secret in its file`(method: String?) async throws {
+    func `a client authenticates with the secret in its file`(method: String?) async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/secret"
             try "s3cret: 100% äß+/= and thirty-two\n".write(toFile: file, atomically: true, encoding: .utf8)
@@ -98,7 +98,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `what is asked reaches the provider, also values that begin with a dash`() async throws {
+    @Test func `options reach the provider, also values that begin with a dash`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.resources = ["https://api.example/a", "https://api.example/b"]
         try await withDesk(configuration) { fixture in
@@ -120,20 +120,20 @@ struct LoginTests {
         }
     }
 
-    @Test func `a client without credentials names itself and no more, also where that is said`() async throws {
+    @Test func `with --client-auth none the client sends only its client_id`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--client-auth", "none").result()
             let request = try #require(fixture.provider.log(.token).first)
             #expect(request.headers[.authorization] == nil && request.form["client_id"] == "demo")
             #expect(
                 request.form.names.sorted() == ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"])
-            // What is said counts, whatever the client is.
+            // The option counts, even for a confidential client.
             let outcome = try await fixture.login("--client-auth", "none", client: "demo-confidential")
             try outcome.failure(1, "invalid_client")
         }
     }
 
-    @Test func `offline access asks for consent unless the person calling says otherwise`() async throws {
+    @Test func `offline_access adds prompt=consent unless a prompt is given`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             #expect(fixture.provider.log(.authorization).last?.query["prompt"] == "consent")
@@ -142,7 +142,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `no proxy stands between this machine and itself`() async throws {
+    @Test func `no proxy is used for loopback`() async throws {
         try await withDesk { fixture in
             let nobody = "http://127.0.0.1:1"
             let proxies = ["http_proxy": nobody, "HTTP_PROXY": nobody, "https_proxy": nobody, "ALL_PROXY": nobody]
@@ -150,7 +150,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `the browser may end before it is done, and standard input be empty`() async throws {
+    @Test func `the browser may end early, and standard input may be empty`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments([]), ["BROWSER": "true"])
             try await Redirects(process).signIn()

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Another user of the machine, who reads the one-time URL in the browser's arguments and is there first.
+/// Another user of the machine, who reads the one-time URL in the browser's arguments and opens it first.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can be another user for a moment"))
 struct OtherUserTests {
     /// A browser that the other user is faster than. What they are answered is written down.
@@ -26,13 +26,13 @@ struct OtherUserTests {
         try String(contentsOfFile: fixture.home + "/stolen", encoding: .utf8)
     }
 
-    @Test func `they get nothing, and the person signs in and out`() async throws {
+    @Test func `other users get nothing, and the user signs in and out`() async throws {
         try await withDesk { fixture in
             let browser = try browser(fixture)
             let login = try await fixture.login(with: ["BROWSER": browser])
             _ = try login.result()
             #expect(try stolen(fixture) == "")
-            #expect(!login.errors.contains("not kept away"))
+            #expect(!login.errors.contains("can connect to the redirect listener"))
             let logout = try await fixture.run("logout", "--json", with: ["BROWSER": browser])
             #expect(try logout.result()["session_ended"] == true)
             #expect(try stolen(fixture) == "")
@@ -40,12 +40,12 @@ struct OtherUserTests {
         }
     }
 
-    @Test func `where nothing tells who the person is, that is said, and they use the URL up`() async throws {
+    @Test func `if the user of the browser is unknown, sign-in says so, and others can use up the URL`() async throws {
         try await withDesk { fixture in
             let changes = ["BROWSER": try browser(fixture), "XAUTHORITY": nil]
             let process = try fixture.start(fixture.loginArguments(["--timeout", "60"]), changes)
-            let line = try await process.line { $0.contains("not kept away") }
-            #expect(line.hasSuffix("nothing tells which user the browser belongs to."))
+            let line = try await process.line { $0.contains("can connect to the redirect listener") }
+            #expect(line.hasSuffix("the user of the browser is unknown."))
             #expect(try await fixture.browser.page().contains("This link was already used"))
             #expect(try stolen(fixture).contains(fixture.provider.url(.authorization)))
             // The URL that is shown is good for any number of times.
@@ -54,7 +54,7 @@ struct OtherUserTests {
 
             let logout = try await fixture.start(["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil])
                 .outcome()
-            #expect(logout.errors.contains("not kept away"))
+            #expect(logout.errors.contains("can connect to the redirect listener"))
         }
     }
 }

@@ -17,21 +17,21 @@ struct PasteTests {
         }
     }
 
-    @Test func `where no browser is started it says that the address can be pasted, and takes it`() async throws {
+    @Test func `without a browser, sign-in offers pasting the address and accepts it`() async throws {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\n")
             let outcome = try await process.outcome()
             #expect(try outcome.result()["id_token_claims"]?["sub"]?.string == "248289761001")
             #expect(
                 outcome.errorLines.contains(
-                    "If it ends at a page that cannot be shown, copy the whole address of that page, and write it to "
-                        + "standard input."))
+                    "If the browser ends at a page that does not load, copy the whole address of that page and write "
+                        + "it to standard input."))
             #expect(fixture.provider.count(.token) == 1 && fixture.stored.count == 1)
             #expect(await redirects.isClosed())
         }
     }
 
-    @Test func `without a display and over SSH it says so, and takes it`() async throws {
+    @Test func `without a display and over SSH, sign-in says so and accepts a pasted address`() async throws {
         try await withWaiting([], ["BROWSER": nil, "SSH_CONNECTION": "192.0.2.1 22 192.0.2.2 22"]) {
             fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere() + "\r\n")
@@ -43,7 +43,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `it is taken while a browser is open too, without a word about it`() async throws {
+    @Test func `a pasted address is also accepted while a browser is open, without a hint`() async throws {
         try await withWaiting([], ["BROWSER": "true"]) { fixture, process, redirects, typing in
             typing.write(try await redirects.signInElsewhere())
             // The end of the input ends the line too.
@@ -54,18 +54,18 @@ struct PasteTests {
         }
     }
 
-    @Test func `wrong ones are told, nothing of them is shown, and the right one is still taken`() async throws {
+    @Test func `wrong pastes are explained without showing them, and the right one is still accepted`() async throws {
         try await withWaiting(["--no-browser", "--verbose"]) { fixture, process, redirects, typing in
             let address = try await redirects.signInElsewhere()
             let code = try #require(URLComponents(string: address)?.queryItems?.first { $0.name == "code" }?.value)
             for (text, what) in [
-                (code, "the code alone"), (redirects.url, "the address that the sign-in begins at"),
+                (code, "not just the code"), (redirects.url, "it starts the sign-in"),
                 ("\(redirects.redirectURI)?code=\(code)&state=other", "another sign-in"),
                 (address.replacing(":\(redirects.port)", with: ":1"), "another host or port"),
-                (String(repeating: code, count: 20_000 / code.count), "a longer text"),
+                (String(repeating: code, count: 20_000 / code.count), "is longer than"),
             ] {
                 typing.write("\n \(text)\n")
-                let line = try await process.line { $0.hasPrefix("That is not it") && $0.contains(what) }
+                let line = try await process.line { $0.hasPrefix("That address can't be used: ") && $0.contains(what) }
                 #expect(!line.contains(code))
             }
             typing.write(address + "\n")
@@ -75,7 +75,7 @@ struct PasteTests {
         }
     }
 
-    @Test func `a response that is refused ends the wait, as by the browser`() async throws {
+    @Test func `a rejected pasted response ends the wait, as from the browser`() async throws {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write("\(redirects.redirectURI)?state=\(redirects.state)&code=c&iss=https://evil.example\n")
             try await process.outcome().failure(1, "invalid_redirect")
@@ -87,13 +87,13 @@ struct PasteTests {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write("x\n")
             typing.end()
-            _ = try await process.line { $0.hasPrefix("That is not it") }
+            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }
     }
 
-    @Test func `with a form post nothing is offered, since no address has the response`() async throws {
+    @Test func `with form_post pasting is not offered`() async throws {
         try await withWaiting(["--no-browser", "--param", "response_mode=form_post"]) {
             fixture, process, redirects, typing in
             try await redirects.signIn()
@@ -104,7 +104,7 @@ struct PasteTests {
     }
 
     @Test(arguments: [(SIGINT, 130, "interrupted"), (SIGTERM, 1, "terminated")] as [(CInt, CInt, String)])
-    func `input that goes on keeps nobody`(signal: CInt, status: CInt, code: String) async throws {
+    func `endless input does not delay the end`(signal: CInt, status: CInt, code: String) async throws {
         try await withWaiting { fixture, process, redirects, typing in
             // Another code would say that the command's own limit had ended it.
             process.send(signal)

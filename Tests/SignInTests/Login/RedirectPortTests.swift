@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectPortTests {
-    @Test func `a second start while the first waits fails at once, and the first goes on`() async throws {
+    @Test func `a second login on the same port fails at once, and the first continues`() async throws {
         try await withDesk { fixture in
             let first = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let waiting = try await Redirects(first)
@@ -17,7 +17,7 @@ struct RedirectPortTests {
         }
     }
 
-    @Test func `the first port that is free is taken`() async throws {
+    @Test func `the first free port is used`() async throws {
         try await withDesk { fixture in
             let first = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let waiting = try await Redirects(first)

@@ -17,7 +17,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `without a browser the URL is shown, and whoever opens it signs in`() async throws {
+    @Test func `without a browser the URL is shown, and opening it signs in`() async throws {
         try await withWaiting { fixture, process, redirects in
             let page = try await redirects.signIn()
             let outcome = try await process.outcome()
@@ -29,7 +29,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a wrong state is answered and ignored, and the right one still wins`() async throws {
+    @Test func `a redirect with a wrong state is ignored, and the right one still wins`() async throws {
         try await withWaiting { fixture, process, redirects in
             for query in ["state=x&code=stolen", "code=stolen", "state=x&error=access_denied", "state=", ""] {
                 #expect(try await redirects.status(query) == 400)
@@ -61,8 +61,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a response comes by form post where that is asked for, and the code stands in no address`() async throws
-    {
+    @Test func `with form_post the response is posted, and no address contains the code`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--param", "response_mode=form_post").result()
             #expect(fixture.provider.log(.authorization).first?.query["response_mode"] == "form_post")
@@ -74,7 +73,7 @@ struct RedirectTests {
         try await withDesk { fixture in
             let outcome = try await fixture.login(
                 "--param", "response_mode=form_post", with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
-            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+            #expect(try outcome.failure(1, "access_denied").contains("the user denied the request"))
         }
     }
 
@@ -87,7 +86,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `both addresses may be listened on`() async throws {
+    @Test func `--redirect-host both listens on both addresses`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--redirect-host", "both").result()
             let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
@@ -95,30 +94,30 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a provider that promises no iss need not send one`() async throws {
+    @Test func `a provider that does not announce iss need not send it`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIssuerParameter = false
         try await withDesk(configuration) { fixture in _ = try await fixture.login().result() }
     }
 
-    @Test func `a repeated state is no way around`() async throws {
+    @Test func `a repeated state is rejected`() async throws {
         try await withWaiting { fixture, process, redirects in
             try await redirects.comeBack("state=\(redirects.state)&state=x&code=c&iss=\(fixture.issuer)")
             #expect(try await process.outcome().failure(1, "invalid_redirect").contains("'state' twice"))
         }
     }
 
-    @Test func `a person who says no ends the sign-in`() async throws {
+    @Test func `a denial by the user ends the sign-in`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login(with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
-            #expect(try outcome.failure(1, "access_denied").contains("the person said no"))
+            #expect(try outcome.failure(1, "access_denied").contains("the user denied the request"))
             #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
-            #expect(try await fixture.browser.page().contains("the person said no"))
+            #expect(try await fixture.browser.page().contains("the user denied the request"))
         }
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
-    func `the redirect comes to the host and the path that were asked for`(host: String) async throws {
+    func `the redirect goes to the requested host and path`(host: String) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--redirect-host", host, "--redirect-path", "/a/b").result()
             let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])

@@ -20,7 +20,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `an address of 6000 bytes is taken whole, and not shown`() async throws {
+    @Test func `an address of 6000 bytes is accepted completely and not shown`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             var address = try await redirects.signInElsewhere() + "&filler="
             address += String(repeating: "x", count: 6000 - address.utf8.count)
@@ -29,13 +29,13 @@ struct TerminalPasteTests {
             _ = try outcome.result()
             #expect(
                 outcome.errorLines.contains(
-                    "If it ends at a page that cannot be shown, copy the whole address of that page, paste it here, where "
-                        + "it stays invisible, and press Enter."))
+                    "If the browser ends at a page that does not load, copy the whole address of that page, paste "
+                        + "it here (it stays hidden) and press Enter."))
             #expect(terminal.shown() == "")
         }
     }
 
-    @Test func `what is typed can be changed, and a paste may come in brackets`() async throws {
+    @Test func `typed input can be edited, and bracketed paste works`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             let address = try await redirects.signInElsewhere()
             terminal.type("rubbish\u{15}\u{1B}[200~\(address)yy\u{7F}\u{8}\u{1B}[201~\u{1B}[A\u{4}\r")
@@ -62,7 +62,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `so does a browser that comes back, a limit, and a response that is refused`() async throws {
+    @Test func `the terminal is also restored after a redirect, a timeout or a rejected response`() async throws {
         try await withWaiting { fixture, process, redirects, terminal in
             try await redirects.signIn()
             _ = try await process.outcome().result()
@@ -77,9 +77,9 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `while it is stopped the terminal is as it was, and then it goes on`() async throws {
+    @Test func `a stopped process restores the terminal, and continues afterwards`() async throws {
         try await withDesk { fixture in
-            // A shell with job control, as a person has it: it gets the terminal back, and gives it again.
+            // A shell with job control, as a user has it: it takes the terminal back and hands it over again.
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
                 .map { "'\($0)'" }.joined(separator: " ")
@@ -98,7 +98,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `a job in the background is not stopped, and reads nothing of what is typed`() async throws {
+    @Test func `a background job is not stopped and reads no typed input`() async throws {
         try await withDesk { fixture in
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))
@@ -116,7 +116,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `a job that is brought to the foreground takes what is pasted`() async throws {
+    @Test func `a job that is brought to the foreground accepts a paste`() async throws {
         try await withDesk { fixture in
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What is said while the browser does not come back: the provider's page shows the error, and nobody else knows it.
+/// The notes while the browser does not come back: only the provider's page shows the error.
 @Suite(.timeLimit(.minutes(5)))
 struct WaitingTests {
     @Test(arguments: [[], ["--par"]])
@@ -21,14 +21,14 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a sign-in that goes on says nothing of the kind`() async throws {
+    @Test func `a fast sign-in prints no such note`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login()
             #expect(!outcome.errors.contains("Still waiting"), "\(outcome)")
         }
     }
 
-    @Test func `a redirect without the state is told once`() async throws {
+    @Test func `a redirect without the state is reported once`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments(["--no-browser", "--verbose"]))
             let redirects = try await Redirects(process)

@@ -22,7 +22,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `a provider that is gone cannot keep the session`() async throws {
+    @Test func `an unreachable provider does not prevent the removal of the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             await fixture.provider.stop()
@@ -32,7 +32,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `what was not revoked is told before the browser is waited for`() async throws {
+    @Test func `unrevoked tokens are reported before the wait for the browser`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             await fixture.provider.stop()
@@ -44,7 +44,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `a provider that does not send the browser back is waited for no longer than asked`() async throws {
+    @Test func `waiting for a provider that does not send the browser back ends at the timeout`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             fixture.provider.fault(.htmlPage, at: .endSession)
@@ -58,7 +58,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `what was revoked before the time was over is reported as revoked`() async throws {
+    @Test func `tokens revoked before the timeout are reported as revoked`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             // The second revocation never comes to an end.
@@ -71,7 +71,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `a provider without these endpoints is signed out of here`() async throws {
+    @Test func `a provider without these endpoints is signed out of locally`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["revocation_endpoint"], document["end_session_endpoint"]) = (nil, nil)
@@ -111,7 +111,7 @@ struct LogoutFailureTests {
         }
     }
 
-    @Test func `a file that cannot be removed is the one failure`() async throws {
+    @Test func `only a file that cannot be removed is a failure`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.session()

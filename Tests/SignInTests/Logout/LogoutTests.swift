@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutTests {
-    @Test func `the tokens are revoked in order, the browser ends the session, and the file is gone`() async throws {
+    @Test func `the tokens are revoked in order, the browser ends the session, and the file is removed`() async throws {
         try await withDesk { fixture in
             let listener = try LoopbackRedirectListener()
             listener.close()
@@ -38,7 +38,7 @@ struct LogoutTests {
         }
     }
 
-    @Test func `the browser gets a URL of our own, good for once, that holds no ID token`() async throws {
+    @Test func `the browser gets a one-time URL without the ID token`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let outcome = try await fixture.run("logout")
@@ -63,7 +63,7 @@ struct LogoutTests {
         }
     }
 
-    @Test func `only the tokens, if that is asked`() async throws {
+    @Test func `--revoke-only revokes only the tokens`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let json = try await fixture.run("logout", "--revoke-only", "--json").result()
@@ -73,7 +73,7 @@ struct LogoutTests {
         }
     }
 
-    @Test func `only here, if that is asked`() async throws {
+    @Test func `--local removes only the stored session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let requests = fixture.provider.log.count

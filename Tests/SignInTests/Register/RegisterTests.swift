@@ -19,7 +19,7 @@ struct RegisterTests {
         try await fixture.start(["login", "--json", "--issuer", fixture.issuer] + arguments).outcome()
     }
 
-    @Test func `a public client is registered, and signs in without being named`() async throws {
+    @Test func `a public client is registered and signs in without --client-id`() async throws {
         try await withDesk { fixture in
             let registration = try await register(fixture, ["--client-name", "My App"]).result()
             let id = try #require(registration["client_id"]?.string)
@@ -38,7 +38,7 @@ struct RegisterTests {
     }
 
     /// The provider has made the client by the time its response is read: nothing in the response may lose it.
-    @Test func `a response with a malformed time registers the client all the same`() async throws {
+    @Test func `a response with a malformed time still registers the client`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { document in
                 (document["client_id_issued_at"], document["client_secret_expires_at"]) = ("1700000000", "soon")
@@ -50,7 +50,7 @@ struct RegisterTests {
         }
     }
 
-    @Test func `a client that cannot authenticate as registered is kept, and the sign-in says why`() async throws {
+    @Test func `a client with an unusable authentication method is kept, and login reports why`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
                 .editDocument { $0["token_endpoint_auth_method"] = "guess" }, at: .clientRegistration)
@@ -63,7 +63,7 @@ struct RegisterTests {
     }
 
     @Test(arguments: ["basic", "post", "client_secret_jwt"])
-    func `a client with a secret needs no secret file afterwards`(method: String) async throws {
+    func `a registered client with a secret needs no secret file`(method: String) async throws {
         try await withDesk { fixture in
             let registration = try await register(fixture, ["--client-auth", method]).result()
             let (id, secret) = (registration["client_id"]?.string, registration["client_secret"]?.string)
@@ -91,7 +91,7 @@ struct RegisterTests {
         }
     }
 
-    @Test func `of several clients one is chosen`() async throws {
+    @Test func `with several clients, --client-id chooses one`() async throws {
         try await withDesk { fixture in
             let ids = [try await register(fixture).result(), try await register(fixture).result()]
                 .compactMap { $0["client_id"]?.string }
@@ -118,7 +118,7 @@ struct RegisterTests {
         }
     }
 
-    @Test func `what is printed for people holds no secret`() async throws {
+    @Test func `the text output holds no secret`() async throws {
         try await withDesk { fixture in
             let arguments = [
                 "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect, "--client-auth", "basic",
@@ -163,7 +163,7 @@ struct RegisterTests {
         [], ["--redirect-uri", "http://127.0.0.1/", "--client-auth", "private_key_jwt"],
         ["--redirect-uri", "http://127.0.0.1/", "--client-key", "/tmp/x"], ["--redirect-uri"],
     ])
-    func `a registration that cannot be is wrong usage`(arguments: [String]) async throws {
+    func `an impossible registration is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(["register", "--json", "--issuer", fixture.issuer] + arguments).outcome()
                 .wrongUsage()

@@ -14,7 +14,7 @@ struct RegisteredLogoutTests {
         _ = try await fixture.start(["login"] + arguments).outcome().result()
     }
 
-    @Test func `a client that registers itself registers where it comes back to after a sign-out`() async throws {
+    @Test func `a registered client also registers a post-logout redirect URI`() async throws {
         try await withDesk { fixture in
             try await registerAndSignIn(fixture)
             let sent = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)

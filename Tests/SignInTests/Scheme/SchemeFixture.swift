@@ -41,11 +41,11 @@ struct SchemeFixture: Sendable {
             session.merging(changes) { $1 })
     }
 
-    /// `sign-in` in the person's home, since xdg-open by itself starts no program whose path has a space, and this
-    /// package may lie where it likes.
+    /// `sign-in` in the user's home: xdg-open starts no program whose path has a space, and this package's path may
+    /// have one.
     var program: String { fixture.home + "/sign-in" }
 
-    /// Runs a program of the desktop's, as a person does in this session.
+    /// Runs a program of the desktop, as a user does in this session.
     func run(_ words: String...) async throws -> Outcome { try await fixture.start(words, [], session).outcome() }
 
     /// What the library has left of a wait.

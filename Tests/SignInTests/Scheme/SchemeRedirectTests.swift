@@ -11,7 +11,7 @@ struct SchemeRedirectTests {
     @Test(arguments: [
         (SchemeFixture.uri, nil), (SchemeFixture.uri, "GNOME"), (SchemeFixture.uriWithDomain, "GNOME"),
     ])
-    func `the browser's desktop brings the redirect to the sign-in that waits`(
+    func `the desktop delivers the redirect to the waiting sign-in`(
         uri: String, desktop: String?
     ) async throws {
         try await SchemeFixture.with { scheme in
@@ -27,7 +27,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `xdg-mime names sign-in while it waits, and nobody afterwards`() async throws {
+    @Test func `xdg-mime names sign-in while it waits, and no handler afterwards`() async throws {
         try await SchemeFixture.with { scheme in
             let process = try scheme.login(SchemeFixture.uri, "--no-browser")
             let redirects = try await Redirects(process)
@@ -67,7 +67,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `of two sign-ins each gets its own redirect`() async throws {
+    @Test func `each of two sign-ins gets its own redirect`() async throws {
         try await SchemeFixture.with { scheme in
             let processes = try (0..<2).map {
                 try scheme.login(SchemeFixture.uri, "--no-browser", "--store", "file:\(scheme.fixture.home)/s\($0)")
@@ -96,7 +96,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `what a killed sign-in leaves is taken over by the next one`() async throws {
+    @Test func `the next sign-in takes over the leftovers of a killed one`() async throws {
         try await SchemeFixture.with { scheme in
             let killed = try scheme.login(SchemeFixture.uri, "--no-browser")
             _ = try await Redirects(killed)
@@ -108,7 +108,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `what a killed sign-in leaves goes with the first redirect that nobody waits for`() async throws {
+    @Test func `the first redirect without a listener removes the leftovers of a killed sign-in`() async throws {
         try await SchemeFixture.with { scheme in
             let killed = try scheme.login(SchemeFixture.uri, "--no-browser")
             _ = try await Redirects(killed)
@@ -131,7 +131,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `without a runtime folder the error says what is expected`() async throws {
+    @Test func `without a runtime folder the error names the variable`() async throws {
         try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(with: ["XDG_RUNTIME_DIR": nil]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("$XDG_RUNTIME_DIR"))
@@ -139,7 +139,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    @Test func `a form cannot be posted to a scheme, and that is said before anything is installed`() async throws {
+    @Test func `form_post with a private-use scheme is rejected before anything is installed`() async throws {
         try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(SchemeFixture.uri, "--param", "response_mode=form_post").outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("form_post"))
@@ -148,7 +148,7 @@ struct SchemeRedirectTests {
     }
 
     @Test(arguments: ["https://app.example/callback", "mailto:/x", "com.example.app:callback", "app:"])
-    func `a URI that no app may have for itself is refused`(uri: String) async throws {
+    func `a reserved scheme is rejected`(uri: String) async throws {
         try await SchemeFixture.with { scheme in
             try await scheme.login(uri).outcome().failure(1, "invalid_configuration")
             #expect(scheme.fixture.provider.log.isEmpty || scheme.fixture.browser.visits.isEmpty)
@@ -159,7 +159,7 @@ struct SchemeRedirectTests {
         ["callback"], [":/callback"], ["a.b:/c", "--redirect-port", "0"], ["a.b:/c", "--redirect-host", "127.0.0.1"],
         ["a.b:/c", "--redirect-path", "/callback"],
     ])
-    func `what is no URI, or contradicts another option, is wrong usage`(arguments: [String]) async throws {
+    func `a malformed URI or a conflicting option is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.start(fixture.loginArguments(["--redirect-uri"] + arguments)).outcome()
             #expect(try outcome.wrongUsage().contains("--redirect-uri"))

@@ -9,7 +9,7 @@ struct CertificateTests {
         try await withTLSServer { fixture, server in
             let outcome = try await fixture.run("discover", server.issuer, "--json")
             let message = try outcome.failure(1, "transport")
-            #expect(message.contains("certificate of localhost not trusted"), "\(message)")
+            #expect(message.contains("the certificate of localhost is not trusted"), "\(message)")
             #expect(outcome.errorLines.count == 1)
         }
     }
@@ -35,7 +35,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func `one variable goes before the other`() async throws {
+    @Test func `CURL_CA_BUNDLE takes precedence over SSL_CERT_FILE`() async throws {
         try await withTLSServer { fixture, server in
             let other = "/etc/ssl/certs/ca-certificates.crt"
             let variables = ["CURL_CA_BUNDLE": other, "SSL_CERT_FILE": server.certificate]
@@ -43,7 +43,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func `an option adds roots to whatever holds`() async throws {
+    @Test func `--ca-file adds roots to the others`() async throws {
         try await withTLSServer { fixture, server in
             let arguments = ["discover", server.issuer, "--json", "--ca-file", server.certificate]
             _ = try await fixture.start(arguments).outcome().result()

@@ -50,7 +50,7 @@ struct ControlCharacterTests {
     }
 
     @Test(arguments: [[], ["--json"]])
-    func `what a provider says about an error is cleaned, and cut to a line`(form: [String]) async throws {
+    func `a provider's error description is cleaned and cut to a line`(form: [String]) async throws {
         try await withDesk { fixture in
             let words = Self.evil + String(repeating: "long ", count: 1000)
             let json: JSON = ["error": .string("no\u{1B}[31m\n"), "error_description": .string(words)]
@@ -63,7 +63,7 @@ struct ControlCharacterTests {
         }
     }
 
-    @Test func `what comes by the redirect is cleaned`() async throws {
+    @Test func `redirect parameters are cleaned`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let redirects = try await Redirects(process)

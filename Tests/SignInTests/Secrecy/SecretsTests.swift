@@ -5,12 +5,12 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// No token, code, secret, verifier or password is printed or stands in an argument list.
+/// No token, code, secret, verifier or password is printed or is in an argument list.
 @Suite(.timeLimit(.minutes(5)))
 struct SecretsTests {
     private static let clientSecret = "s3cret: 100% äß+/= and thirty-two"
 
-    @Test func `a whole session, logged in full, shows no secret`() async throws {
+    @Test func `a whole session with full logging shows no secret`() async throws {
         let issued = LockedValue<Set<String>>([])
         try await withDesk { fixture in
             let file = fixture.home + "/secret"
@@ -50,7 +50,7 @@ struct SecretsTests {
             for secret in secrets {
                 #expect(!shown.contains(secret) && !arguments.contains(secret), "\(secret) is shown")
             }
-            // The person is shown these in the authorization URL; other users see only arguments.
+            // The user sees these in the authorization URL; other users see only arguments.
             for state in states { #expect(!arguments.contains(state), "\(state) is an argument") }
         }
     }

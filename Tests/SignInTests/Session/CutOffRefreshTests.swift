@@ -35,11 +35,11 @@ struct CutOffRefreshTests {
         }
     }
 
-    @Test func `an interrupt lets a refresh that was sent end, however long it takes, and says so`() async throws {
+    @Test func `an interrupt waits for a refresh that was sent, and says so`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()
-            // Longer than anybody would wait who does not know what for.
+            // Longer than a user would wait without a reason.
             fixture.provider.fault(.delay(.seconds(3)), at: .token)
             let hold = fixture.provider.hold(.token, before: .request)
             let process = try fixture.start(["token", "--force-refresh", "--verbose"])

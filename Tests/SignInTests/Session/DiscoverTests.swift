@@ -16,7 +16,7 @@ struct DiscoverTests {
         }
     }
 
-    @Test func `an issuer with a path is found, and one with the document of OAuth alone`() async throws {
+    @Test func `an issuer with a path is found, and one with only the RFC 8414 document`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.issuerPath = "/tenant"
         try await withDesk(configuration) { fixture in

@@ -31,7 +31,7 @@ struct RefreshFailureTests {
             #expect(entry["reason"]?.string?.contains("invalid_grant") == true)
             #expect(entry["has_refresh_token"] == false && entry["access_token_expires_at"] == .null)
 
-            // A new sign-in takes its place.
+            // A new sign-in replaces it.
             _ = try await fixture.login().result()
             _ = try await fixture.run("token", "--json").result()
         }
@@ -56,7 +56,7 @@ struct RefreshFailureTests {
         Trouble(testDescription: "a page", code: "invalid_response", fault: .htmlPage),
         Trouble(testDescription: "a redirect", code: "invalid_response", fault: .redirect(to: "/elsewhere")),
     ])
-    func `trouble at the server keeps the session`(trouble: Trouble) async throws {
+    func `server errors keep the session`(trouble: Trouble) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()
@@ -68,12 +68,12 @@ struct RefreshFailureTests {
             #expect(after.end == nil && after.backoff?.count == 1)
             #expect(after.refreshToken == before.refreshToken && after.accessToken == before.accessToken)
             #expect(fixture.provider.count(.token) == 2)
-            // A user who insists does not wait.
+            // --force-refresh does not wait.
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
         }
     }
 
-    @Test func `a provider that is gone keeps the session`() async throws {
+    @Test func `an unreachable provider keeps the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.record()
@@ -96,7 +96,7 @@ struct RefreshFailureTests {
         }
     }
 
-    @Test func `a refresh with another person's ID token ends the session`() async throws {
+    @Test func `a refresh with another user's ID token ends the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)

@@ -13,7 +13,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `the response's body is the output, and its status line stands on standard error`() async throws {
+    @Test func `the response body is the output, and the status line is on standard error`() async throws {
         try await withSession { fixture, api in
             let outcome = try await fixture.run("request", "GET", api + "?a=b%20c")
             #expect(outcome.status == 0)
@@ -35,7 +35,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `a resource that wants a stronger sign-in says which, and how to get it`() async throws {
+    @Test func `a step-up challenge names the command for a stronger sign-in`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.acrValues.append("gold")
         configuration.authenticationRequirements = [.api: .init(acrValues: ["gold", "it's"], maxAge: 60)]
@@ -49,7 +49,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `a body that is no JSON is a string`() async throws {
+    @Test func `a body that is not JSON is a string`() async throws {
         try await withSession { fixture, api in
             fixture.provider.fault(.htmlPage, at: .api)
             let body = try await fixture.run("request", "GET", api, "--json").result()["body"]
@@ -60,7 +60,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `methods, header fields and bodies are sent as they are given`() async throws {
+    @Test func `methods, header fields and bodies are sent unchanged`() async throws {
         try await withSession { fixture, api in
             let file = fixture.home + "/body"
             try Data([0x7B, 0, 0xFF, 0x0A]).write(to: URL(fileURLWithPath: file))
@@ -124,7 +124,7 @@ struct RequestTests {
     }
 
     @Test(arguments: ["http://api.example/", "ftp://api.example/", "api.example"])
-    func `a token goes to no location that cannot be trusted`(url: String) async throws {
+    func `a token is not sent to an untrusted URL`(url: String) async throws {
         try await withSession { fixture, _ in
             try await fixture.run("request", "GET", url, "--json").failure(1, "invalid_configuration")
         }

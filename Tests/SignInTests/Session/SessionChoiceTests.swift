@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Which session is meant where nobody says.
+/// The session that is used without --issuer and --client-id.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionChoiceTests {
     private func withTwoSessions(_ body: (CommandFixture) async throws -> Void) async throws {
@@ -28,7 +28,7 @@ struct SessionChoiceTests {
         }
     }
 
-    @Test func `issuer and client say which`() async throws {
+    @Test func `--issuer and --client-id choose the session`() async throws {
         try await withTwoSessions { fixture in
             for choice in [["--client-id", "-second"], ["--issuer", fixture.issuer, "--client-id", "-second"]] {
                 _ = try await fixture.start(["userinfo", "--json"] + choice).outcome().result()
@@ -46,7 +46,7 @@ struct SessionChoiceTests {
         }
     }
 
-    @Test func `an issuer that cannot be one is refused, not taken for a missing session`() async throws {
+    @Test func `an invalid issuer is rejected, not treated as a missing session`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run(
                 "token", "--json", "--issuer", "http://op.example", "--client-id", "demo")

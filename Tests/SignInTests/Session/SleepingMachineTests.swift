@@ -12,7 +12,7 @@ struct SleepingMachineTests {
         .enabled("the kernel lends no clock of its own to a process (unshare --time)") {
             try await Namespace.isPossible(Namespace.later(by: 7200))
         })
-    func `a token whose time has passed in sleep is refreshed, though the wall clock has not moved`() async throws {
+    func `a token that expired during sleep is refreshed, although the wall clock has not moved`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let first = try #require(try fixture.record().accessToken).value.reveal()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct StatusTests {
-    @Test func `what is stored is listed, without a token and without a request`() async throws {
+    @Test func `status lists the stored sessions without tokens and without requests`() async throws {
         try await withDesk { fixture in
             let login = try await fixture.login().result()
             let requests = fixture.provider.log.count
@@ -38,7 +38,7 @@ struct StatusTests {
         }
     }
 
-    @Test func `what a provider asks to wait is listed, waited for, and not in the way of a user who insists`()
+    @Test func `a pause after Retry-After is listed and waited for, but not with --force-refresh`()
         async throws
     {
         try await withDesk { fixture in
@@ -50,9 +50,9 @@ struct StatusTests {
             let wait = try Date(until, strategy: .iso8601).timeIntervalSinceNow
             #expect((200...300).contains(wait))
             #expect(entry["refresh_error"]?.string?.contains("503") == true && entry["state"] == "signed_in")
-            #expect(try await fixture.run("status").output.contains("the next is tried in"))
+            #expect(try await fixture.run("status").output.contains("the next attempt is in"))
             let held = try await fixture.run("token", "--min-validity", "7200", "--json")
-            #expect(try held.failure(1, "invalid_response").contains("the next is tried in"))
+            #expect(try held.failure(1, "invalid_response").contains("the next attempt is in"))
             #expect(fixture.provider.count(.token) == 2)
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             let listed = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
@@ -60,7 +60,7 @@ struct StatusTests {
         }
     }
 
-    @Test func `nothing stored is an empty list, and makes no folder`() async throws {
+    @Test func `without sessions status lists none and creates no folder`() async throws {
         try await withDesk { fixture in
             let listed = try await fixture.run("status", "--json")
             #expect(try listed.result() == ["sessions": []])

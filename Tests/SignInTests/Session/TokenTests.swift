@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct TokenTests {
-    @Test func `a token that is good is printed without any request`() async throws {
+    @Test func `a valid token is printed without any request`() async throws {
         try await withDesk { fixture in
             let login = try await fixture.login().result()
             let (requests, session) = (fixture.provider.log.count, try fixture.session())
@@ -26,7 +26,7 @@ struct TokenTests {
     }
 
     @Test(arguments: [["--force-refresh"], ["--min-validity", "7200"]])
-    func `a token is refreshed where that is asked for, with one request`(arguments: [String]) async throws {
+    func `--force-refresh refreshes the token with one request`(arguments: [String]) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let old = try await fixture.run("token").output
@@ -41,7 +41,7 @@ struct TokenTests {
         }
     }
 
-    @Test func `a token that is good for long enough is not refreshed`() async throws {
+    @Test func `a token that is valid for long enough is not refreshed`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let old = try await fixture.run("token").output
@@ -61,7 +61,7 @@ struct TokenTests {
         }
     }
 
-    @Test func `who waits for the refresh of another process waits no longer than its timeout, and sends nothing`()
+    @Test func `waiting for the refresh of another process ends at the timeout and sends nothing`()
         async throws
     {
         try await withDesk { fixture in
@@ -78,7 +78,7 @@ struct TokenTests {
         }
     }
 
-    @Test func `a token without an end has none`() async throws {
+    @Test func `a token without an expiry has none`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             _ = try await fixture.login().result()

@@ -19,7 +19,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test func `another person's claims are refused`() async throws {
+    @Test func `another user's claims are rejected`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             fixture.provider.fault(.editDocument { $0["sub"] = "another" }, at: .userInfo)
@@ -27,7 +27,7 @@ struct UserInfoTests {
         }
     }
 
-    @Test func `a token that the provider no longer takes is refreshed once`() async throws {
+    @Test func `a token that the provider no longer accepts is refreshed once`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             fixture.provider.fault(.invalidToken, at: .userInfo)

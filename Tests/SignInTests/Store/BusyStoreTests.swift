@@ -24,7 +24,7 @@ struct BusyStoreTests {
     }
 
     @Test(arguments: [0, 1])
-    func `a refresh that another process blocks fails with the name of that process before its time is over`(
+    func `a refresh that another process blocks fails before its timeout and names that process`(
         byte: Int
     ) async throws {
         try await withDesk { fixture in
@@ -41,7 +41,9 @@ struct BusyStoreTests {
     }
 
     @Test(arguments: [["--local"], ["--revoke-only"]])
-    func `a sign-out that another process blocks says which, and works afterwards`(options: [String]) async throws {
+    func `a sign-out that another process blocks names that process, and works afterwards`(options: [String])
+        async throws
+    {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             try await withHolder(of: 0, fixture) { _, name in
@@ -55,7 +57,7 @@ struct BusyStoreTests {
         }
     }
 
-    @Test func `a sign-in that another process blocks says which`() async throws {
+    @Test func `a sign-in that another process blocks names that process`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let before = try fixture.session()
@@ -68,7 +70,7 @@ struct BusyStoreTests {
     }
 
     /// The wait for the lock would end later: the signal ends it.
-    @Test func `a sign-out that waits for a lock ends when it is told to`() async throws {
+    @Test func `a sign-out that waits for a lock ends at a signal`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             try await withHolder(of: 0, fixture) { _, _ in

@@ -5,14 +5,14 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What a process leaves behind that dies while it writes the session: `NAME.new`, in part or whole. It was never put in
-/// the place of the session, so it is none.
+/// The file `NAME.new`, whole or in part, of a process that died while it wrote the session. It was never renamed to
+/// the session, so it does not count.
 @Suite(.timeLimit(.minutes(5)))
 struct CrashTests {
     enum Remains: CaseIterable { case nothing, garbage, half, whole, link }
 
     @Test(arguments: Remains.allCases)
-    func `what a crash has left is never read, and goes with the next change`(remains: Remains) async throws {
+    func `leftovers of a crash are never read, and are removed with the next change`(remains: Remains) async throws {
         try await withDesk { fixture in
             // The token of a session that is not this one.
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
@@ -32,13 +32,13 @@ struct CrashTests {
             #expect(fixture.provider.count(.token) == refreshes + 1)
             #expect(!FileManager.default.fileExists(atPath: new) && fixture.stored.count == 1)
             #expect(try fixture.record().accessToken?.value.reveal() == next)
-            // What a link pointed to is somebody else's.
+            // The target of a link belongs to another program.
             if remains == .link { #expect(FileManager.default.contents(atPath: fixture.home + "/other") == left) }
         }
     }
 
     @Test(arguments: Remains.allCases)
-    func `what a crash has left without a session is no session, and in nobody's way`(remains: Remains) async throws {
+    func `leftovers of a crash without a session are no session and block nothing`(remains: Remains) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
             _ = try await fixture.login().result()

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What is no session can be set aside: it keeps its contents under another name, and a new session takes its place.
+/// A damaged store can be set aside: its contents get another name, and a new session replaces them.
 @Suite(.timeLimit(.minutes(5)))
 struct DiscardTests {
     enum Damage: CaseIterable {
@@ -38,7 +38,7 @@ struct DiscardTests {
     private static let damages = Damage.allCases.filter { $0 != .anotherUsers || geteuid() == 0 }
 
     @Test(arguments: damages, [["logout", "--local", "--discard"], ["login", "--replace-store"]])
-    func `a damaged store is set aside under a new name, and a new session takes its place`(
+    func `a damaged store is set aside under a new name and replaced by a new session`(
         damage: Damage, command: [String]
     ) async throws {
         try await withDesk { fixture in
@@ -58,7 +58,7 @@ struct DiscardTests {
             let outcome = try await run(arguments)
             let result = try outcome.result()
             let aside = try #require(fixture.stored.first { $0.contains(".damaged-") })
-            #expect(outcome.errors.contains("is now in \(fixture.sessions)/\(aside)"), "\(outcome)")
+            #expect(outcome.errors.contains("are now in \(fixture.sessions)/\(aside)"), "\(outcome)")
             if !isLogin { #expect(result["discarded"]?.string == "\(fixture.sessions)/\(aside)") }
             #expect(try contents("\(fixture.sessions)/\(aside)") == before)
             if damage == .link { #expect(FileManager.default.fileExists(atPath: fixture.home + "/target")) }
@@ -99,7 +99,7 @@ struct DiscardTests {
         }
     }
 
-    @Test func `a lock that is a symbolic link is set aside, and never what it points to`() async throws {
+    @Test func `a lock that is a symbolic link is set aside, but its target is not`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"

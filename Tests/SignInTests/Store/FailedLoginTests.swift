@@ -58,7 +58,7 @@ struct FailedLoginTests {
     }
 
     @Test(arguments: failures)
-    func `the page in the browser tells that it failed`(failure: Failure) async throws {
+    func `the page in the browser reports the failure`(failure: Failure) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(failure.fault, at: failure.endpoint)
             let outcome = try await fixture.start(fixture.loginArguments(failure.arguments)).outcome()

@@ -5,7 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// No room to write: a limit on the size of files stands for a full disk.
+/// No room to write: a limit on the size of files simulates a full disk.
 @Suite(.timeLimit(.minutes(5)))
 struct FullDiskTests {
     @Test func `a sign-in that cannot be stored fails with one line, and the old session stays`() async throws {
@@ -32,7 +32,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func `a disk that is full when the response comes costs nothing once there is room again`() async throws {
+    @Test func `a disk that is full when the response arrives loses nothing`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let hold = fixture.provider.hold(.token)
@@ -44,7 +44,7 @@ struct FullDiskTests {
             try await limit(refreshing, "0")
             hold.release()
             _ = try await refreshing.line { $0.contains("new tokens are not stored") }
-            // What was there is there, whole, and who comes now waits, since the token in it has been used.
+            // The old session is intact, and new callers wait, since its refresh token has been used.
             #expect(try fixture.session() == marked)
             let waiting = try fixture.start(token)
             try await limit(refreshing, "unlimited")
@@ -59,7 +59,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func `a sign-in that could not be stored is not begun, and leaves nothing`() async throws {
+    @Test func `a sign-in that cannot be stored does not begin, and leaves nothing`() async throws {
         try await withDesk { fixture in
             try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome().failure(1, "store")
             #expect(!FileManager.default.fileExists(atPath: fixture.stateHome))
@@ -68,7 +68,7 @@ struct FullDiskTests {
     }
 
     @Test(arguments: [false, true])
-    func `tokens of a sign-in for which there is no room in the end are revoked, unless a session is stored`(
+    func `if a sign-in cannot be stored in the end, its tokens are revoked, unless a session is stored`(
         isStored: Bool
     ) async throws {
         try await withDesk { fixture in

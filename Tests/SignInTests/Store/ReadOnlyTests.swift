@@ -12,7 +12,7 @@ struct ReadOnlyTests {
         .enabled("nobody may mount anything here (unshare --mount)") {
             try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
         })
-    func `a session on a read-only file system is used until its token is over`() async throws {
+    func `a session on a read-only file system is used until its token expires`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             try await expectUse(fixture) { arguments in
@@ -22,7 +22,7 @@ struct ReadOnlyTests {
         }
     }
 
-    @Test func `a session in a folder without the right to write is used until its token is over`() async throws {
+    @Test func `a session in a folder without write permission is used until its token expires`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let files = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions).map {
@@ -39,7 +39,7 @@ struct ReadOnlyTests {
         }
     }
 
-    @Test func `a sign-in into a folder without the right to write is not begun`() async throws {
+    @Test func `a sign-in into a folder without write permission does not begin`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let (before, requests) = (try fixture.session(), fixture.provider.log.count)

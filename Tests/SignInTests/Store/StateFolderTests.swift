@@ -3,10 +3,10 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Where sessions go that nobody named a place for.
+/// The location of sessions without --store.
 @Suite(.timeLimit(.minutes(5)))
 struct StateFolderTests {
-    @Test func `a session is a file of its owner alone, in folders that are`() async throws {
+    @Test func `a session file and its folders are accessible only to their owner`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let name = try #require(fixture.stored.first)
@@ -19,7 +19,7 @@ struct StateFolderTests {
         }
     }
 
-    @Test func `folders that are there stay as they are`() async throws {
+    @Test func `existing folders are not changed`() async throws {
         try await withDesk { fixture in
             for folder in [fixture.stateHome, fixture.sessions] {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -32,7 +32,7 @@ struct StateFolderTests {
     }
 
     @Test(arguments: [nil, "", "relative/path"])
-    func `without a usable XDG_STATE_HOME it is in the home`(variable: String?) async throws {
+    func `without a usable XDG_STATE_HOME the state is in the home folder`(variable: String?) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login(with: ["XDG_STATE_HOME": variable]).result()
             for folder in ["/.local", "/.local/state", "/.local/state/sign-in"] {
@@ -87,7 +87,7 @@ struct StateFolderTests {
         }
     }
 
-    @Test func `a file that is named is used, by every command`() async throws {
+    @Test func `a file named by --store is used by every command`() async throws {
         try await withDesk { fixture in
             let store = ["--store", "file:\(fixture.home)/new/-session"]
             _ = try await fixture.start(fixture.loginArguments(store)).outcome().result()

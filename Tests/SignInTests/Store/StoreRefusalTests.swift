@@ -9,7 +9,7 @@ struct StoreRefusalTests {
         "", "my diary\n", "{}", #"{"format":"another app","version":1}"#,
         #"{"format":"swift-appauth session","version":1}"#, #"{"format":"swift-appauth session","version":99}"#,
     ])
-    func `another file is refused and left alone`(contents: String) async throws {
+    func `another file is rejected and unchanged`(contents: String) async throws {
         try await withDesk { fixture in
             let path = fixture.home + "/diary"
             try Data(contents.utf8).write(to: URL(fileURLWithPath: path))
@@ -20,7 +20,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a session that was opened to others is closed to them again`() async throws {
+    @Test func `the mode of a session file is restored to 0600`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
@@ -30,7 +30,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a damaged session is refused and left alone`() async throws {
+    @Test func `a damaged session is rejected and unchanged`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
@@ -38,14 +38,14 @@ struct StoreRefusalTests {
             try damaged.write(to: URL(fileURLWithPath: path))
             try await expectRefusal(of: path, fixture, visits: 1)
             #expect(try fixture.session() == damaged)
-            // Without a name for it too: nobody takes it for no session.
+            // Without --issuer and --client-id too: it does not count as a missing session.
             try await fixture.run("token", "--json").failure(1, "store")
             try await fixture.login().failure(1, "store")
             #expect(try fixture.session() == damaged)
         }
     }
 
-    @Test func `a symbolic link is refused, and so is what it points to`() async throws {
+    @Test func `a symbolic link is rejected, and its target unchanged`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--store", "file:\(fixture.home)/session").result()
             let path = fixture.home + "/link"
@@ -55,7 +55,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a folder, a named pipe and a device are refused, and hold nobody up`() async throws {
+    @Test func `a folder, a named pipe and a device are rejected without delay`() async throws {
         try await withDesk { fixture in
             let folder = fixture.home + "/folder"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -64,7 +64,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `the file of another user is refused and left alone`() async throws {
+    @Test func `the file of another user is rejected and unchanged`() async throws {
         try await withDesk { fixture in
             var path = "/etc/passwd"
             if geteuid() == 0 {
@@ -80,7 +80,7 @@ struct StoreRefusalTests {
         }
     }
 
-    @Test func `a file that cannot be read is refused and left alone`() async throws {
+    @Test func `an unreadable file is rejected and unchanged`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ScriptedBrowserTests {
-    @Test func `a browser whose reports nobody reads ends all the same`() async throws {
+    @Test func `a browser with unread output still ends`() async throws {
         try await withDesk { fixture in
             let pipe = fixture.home + "/unread"
             #expect(mkfifo(pipe, 0o600) == 0)

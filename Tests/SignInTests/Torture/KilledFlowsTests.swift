@@ -3,8 +3,8 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// A sign-in and a sign-out that are killed at every third point, from a random one on: a call on a file of the session, or
-/// on a connection.
+/// A sign-in and a sign-out that are killed at every third point, from a random one on. A point is a call on a file of
+/// the session or on a connection.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct KilledFlowsTests {
     @Test(arguments: [true, false])
@@ -22,7 +22,7 @@ struct KilledFlowsTests {
             try await expectSession(fixture, hasSession: hasSession) { injector, point in
                 let arguments = ["device", "--json", "--issuer", fixture.issuer, "--client-id", "demo"]
                 let process = try injector.start(arguments, .kill, at: point)
-                // It may be dead before it has shown a code, and before the person has entered it.
+                // The process may die before it shows a code, or before the user enters it.
                 if let shown = try? await DeviceCode(process) { _ = try? await shown.decide("allow") }
                 return process
             }

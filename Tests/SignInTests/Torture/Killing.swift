@@ -11,10 +11,9 @@ extension Torture {
         for process in try (1..<crowd).map({ _ in try start(.kill, []) }) + start(1) {
             let outcome = try await outcome(of: process)
             if outcome.status == 128 + SIGKILL {
-                // What it asked for is to be asked for again if the request was out and the response not yet stored.
-                // (That it was sent is told afterwards, that the file is renamed before.)
-                // The refresh token of the response is stored first, and then the rest. A write that another one has left
-                // is finished before.
+                // The request must be repeated if it was sent and the response not yet stored. (The trace has a send
+                // after the call, and a rename before it.) The refresh token of the response is stored first, and then
+                // the rest. A write that another one has left is finished before.
                 let points = outcome.points.drop { $0 != "sent" }
                 let renamed = points.dropLast().count { $0 == "rename session.new" }
                 if !points.isEmpty, renamed < 2 { inVain += 1 }
@@ -51,7 +50,7 @@ extension Torture {
         return 1
     }
 
-    /// The response comes when the process that asked for it has been told twice to end, or the request is acted on only then.
+    /// Sends the response, or processes the request, only after the process has received two signals.
     ///
     /// - Returns: How many requests may have come to nothing.
     func giveUp(_ crowd: Int) async throws -> Int {

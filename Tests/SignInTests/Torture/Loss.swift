@@ -6,12 +6,12 @@ import AppAuthTestProvider
 import Testing
 
 extension Torture {
-    /// What takes a response away for good.
+    /// The faults that lose a response for good.
     static let losses: [TortureFault] = [.lost, .cut, .killedBeforeTheResponse]
 
-    /// Takes the response away at a server that gives no second one: it has changed the refresh token, nobody has the new
-    /// one, and whoever presents the old one again is taken for a thief (RFC 9700 §4.14.2). The session ends then, once and
-    /// with the reason, and the person signs in again.
+    /// Loses the response of a server that does not repeat it: the server has rotated the refresh token, the new one is
+    /// lost, and the old one counts as stolen if it is presented again (RFC 9700 §4.14.2). The session then ends once,
+    /// with the reason, and the user signs in again.
     func lose(by fault: TortureFault, _ name: String) async throws {
         let name = "\(name): \(fault), seed \(seed)"
         try expire()
@@ -38,7 +38,7 @@ extension Torture {
         try await signInAgain(name)
     }
 
-    /// Whoever wants a token afterwards is told why there is none, and nothing of it is left but the reason.
+    /// Later callers get the reason of the end, and the store keeps only that.
     func findLoss(of refreshToken: String, by fault: TortureFault, _ name: String) async throws {
         #expect(!fixture.provider.isAlive(refreshToken), "\(name): the provider has not changed the token")
         let message = try await token().outcome().failure(1, "sign_in_required")

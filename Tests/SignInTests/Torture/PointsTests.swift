@@ -4,13 +4,13 @@ import Foundation
 import AppAuthTestProvider
 import Testing
 
-/// A refresh of one process that is cut off at every point at which others could tell: a call on a file of the session, or on
-/// the connection.
+/// A refresh that is interrupted at every point that other processes can observe: each call on a file of the session or
+/// on the connection.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct PointsTests {
-    /// Killed before the request is out and after the new refresh token is written, a process costs nothing but another
-    /// refresh, however strict the server is. In between the response is gone with it: a server with a grace period gives
-    /// another, of a strict one the loss is counted.
+    /// A process that is killed before the request is sent, or after the new refresh token is written, costs only
+    /// another refresh, even at a strict server. In between, the response is lost: a server with a grace period repeats
+    /// it; at a strict server the loss is counted.
     @Test(arguments: [0, 3600])
     func `a process can be killed at every point of a refresh`(grace: Int) async throws {
         try await withDesk(.torture(grace: grace)) { fixture in
@@ -49,8 +49,8 @@ struct PointsTests {
         }
     }
 
-    /// The power is lost: the disk has what was synchronised, and of the names those of before or those of now. What it has is
-    /// always a session, and once the new refresh token is synchronised, it is there. At each second point.
+    /// A power cut at each second point: the disk has the synchronised contents, with the old or the new names. It
+    /// always has a session, and once the new refresh token is synchronised, it has that token.
     @Test(arguments: [PointFault.outage, .outageWithNames])
     func `the power can be lost at every point of a refresh`(outage: PointFault) async throws {
         try await withDesk(.torture()) { fixture in
@@ -84,8 +84,9 @@ struct PointsTests {
         }
     }
 
-    /// From every point on there is no room on the disk, for this process, to its end. However strict the server is: the
-    /// room for its refresh token was taken before it was asked. The access token is printed, and got anew by the next.
+    /// The disk is full for this process from every point on. Even at a strict server nothing is lost, because the room
+    /// for the refresh token is reserved before the request. The access token is printed, and the next process
+    /// refreshes again.
     @Test func `a disk can be full from every point of a refresh on`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 0)
@@ -111,8 +112,8 @@ struct PointsTests {
         }
     }
 
-    /// Once, with the error of a bad day: too many open files, a disk or a connection that fails. However strict the server
-    /// is, nothing is lost: the process tries it again while it has the tokens, or says so before it has any.
+    /// Each call fails once: too many open files, or a failing disk or connection. Even at a strict server nothing is
+    /// lost: the process tries again while it has the tokens, or reports the error before it has any.
     @Test func `every call of a refresh can fail`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 0)
@@ -140,8 +141,8 @@ struct PointsTests {
         }
     }
 
-    /// A process died after it had written the new refresh token, and the next one cannot read it: it has no descriptor left,
-    /// or the server of a network file system does not answer.
+    /// A process died after it had written the new refresh token, and the next one cannot read it: it has no descriptor
+    /// left, or the server of a network file system does not respond.
     @Test(arguments: [EMFILE, ESTALE, ETIMEDOUT, ENOTCONN, EACCES])
     func `new tokens that cannot be read for now are not cleared away`(error: CInt) async throws {
         try await withDesk(.torture()) { fixture in
@@ -158,7 +159,7 @@ struct PointsTests {
             try await dieBeforeTheRename()
             let points = try await injector.start(token).outcome().points
             let reads = try #require(points.firstIndex(of: "open session.new")) + 1
-            // They are on the disk before they take the place of the session.
+            // They are on the disk before the rename.
             let renames = try #require(points.firstIndex(of: "rename session.new"))
             #expect(points[..<renames].contains("synchronise session.new"), "\(points)")
             try torture.check()
@@ -172,7 +173,7 @@ struct PointsTests {
         }
     }
 
-    /// At each third point, from a random one on, a refresh stands still until a sign-out has reached the provider.
+    /// At each third point, from a random one on, a refresh is held until a sign-out has reached the provider.
     @Test func `a sign-out at any point of a refresh is a sign-out`() async throws {
         try await withDesk(.torture()) { fixture in
             var torture = try await Torture(fixture, seed: .torture)
@@ -230,19 +231,19 @@ private struct Refresh {
         for call in calls { try #require(points.contains(call), "\(call): \(points)") }
     }
 
-    /// The mark is written; then it is in the place of the session, and then there is room for the new tokens.
+    /// The mark is written, then renamed to the session, and then there is room for the new tokens.
     var markWritten: Int { first("write the rest of session.new") }
     var marked: Int { first("rename session.new") }
     var reserved: Int { first("reserve session.new") }
     /// The whole request is out.
     var sent: Int { first("sent") }
     var received: Int { first("received") }
-    /// The new refresh token is written; then it is in the place of the session.
+    /// The new refresh token is written, then renamed to the session.
     var rotationWritten: Int { all("write the rest of session.new")[1] }
     var rotated: Int { all("rename session.new")[1] }
     /// And then it is on the disk by that name.
     var rotationSynchronised: Int { all("synchronise folder").first { $0 > rotated } ?? 0 }
-    /// All that came is written; then it is in the place of the session.
+    /// The whole response is written, then renamed to the session.
     var written: Int { last("write the rest of session.new") }
     var saved: Int { last("rename session.new") }
 }

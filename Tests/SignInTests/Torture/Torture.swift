@@ -46,9 +46,9 @@ final class Torture: Sendable {
         return try fixture.start(["token", "--json"] + limit + arguments, changes)
     }
 
-    /// How a process that wanted a token has ended. Nobody is handed a token whose time is over, or that the provider does
-    /// not honour any more: at this provider a refresh does not end the tokens before it, so what was good when it was
-    /// printed still is.
+    /// Returns the outcome of a process that requested a token, and checks that the provider still accepts a printed
+    /// token. At this provider a refresh does not end earlier tokens, so a token that was valid when it was printed
+    /// still is.
     func outcome(of process: ChildProcess) async throws -> Outcome {
         let outcome = try await process.outcome()
         guard outcome.status == 0 else { return outcome }
@@ -68,7 +68,7 @@ final class Torture: Sendable {
 
     var isFine: Bool { state.withLock { $0.isFine } }
 
-    /// Lets the token expire and something happen; somebody who comes afterwards finds everything in order.
+    /// Lets the token expire and a fault happen; a later caller finds everything in order.
     func round(_ fault: TortureFault, _ name: String) async throws {
         let name = "\(name): \(fault), seed \(seed)"
         state.withLock { $0.counts[fault, default: 0] += 1 }

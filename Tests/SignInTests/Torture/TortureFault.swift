@@ -21,7 +21,7 @@ enum TortureFault: CaseIterable {
     case cut
     /// The response takes a while.
     case late
-    /// The person gives up while the response is still to come.
+    /// The user gives up before the response arrives.
     case givenUp
     /// The response comes twice.
     case duplicated
@@ -77,7 +77,7 @@ extension Torture {
         }
     }
 
-    /// Everybody gets the same token, by one request, whatever happens to its response.
+    /// All callers get the same token with one request, whatever happens to its response.
     private func succeed(_ crowd: Int, _ fault: Fault? = nil) async throws -> Int {
         if let fault { fixture.provider.fault(fault, at: .token) }
         var tokens: Set<String> = []
@@ -99,7 +99,7 @@ extension Torture {
         }
         #expect(failures >= 1)
         fixture.provider.clearFaults()
-        // Whoever comes when the first has failed tries it again, once for all.
+        // The callers after a failed refresh share the next attempt.
         #expect(newRefreshes <= 2)
         return 1
     }
@@ -116,7 +116,7 @@ extension Torture {
         let fault = asksToWait ? Fault.tooManyRequests(retryAfter: 60) : .status(.internalServerError)
         fixture.provider.fault(fault, at: .token, times: 20)
         let begin = ContinuousClock.now
-        // After a first failure nobody waits, unless the server asks for it.
+        // After a first failure there is no pause, unless the server requests one.
         var most = asksToWait ? 1 : 2
         for wave in 1...int(in: 4...5) {
             if wave > 1, any([true, false, false]) {

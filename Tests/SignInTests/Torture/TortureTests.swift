@@ -40,7 +40,7 @@ struct TortureTests {
     }
 
     /// The same without a grace period, and only with accidents after which the provider still honours the session.
-    @Test func `what the server has not seen costs nothing, however strict it is`() async throws {
+    @Test func `a request that the server did not see costs nothing, even with a strict server`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 7)
             let harmless: [TortureFault] = [

@@ -63,7 +63,7 @@ struct TwoStores {
         }
     }
 
-    /// Where the session is, which is in one place alone.
+    /// The only store that has the session.
     func home() async throws -> (location: Place, record: AuthStateRecord) {
         var found: [(Place, AuthStateRecord)] = []
         for location in Place.allCases {
@@ -81,8 +81,8 @@ struct TwoStores {
         }
     }
 
-    /// What holds at any time when nobody is at work: one of two copies at most is used, and one that only waits for the
-    /// other to be removed is the same.
+    /// Checks what must hold while no process runs: at most one of two copies is used, and a copy that only waits for
+    /// the removal of the other is identical.
     func checkCopies(_ round: String) async throws {
         let (inFile, inKeyring) = (try await record(in: .file), try await record(in: .keyring))
         #expect(inFile != nil || inKeyring != nil, "\(round): the session is gone")

@@ -29,7 +29,7 @@ struct WrongUsageTests {
         (["token", "--forse-refresh"], "no option '--forse-refresh'; see 'sign-in token"),
         (["login", "--issuer", "https://op.example", "--dpop"], "'--client-id <client-id>'"),
     ])
-    func `what is misspelled is named`(arguments: [String], message: String) async throws {
+    func `a misspelled command or option is named`(arguments: [String], message: String) async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
@@ -69,7 +69,7 @@ struct WrongUsageTests {
         ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
         ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
     ])
-    func `a value that is malformed is wrong usage`(arguments: [String]) async throws {
+    func `a malformed value is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(Self.login + ["--json"] + arguments).outcome().wrongUsage()
         }
@@ -92,7 +92,7 @@ struct WrongUsageTests {
         ["GET", "https://api.example", "--header", "authorization:x"],
         ["G T", "https://api.example"], ["POST", "https://api.example", "--data", "x", "--data-file", "/dev/null"],
     ])
-    func `a request that cannot be made is wrong usage`(arguments: [String]) async throws {
+    func `an impossible request is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(["request", "--json"] + arguments).outcome().wrongUsage()
         }

@@ -340,7 +340,7 @@ extension Simulation {
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
         case .fine: .verified(nil, keys: nil)
         case .unverifiable:
-            .unverifiable(AuthError(.clockSkew, .idToken, "the ID token is refused", isTemporary: true))
+            .unverifiable(AuthError(.clockSkew, .idToken, "invalid ID token", isTemporary: true))
         case .foreign: .refused(AuthError(.invalidIDToken, .idToken, "expected another subject"))
         }
     }

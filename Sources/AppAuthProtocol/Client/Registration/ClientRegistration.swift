@@ -53,7 +53,7 @@ public struct ClientRegistration: Sendable, Hashable {
         let status = response.status.code
         let object = try ResponseObject(response) { message in
             AuthError(
-                .invalidResponse, .registration, "the registration response is refused: \(message)",
+                .invalidResponse, .registration, "invalid registration response: \(message)",
                 outcome: .perhapsProcessed, httpStatus: status)
         }
         // RFC 7591 §3.2.1: client_id is REQUIRED. RFC 7592 §2.2: it stays the same.
@@ -130,7 +130,7 @@ public struct ClientRegistration: Sendable, Hashable {
             throw Self.unusable("expected a 'client_secret' for \(method), found none")
         default:
             throw Self.unusable(
-                "expected a 'token_endpoint_auth_method' that is known here, found '\(method.prefix(64))'")
+                "expected a supported 'token_endpoint_auth_method', found '\(method.prefix(64))'")
         }
     }
 

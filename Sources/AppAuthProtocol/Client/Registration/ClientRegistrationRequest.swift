@@ -31,7 +31,7 @@ public struct ClientRegistrationRequest: Sendable {
     ) throws {
         endpoint = try provider.require(.registration)
         if let name = metadata.members.names.first(where: ClientMetadata.credentials.contains) {
-            throw Self.refusal("expected metadata, found '\(name)', which the provider gives out")
+            throw Self.refusal("the provider assigns '\(name)'. Remove it from the metadata")
         }
         // RFC 7591 §2: they MUST NOT both be present.
         guard metadata["jwks"] == nil || metadata["jwks_uri"] == nil else {

@@ -41,7 +41,7 @@ public struct TokenExchangeRequest: Sendable, Hashable {
         guard client.dpop == nil else {
             throw AuthError(
                 .invalidConfiguration, .token,
-                "expected a client with bearer tokens, found one whose tokens are bound to its session's key",
+                "expected a client with bearer tokens, found one that binds its tokens to a DPoP key",
                 outcome: .notSent)
         }
         return try await send(to: ClientEndpoint(client: client, environment: environment))
@@ -100,7 +100,7 @@ public struct ExchangedToken: Sendable, Hashable {
     init(_ response: TransportResponse, expecting expected: TokenType, received: Timestamp) throws {
         let object = try ResponseObject(response) { message in
             AuthError(
-                .invalidResponse, .token, "the token exchange response is refused: \(message)",
+                .invalidResponse, .token, "invalid token exchange response: \(message)",
                 outcome: .perhapsProcessed, httpStatus: HTTPResponse.Status.ok.code)
         }
         // §2.2.1: these three are REQUIRED. The member is named access_token for every kind of token.

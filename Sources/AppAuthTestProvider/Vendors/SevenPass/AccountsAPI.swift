@@ -35,7 +35,7 @@ struct AccountsAPI {
         guard missing == nil, let user = grant.subject.flatMap(context.user(subject:)) else {
             let scope = missing ?? "openid"
             let refusal = BearerToken.Refusal(
-                .forbidden, "insufficient_scope", "expected the token of a person for the scope \(scope)",
+                .forbidden, "insufficient_scope", "expected the token of a user for the scope \(scope)",
                 [("scope", scope)])
             throw Refusal(refusal.reply)
         }

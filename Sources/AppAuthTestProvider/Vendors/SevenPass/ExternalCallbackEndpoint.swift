@@ -27,7 +27,7 @@ struct ExternalCallbackEndpoint {
             return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
         }
         guard facebook.spend(code, way, now), deliveries.end(state) else {
-            return pages.error("Facebook knows nothing of this code.", .badRequest)
+            return pages.error("Facebook does not know this code.", .badRequest)
         }
         guard let user = facebook.person(context) else {
             return pages.error("Nobody has an account.", .badRequest)
