@@ -6,7 +6,7 @@ internal import JOSE
 ///
 /// ```swift
 /// if let bound = try CertificateThumbprint(confirmation: response.confirmation) {
-///     guard bound == CertificateThumbprint(certificate: shown) else { return .unauthorized }
+///     guard bound == CertificateThumbprint(certificate: shown) else { throw Unauthorized() }
 /// }
 /// ```
 public struct CertificateThumbprint: Sendable, Hashable {

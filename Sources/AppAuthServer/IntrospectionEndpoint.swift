@@ -7,7 +7,7 @@ internal import JOSE
 /// ```swift
 /// let introspection = try IntrospectionEndpoint(client: client, environment: .live)
 /// let response = try await introspection.introspect(token)
-/// guard response.isActive, response.scope.contains("orders:read") else { return .forbidden }
+/// guard response.isActive, response.scope.contains("orders:read") else { throw Forbidden() }
 /// ```
 /// Safe to share. Use one for each client: it keeps the provider's keys, which verify signed responses.
 public struct IntrospectionEndpoint: Sendable {

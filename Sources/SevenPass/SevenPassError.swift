@@ -6,7 +6,7 @@ internal import JOSE
 ///
 /// ```swift
 /// do { try await client.post("me/optins", ["type": "sms", "accepted": true]) }
-/// catch let error as SevenPassError where error.code == "optin_exists" { … }
+/// catch let error as SevenPassError where error.code == "optin_exists" { print("already opted in") }
 /// ```
 public struct SevenPassError: Error, Sendable, Hashable {
     /// The HTTP status.

@@ -111,7 +111,7 @@ struct EncryptedIDTokenTests {
             Fault.editIDToken { $0.signature = .none }, .editIDToken { $0.signature = .unpublishedKey(.rs256) },
             .editIDToken { $0.claims["aud"] = "other" }, .editIDToken { $0.claims["nonce"] = "other" },
         ] {
-            try await expectRefusal(recipient, "refused", fault)
+            try await expectRefusal(recipient, "invalid ID token", fault)
         }
     }
 

@@ -32,8 +32,8 @@ import Testing
     @Test(
         arguments: [
             ("PUBLIC KEY", "a public key"), ("RSA PUBLIC KEY", "a public key"), ("CERTIFICATE", "a certificate"),
-            ("OPENSSH PRIVATE KEY", "a key in the form of OpenSSH"), ("ENCRYPTED PRIVATE KEY", "one that is encrypted"),
-            ("PRIVATE KEY", "one that cannot be read"),
+            ("OPENSSH PRIVATE KEY", "an OpenSSH key"), ("ENCRYPTED PRIVATE KEY", "an encrypted one"),
+            ("PRIVATE KEY", "an unreadable one"),
         ])
     func `the error says what was found in place of a private key`(label: String, found: String) {
         let error = #expect(throws: JOSEError.self) { try PrivateKey(pem: PrivateKeyPEM.pem(label, [1, 2, 3])) }

@@ -3,9 +3,10 @@ import Testing
 
 /// The lines that the documentation shows are those of samples, which are built.
 struct DocumentedLinesTests {
+    private let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+
     private func text(_ path: String) throws -> String {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
     private func swiftBlocks(of path: String) throws -> [String] {
@@ -21,5 +22,27 @@ struct DocumentedLinesTests {
         let blocks = try swiftBlocks(of: "Sources/AppAuth/AppAuth.docc/Articles/TestingYourApp.md")
         #expect(blocks.count > 3)
         for block in blocks { #expect(sample.contains(block)) }
+    }
+
+    @Test(arguments: [
+        "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/Packaging.md",
+    ])
+    func `a link to a file leads to one`(document: String) throws {
+        let folder = root.appending(path: document).deletingLastPathComponent()
+        let links = try text(document).matches(of: /\]\(([^)#]+)[^)]*\)/).map { String($0.1) }
+        for link in links where !link.contains(":") {
+            #expect(FileManager.default.fileExists(atPath: folder.appending(path: link).path), "\(link)")
+        }
+    }
+
+    @Test func `every article is listed on the first page`() throws {
+        let catalog = "Sources/AppAuth/AppAuth.docc"
+        let page = try text("\(catalog)/AppAuth.md")
+        let names = try FileManager.default.contentsOfDirectory(
+            atPath: root.appending(path: "\(catalog)/Articles").path)
+        #expect(names.count > 20)
+        for name in names {
+            #expect(page.contains("<doc:\(name.dropLast(".md".count))>"), "\(name)")
+        }
     }
 }

@@ -16,7 +16,7 @@ struct DiscoveryResponseTests {
             let error = try #require(await authError { try await world.metadata() })
             #expect(error.code == .invalidResponse)
             #expect(error.httpStatus == status)
-            #expect(error.message.contains("redirect"))
+            #expect(error.message.contains("Redirects are never followed"))
             #expect(world.provider.log.count == 1)
         }
     }

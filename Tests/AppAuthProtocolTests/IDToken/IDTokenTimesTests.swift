@@ -40,7 +40,7 @@ struct IDTokenTimesTests {
     }
 
     @Test func `a token that is not valid yet is refused with the skew (RFC 7519 §4.1.5)`() throws {
-        try expectSkew("nbf", 61, "only in 61 s")
+        try expectSkew("nbf", 61, "becomes valid in 61 s")
         try expectSuccess("nbf", 60)
         try expectSuccess("nbf", -86_400)
     }

@@ -33,7 +33,7 @@ struct PeerCheckTests {
 
     @Test(arguments: [
         (DesktopSession(environment: [:]), true, "is unknown"),
-        (DesktopSession(environment: [:], user: 0), true, "nothing"),
+        (DesktopSession(environment: [:], user: 0), true, "is unknown"),
         (DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"], loginUser: 1000), true, "Windows"),
         (DesktopSession(environment: [:], loginUser: 1000, hasWindowsKernel: true), true, "Windows"),
         (DesktopSession(environment: [:], loginUser: 1000), false, "the kernel does not report"),

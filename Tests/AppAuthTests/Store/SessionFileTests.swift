@@ -26,7 +26,7 @@ struct SessionFileTests {
         store.largestRecord = try small.encoded().count
         try await store.replace(with: small)
         let error = await authError { [store] in try await store.replace(with: large) }
-        #expect(error?.message.contains("\(store.largestRecord) bytes") == true, "\(String(describing: error))")
+        #expect(error?.message.contains("can hold only \(store.largestRecord)") == true, "\(String(describing: error))")
         #expect(error?.isTemporary == false)
         #expect(try await store.load() == small)
         #expect(try folder.names == ["session.json"])

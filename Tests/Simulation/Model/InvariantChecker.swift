@@ -218,7 +218,9 @@ final class InvariantChecker {
     }
 
     private func fail(_ error: AuthError, _ id: String, _ now: Timestamp) {
-        failures[id] = Failure(count: (failures[id]?.count ?? 0) + 1, at: now, retryAfter: error.retryAfter ?? 0)
+        // A server may ask for a longer pause, but gets five minutes at most.
+        let retryAfter = min(error.retryAfter ?? 0, 300)
+        failures[id] = Failure(count: (failures[id]?.count ?? 0) + 1, at: now, retryAfter: retryAfter)
     }
 
     private func elapsed(_ begin: Timestamp, _ end: Timestamp) -> Double { (end.sinceBoot - begin.sinceBoot).seconds }

@@ -207,6 +207,8 @@ final class Simulation {
         guard let record = home.record, record.end == nil else { return }
         // Signed out in the store where it had arrived: the next move removes what is left.
         guard record.move == nil || !checker.isGone(record.id) else { return }
+        // A sign-out drops the tokens before the store removes the session.
+        guard !checker.signedOut.contains(record.id) else { return }
         let token = record.refreshToken?.reveal() ?? ""
         guard let grant = server.grant(of: token), grant.end == nil, grant.current != token else {
             checker.require(!token.isEmpty, .sessionKept, "the store has no refresh token any more")
