@@ -2,7 +2,7 @@ internal import AppAuthLegacy
 internal import ArgumentParser
 internal import SampleSupport
 
-/// The program `moltin`: the five buttons of a shop's app.
+/// The program `moltin`: the five functions of a shop's app.
 @main
 struct MoltinSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument {
@@ -12,11 +12,11 @@ struct MoltinSample: SampleCommand {
     static let configuration = CommandConfiguration(
         commandName: "moltin", abstract: "Gets a token of Moltin's first API, and lists the products with it.",
         discussion: """
-            Does the actions in their order, against a double of Moltin on this machine, which it starts and ends, unless \
-            --server names another (https://api.molt.in). The token of a real server is kept from one start to the next.
+            Performs the actions in order. By default, it starts a double of Moltin on this machine, and stops it at \
+            the end. With --server, it uses a real server (https://api.molt.in), and keeps the token for the next run.
             """)
 
-    @Argument(help: "What to do.") var actions: [Action] = [.auth, .products, .refresh, .products, .delete]
+    @Argument(help: "The actions.") var actions: [Action] = [.auth, .products, .refresh, .products, .delete]
     @OptionGroup var server: Server
 
     func run() async throws {

@@ -2,14 +2,14 @@ internal import AppAuthLegacy
 internal import FoundationEssentials
 internal import SampleSupport
 
-/// A shop at Moltin, for its own app: client credentials that renew themselves.
+/// A shop at Moltin, for its own app. Uses client credentials, with which the session renews itself.
 struct Shop {
     private let server: String
     private let client: Client
     private let store: any TokenStore
     private var environment = Environment.live
 
-    init(at location: Server.Place) throws {
+    init(at location: Server.Location) throws {
         (server, store) = (location.url, location.store)
         client = Client(
             id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
@@ -24,12 +24,12 @@ struct Shop {
         tell("Authenticated: \(try await describe(state.freshAccessToken()))")
     }
 
-    /// Authenticates with a client id that Moltin does not know.
+    /// Authenticates with a client ID that Moltin does not know.
     func authenticateWrongly() async throws {
-        let nobody = Client(
+        let unknown = Client(
             id: "no-such-client", authentication: client.authentication, provider: client.provider)
         _ = try await AuthState.present(
-            .clientCredentials(), as: nobody, store: MemoryTokenStore(), environment: environment)
+            .clientCredentials(), as: unknown, store: MemoryTokenStore(), environment: environment)
         tell("Authenticated with a wrong client id.")
     }
 
@@ -66,6 +66,6 @@ struct Shop {
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
     private func describe(_ token: AccessToken) -> String {
-        "the token is good until \(token.expiresAt?.formatted(.iso8601) ?? "further notice")."
+        "the token is valid until \(token.expiresAt?.formatted(.iso8601) ?? "it is revoked")."
     }
 }

@@ -2,7 +2,7 @@ internal import AppAuthLegacy
 internal import ArgumentParser
 internal import SampleSupport
 
-/// The program `opro`: signs in with a name and a password, stays signed in, and works with the user.
+/// The program `opro`: signs in with a name and a password, stays signed in, and manages the user.
 @main
 struct OProSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument {
@@ -11,20 +11,21 @@ struct OProSample: SampleCommand {
     }
 
     static let configuration = CommandConfiguration(
-        commandName: "opro", abstract: "Signs in at oPRO's demo, and works with the user.",
+        commandName: "opro", abstract: "Signs in at oPRO's demo, and manages the user.",
         discussion: """
-            Does the actions in their order, against a double of oPRO on this machine, which it starts and ends, unless \
-            --server names another. The tokens are in a file, and each action reads them from there: who starts the \
-            program again is still signed in.
+            Performs the actions in order. By default, it starts a double of oPRO on this machine, and stops it at \
+            the end. With --server, it uses a real server, and the user stays signed in for the next run. The tokens \
+            are in a file, from which each action reads them.
             """)
 
-    @Argument(help: "What to do.")
+    @Argument(help: "The actions.")
     var actions: [Action] = [.signIn, .show, .update, .refresh, .test, .signIn, .randomUser, .show]
-    @Option(name: .customLong("set"), help: "What update and post change, as name=value: email, twitter or zip.")
+    @Option(name: .customLong("set"), help: "A change for update and post, as name=value: email, twitter or zip.")
     var changes = ["twitter=red_slippers", "zip=66605"].compactMap(Assignment.init(argument:))
     @OptionGroup var server: Server
-    @Option(help: "Who signs in at a real server.") var username: String?
-    @Option(name: .customLong("password-file"), help: "A file that holds the password.") var passwordFile: String?
+    @Option(help: "The user who signs in at a real server.") var username: String?
+    @Option(name: .customLong("password-file"), help: "A file with the password, readable only by you (chmod 600).")
+    var passwordFile: String?
 
     func validate() throws {
         guard (username != nil) == (passwordFile != nil), username == nil || server.isReal else {
@@ -33,11 +34,11 @@ struct OProSample: SampleCommand {
     }
 
     func run() async throws {
-        try await server.visit("opro") { place in
-            let users = try Users(at: place)
-            let name = username ?? place.demo["username"]?.string
+        try await server.visit("opro") { location in
+            let users = try Users(at: location)
+            let name = username ?? location.demo["username"]?.string
             let password =
-                try passwordFile.map(PrivateFile.secret) ?? place.demo["password"]?.string.map { Secret($0) }
+                try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
             for action in actions { try await users.perform(action, name, password, changes) }
         }
     }

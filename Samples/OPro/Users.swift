@@ -8,10 +8,10 @@ struct Users {
     private let store: FileTokenStore
     private var environment = Environment.live
 
-    init(at place: Server.Place) throws {
-        (server, store) = (place.url, place.store)
+    init(at location: Server.Location) throws {
+        (server, store) = (location.url, location.store)
         client = Client(
-            id: place.clientID, authentication: place.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
+            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
             provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/token.json"))
         environment.dialect = .oPRO
     }
@@ -24,7 +24,7 @@ struct Users {
     ) async throws {
         switch action {
         case .signIn: try await signIn(name, password)
-        case .randomUser: try await signInAsSomebodyNew()
+        case .randomUser: try await signInAsNewUser()
         case .show: tell(describe(try await call(.get, "/users/me.json")))
         case .update, .post:
             let method: HTTPRequest.Method = action == .update ? .put : .post
@@ -38,7 +38,7 @@ struct Users {
             tell("Deleted the user.")
         case .refresh:
             _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
-            tell("Refreshed: there is a new token.")
+            tell("Refreshed: the session has a new token.")
         case .test:
             // The server describes the token of the request.
             tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money")["message"]?.string ?? "?")")
@@ -54,17 +54,17 @@ struct Users {
             return tell("Still signed in: the tokens are in \(store.location).")
         }
         guard let name, let password else {
-            throw AuthError(.signInRequired, .token, "expected --username and --password-file: nobody is signed in")
+            throw AuthError(.signInRequired, .token, "expected --username and --password-file: no user is signed in")
         }
         try await present(name, password)
     }
 
-    private func signInAsSomebodyNew() async throws {
+    private func signInAsNewUser() async throws {
         let user = try json(await environment.transport.send(request(.post, "/users/random.json")))
         guard let name = user["username"]?.string, let password = user["password"]?.string else {
             throw AuthError(.invalidResponse, .resource, "expected a username and a password from \(server)")
         }
-        tell("There is somebody new: \(name).")
+        tell("Created a new user: \(name).")
         try await present(name, Secret(password))
     }
 
@@ -95,7 +95,7 @@ struct Users {
         // The server's errors: a string, or a list of strings.
         let errors = json?["errors"]?.strings?.joined(separator: ", ") ?? json?["errors"]?.string
         let why = errors ?? json?["message"]?.string ?? "expected JSON with status 200"
-        throw AuthError(.invalidResponse, .resource, "\(server) answered with status \(status.code): \(why)")
+        throw AuthError(.invalidResponse, .resource, "\(server) responded with status \(status.code): \(why)")
     }
 
     private func describe(_ user: JSON) -> String {

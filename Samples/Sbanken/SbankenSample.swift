@@ -11,17 +11,18 @@ struct SbankenSample: SampleCommand {
     static let configuration = CommandConfiguration(
         commandName: "sbanken", abstract: "Gets a token of S'banken, and lists the accounts with it.",
         discussion: """
-            Does the actions in their order, against a double of the bank on this machine, which it starts and ends, unless \
-            --config or --environment says where the client's id and secret are.
+            Performs the actions in order. By default, it starts a double of the bank on this machine, and stops it at \
+            the end. With --config or --environment, it uses the bank's server.
             """)
 
-    @Argument(help: "What to do.") var actions: [Action] = [.token, .accounts]
+    @Argument(help: "The actions.") var actions: [Action] = [.token, .accounts]
     @Flag(help: "Use a double of the bank. The default.") var demo = false
-    @Option(help: #"A file for your eyes alone (chmod 600): {"client_id":"…","client_secret":"…"}."#) var config:
-        String?
-    @Flag(help: "Take SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET from the environment.") var environment = false
-    @Option(help: "Where tokens are given out.") var server = "https://auth.sbanken.no"
-    @Option(help: "Where the accounts are.") var api = "https://api.sbanken.no"
+    @Option(
+        help: #"A file, readable only by you (chmod 600), with {"client_id":"…","client_secret":"…"}."#)
+    var config: String?
+    @Flag(help: "Read SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET from the environment.") var environment = false
+    @Option(help: "The authorization server.") var server = "https://auth.sbanken.no"
+    @Option(help: "The server of the accounts API.") var api = "https://api.sbanken.no"
 
     func validate() throws {
         guard [demo, config != nil, environment].count(where: \.self) <= 1 else {
@@ -50,7 +51,7 @@ struct SbankenSample: SampleCommand {
     }
 }
 
-/// The client's id and secret, which must not be in source code.
+/// The client's ID and secret, which must not be in source code.
 struct Credentials {
     let id: String
     let secret: Secret
@@ -81,7 +82,7 @@ struct Credentials {
     }
 }
 
-/// The bank, for the owner of a client: client credentials that renew themselves.
+/// The bank, for the owner of the accounts. Uses client credentials, with which the session renews itself.
 struct Bank {
     private let api: String
     private let client: Client
@@ -100,7 +101,7 @@ struct Bank {
 
     func showToken() async throws {
         let token = try await state().freshAccessToken()
-        tell("There is a token, good until \(token.expiresAt?.formatted(.iso8601) ?? "further notice").")
+        tell("Got a token, valid until \(token.expiresAt?.formatted(.iso8601) ?? "it is revoked").")
     }
 
     func listAccounts() async throws {

@@ -1,7 +1,7 @@
 internal import SampleSupport
 internal import SevenPass
 
-/// An app of 7Pass.
+/// An app that uses 7Pass.
 struct App: Sendable {
     let configuration: SevenPassConfiguration
     let store: any TokenStore
@@ -26,14 +26,14 @@ struct App: Sendable {
         facebook.signIn = signIn
         facebook.observe = { [browser] step in
             if case .open(let url) = step {
-                tell("Facebook has answered; 7Pass goes on with it\(browser == nil ? ": open \(url)" : ".")")
+                tell("Facebook has responded. 7Pass continues\(browser == nil ? ": open \(url)" : ".")")
             }
             if case .refused(let error) = step { tell(error.message) }
         }
         return try await facebook.run(store: store, responses: facebookResponses)
     }
 
-    /// Signs in, and works with the account.
+    /// Signs in, and performs the actions.
     func perform(_ actions: [SevenPassSample.Action], _ type: String) async throws {
         let state = try await signIn()
         let client = try SevenPassClient(state, configuration)
@@ -41,7 +41,7 @@ struct App: Sendable {
             switch action {
             case .signIn:
                 let claims = await state.record.idToken?.claims
-                tell("Signed in as \(claims?.name ?? claims?.email ?? "somebody").")
+                tell("Signed in as \(claims?.name ?? claims?.email ?? "an unnamed user").")
             case .me:
                 for claim in try await client.get("me").object?.members ?? [] {
                     tell("  \(claim.name): \(claim.value.string ?? "\(claim.value.serialized())")")

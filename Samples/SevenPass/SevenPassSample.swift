@@ -10,25 +10,25 @@ struct SevenPassSample: SampleCommand, Sendable {
     }
 
     static let configuration = CommandConfiguration(
-        commandName: "seven-pass", abstract: "Signs in at 7Pass, and works with the account.",
+        commandName: "seven-pass", abstract: "Signs in at 7Pass, and manages the account.",
         discussion: """
-            Does the actions in their order, against a double of 7Pass on this machine, which it starts and ends, unless \
-            --server names the issuer of another: there the session lasts from one start to the next.
+            Performs the actions in order. By default, it starts a double of 7Pass on this machine, and stops it at \
+            the end. With --server, it uses the server of that issuer, and keeps the session for the next run.
             """)
 
-    @Argument(help: "What to do.") var actions = Action.allCases
+    @Argument(help: "The actions.") var actions = Action.allCases
     @Option(help: "The type of the opt-in that is added or removed.") var type = "sms"
     @OptionGroup var server: Server
-    @Option(name: .customLong("api-base"), help: "Where the accounts API begins; else at the issuer.")
+    @Option(name: .customLong("api-base"), help: "The base URL of the accounts API. The default is the issuer.")
     var apiBase: String?
-    @Option(name: .customLong("redirect-uri"), help: "A redirect to a scheme of the app's own, else to loopback.")
+    @Option(name: .customLong("redirect-uri"), help: "A redirect URI with a private-use scheme; else loopback.")
     var redirectURI: String?
-    @Option(name: .customLong("param"), help: "What else to send with the sign-in, as name=value.")
+    @Option(name: .customLong("param"), help: "A further parameter of the authorization request, as name=value.")
     var parameters: [Assignment] = []
-    @Flag(help: "Start no browser: at the double, a scripted one plays the person.") var headless = false
-    @Flag(help: "Choose Facebook: at the double a script plays it, else its responses come on standard input.")
+    @Flag(help: "Start no browser. At the double, a scripted browser signs in.") var headless = false
+    @Flag(help: "Sign in through Facebook. The double simulates it; else its responses come on standard input.")
     var facebook = false
-    @Option(help: "Where 7Pass takes Facebook's answers; else that of QA.") var externalCallback: String?
+    @Option(help: "The URL for Facebook's responses at 7Pass. The default is that of QA.") var externalCallback: String?
     @Option(help: .hidden) var deliver: String?
 
     func validate() throws {
@@ -41,7 +41,7 @@ struct SevenPassSample: SampleCommand, Sendable {
         // The desktop has started this process for a redirect that another process awaits.
         if let deliver { return try PrivateUseRedirect.deliver(deliver) }
         try await server.visit("seven-pass") { location in
-            if actions == [.logout], try await location.store.load() == nil { return tell("Nobody is signed in.") }
+            if actions == [.logout], try await location.store.load() == nil { return tell("No user is signed in.") }
             func demo(_ name: String) -> String? { location.demo[name]?.string }
             var configuration = SevenPassConfiguration(
                 issuer: location.url, clientID: location.clientID, clientSecret: location.secret,
@@ -51,7 +51,7 @@ struct SevenPassSample: SampleCommand, Sendable {
             let qa = SevenPassConfiguration.Facebook.qa
             configuration.facebook = .init(appID: appID ?? qa.appID, externalCallback: callback ?? qa.externalCallback)
             var app = App(configuration: configuration, store: location.store, redirectURI: redirectURI)
-            if server.isReal || !(headless || facebook || Person.isAbsent) {
+            if server.isReal || !(headless || facebook || DemoUser.hasNoDisplay) {
                 if let name = demo("username") {
                     tell("Sign in as \(name), with the password \(demo("password") ?? "").")
                 }
@@ -59,8 +59,8 @@ struct SevenPassSample: SampleCommand, Sendable {
                 if facebook { app.facebookResponses = .linesOfStandardInput }
                 return try await app.perform(actions, type)
             }
-            tell("A scripted browser plays the person's part\(facebook ? ", and Facebook's" : "").")
-            try await Person.scripted(at: location, choosing: facebook ? "facebook" : "") { [app] browser, urls in
+            tell("A scripted browser signs in\(facebook ? ", and simulates Facebook" : "").")
+            try await DemoUser.scripted(at: location, choosing: facebook ? "facebook" : "") { [app] browser, urls in
                 var app = app
                 app.browser = browser
                 if facebook { app.facebookResponses = urls }

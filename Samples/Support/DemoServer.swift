@@ -1,8 +1,8 @@
 package import AppAuth
 internal import Foundation
 
-/// A process of the program `local-provider` in the same folder, which plays the server of a vendor. It ends when its
-/// standard input does, so it also ends if this program is killed.
+/// A process of the program `local-provider` in the same folder, which simulates the server of a vendor. It ends
+/// when its standard input does, so it also ends if this program is killed.
 package final class DemoServer {
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
@@ -27,7 +27,7 @@ package final class DemoServer {
 
     /// Waits until the server listens.
     ///
-    /// - Returns: The data that a program needs to try it: `base_url`, and its clients, users and codes.
+    /// - Returns: The data to sign in with: `base_url`, and its clients, users and codes.
     package func demo() throws -> JSON {
         var line = Data()
         while line.last != UInt8(ascii: "\n") {
@@ -36,7 +36,7 @@ package final class DemoServer {
             line += more
         }
         guard let demo = try? JSON(parsing: Array(line)), demo["base_url"]?.string != nil else {
-            throw AuthError(.unavailable, .configuration, "expected local-provider to say its base_url")
+            throw AuthError(.unavailable, .configuration, "expected local-provider to print its base_url")
         }
         return demo
     }

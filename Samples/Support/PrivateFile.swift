@@ -28,7 +28,7 @@ package enum PrivateFile {
             throw refusal(path, "expected a file, found something else")
         }
         guard status.st_mode & 0o077 == 0, status.st_uid == geteuid() else {
-            throw refusal(path, "expected a file that you alone can read, found one for others too: chmod 600")
+            throw refusal(path, "expected a file that only you can read, found one that others can read: chmod 600")
         }
         guard let bytes = try? file.read(upToCount: limit + 1) ?? Data(), bytes.count <= limit,
             let text = String(validating: bytes, as: UTF8.self)

@@ -2,14 +2,14 @@ package import AppAuth
 internal import ArgumentParser
 internal import Foundation
 
-/// The options of a sample that uses a double of its server, which it starts and ends, or a real server.
+/// The options of a sample. It uses a real server, or a double of it that the sample starts and stops.
 package struct Server: ParsableArguments, Sendable {
     @Flag(help: "Use a double of the server on this machine. The default.") var demo = false
-    @Option(help: "A real server, for example https://api.example.org, or an issuer.") var server: String?
-    @Option(name: .customLong("client-id"), help: "The client id there.") var clientID: String?
+    @Option(help: "The URL or the issuer of a real server, for example https://api.example.org.") var server: String?
+    @Option(name: .customLong("client-id"), help: "The client ID at that server.") var clientID: String?
     @Option(
         name: .customLong("client-secret-file"),
-        help: "A file that holds the client's secret, if it has one, for your eyes alone (chmod 600).")
+        help: "A file with the client secret, if there is one, readable only by you (chmod 600).")
     var secretFile: String?
 
     package init() {}
@@ -20,13 +20,13 @@ package struct Server: ParsableArguments, Sendable {
     package func validate() throws {
         guard isReal == (clientID != nil), isReal || secretFile == nil else {
             throw ValidationError(
-                "expected --server and --client-id together, and --client-secret-file with them alone")
+                "expected --server and --client-id together, and --client-secret-file only with them")
         }
         if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
     }
 
     /// The server that the sample uses.
-    package struct Place: Sendable {
+    package struct Location: Sendable {
         package let url: String
         package let clientID: String
         package let secret: Secret?
@@ -39,10 +39,10 @@ package struct Server: ParsableArguments, Sendable {
     /// Calls a function with the server, and ends a double afterwards.
     ///
     /// - Parameter sample: The name of the sample, which is also the name of the double.
-    package func visit(_ sample: String, _ work: (Place) async throws -> Void) async throws {
+    package func visit(_ sample: String, _ work: (Location) async throws -> Void) async throws {
         if let server, let clientID {
             return try await work(
-                Place(
+                Location(
                     url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret),
                     store: try FileTokenStore(appID: sample), demo: .null))
         }
@@ -54,7 +54,7 @@ package struct Server: ParsableArguments, Sendable {
         let folder = FileManager.default.temporaryDirectory.appending(component: "\(sample)-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try await work(
-            Place(
+            Location(
                 url: url, clientID: clientID, secret: demo["client_secret"]?.string.map { Secret($0) },
                 store: FileTokenStore(path: folder.path + "/session.json"), demo: demo))
     }

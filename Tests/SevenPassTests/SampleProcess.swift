@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A person's home folder, in which the built program `seven-pass` is started.
+/// A user's home folder, in which the built program `seven-pass` is started.
 struct SampleHome: Sendable {
     let path: String
 

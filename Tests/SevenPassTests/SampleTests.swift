@@ -7,7 +7,7 @@ import ScriptedBrowser
 import SevenPass
 import Testing
 
-/// The built program `seven-pass`, as a person uses it.
+/// The built program `seven-pass`, as a user runs it.
 @Suite(.timeLimit(.minutes(2))) struct SampleTests {
     @Test(arguments: [[], ["--demo", "--headless"], ["--facebook"], ["--facebook", "--param", "fbapp_pres=1"]])
     func `the tour goes through at the double, which ends with it`(options: [String]) async throws {
@@ -15,8 +15,8 @@ import Testing
             let outcome = try await home.start(options).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let expected =
-                ["A double of the server", "A scripted browser plays the person's part"]
-                + (options.contains("--facebook") ? ["Facebook has answered"] : [])
+                ["A double of the server", "A scripted browser signs in"]
+                + (options.contains("--facebook") ? ["Facebook has responded"] : [])
                 + [
                     "Signed in as Alice Liddell", "email: alice@example.com", "Added sms", "newsletter: accepted",
                     "sms: accepted", "Removed sms", "refresh_token was revoked", "access_token was revoked",
@@ -55,7 +55,7 @@ import Testing
                 #expect(fixture.double.count(.revocation) == 2 && fixture.double.count(.endSession) > 0)
                 #expect(!FileManager.default.fileExists(atPath: home.session))
                 let again = try await home.start(["logout"] + server).outcome()
-                #expect(again.outputLines == ["Nobody is signed in."], "\(again)")
+                #expect(again.outputLines == ["No user is signed in."], "\(again)")
             }
         }
     }

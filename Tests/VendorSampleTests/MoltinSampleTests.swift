@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `moltin`, as a person uses it.
+/// The program `moltin`, as a user runs it.
 struct MoltinSampleTests {
     private func withMoltin(
         secret text: String = "moltin-demo-secret\n", mode: Int = 0o600,
@@ -44,7 +44,7 @@ struct MoltinSampleTests {
     @Test func `the five buttons, each in a start of its own`() async throws {
         try await withMoltin { double, moltin in
             var outcome = try await moltin(["auth"])
-            #expect(outcome.lines().first?.hasPrefix("Authenticated: the token is good until") == true)
+            #expect(outcome.lines().first?.hasPrefix("Authenticated: the token is valid until") == true)
             outcome = try await moltin(["products"])
             #expect(outcome.lines().count == 3)
             #expect(double.count(.token) == 1)

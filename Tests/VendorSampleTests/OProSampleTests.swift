@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `opro`, as a person uses it.
+/// The program `opro`, as a user runs it.
 struct OProSampleTests {
     private func withOPro(
         password: String = "red-slippers", mode: Int = 0o600,
@@ -38,7 +38,7 @@ struct OProSampleTests {
             #expect(lines.contains("Signed in as ruby."))
             #expect(lines.contains("Test: OAuth worked!"))
             #expect(lines.contains { $0.hasPrefix("Still signed in: the tokens are in file:") })
-            #expect(lines.contains { $0.hasPrefix("There is somebody new: ") })
+            #expect(lines.contains { $0.hasPrefix("Created a new user: ") })
             #expect(lines.last?.contains("@example.com") == true)
         }
     }

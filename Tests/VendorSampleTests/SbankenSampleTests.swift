@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `sbanken`, as a person uses it.
+/// The program `sbanken`, as a user runs it.
 struct SbankenSampleTests {
     private func withSbanken(
         _ test: (Sbanken, CommandFixture, _ sbanken: ([String], [String: String]) async throws -> Outcome) async throws
@@ -36,7 +36,7 @@ struct SbankenSampleTests {
     func `by itself it starts a double, and shows a token and the accounts`(arguments: [String]) async throws {
         try await CommandFixture.with { fixture in
             let lines = try await fixture.run("sbanken", arguments).lines()
-            #expect(lines.contains { $0.hasPrefix("There is a token, good until 20") })
+            #expect(lines.contains { $0.hasPrefix("Got a token, valid until 20") })
             #expect(lines.contains("  Lønnskonto (Standard account)"))
         }
     }

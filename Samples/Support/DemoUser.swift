@@ -2,22 +2,23 @@ package import AppAuth
 internal import Foundation
 internal import ScriptedBrowser
 
-/// The user at the browser, or a script if there is no display.
-package enum Person {
+/// The user at the browser: a script if there is no display.
+package enum DemoUser {
     /// Whether there is no display for a browser. An empty variable counts as unset.
-    package static var isAbsent: Bool {
+    package static var hasNoDisplay: Bool {
         let variables = ProcessInfo.processInfo.environment
         return ["DISPLAY", "WAYLAND_DISPLAY"].allSatisfy { (variables[$0] ?? "").isEmpty }
     }
 
-    /// Runs the body with a scripted browser at a double of 7Pass, as its user, with Facebook's app on the desktop.
+    /// Runs the body with a scripted browser, which signs in as the user of a double of 7Pass. Facebook's app is on the
+    /// desktop.
     ///
     /// - Parameters:
     ///   - provider: The service with which the user signs in, for example `facebook`; empty for the password.
     ///   - body: Called with the browser, and with the URLs of other schemes that the desktop would deliver to their
     ///     handler.
     package static func scripted<Value: Sendable>(
-        at location: Server.Place, choosing provider: String,
+        at location: Server.Location, choosing provider: String,
         _ body: @escaping @Sendable (Browser, _ urls: AsyncStream<String>) async throws -> Value
     ) async throws -> Value {
         var entries = ["provider": provider]
