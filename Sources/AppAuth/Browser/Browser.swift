@@ -4,7 +4,7 @@ internal import AppAuthProtocol
 ///
 /// ```swift
 /// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
-/// let browser = Browser { url in await webView.load(url) }
+/// let browser = Browser { url in try await desktop.open(url) }
 /// ```
 /// A program is started without a shell and runs independently: it outlives the app, inherits none of its files, and
 /// writes nothing to its output.

@@ -6,6 +6,7 @@ internal import NIOPosix
 /// A listening socket on loopback, and its connections.
 struct Server: Sendable {
     private let listener: NIOAsyncChannel<Connection.Accepted, Never>
+    private let unserved: Unserved
     private let limits: Limits
     let port: Int
 
@@ -17,6 +18,7 @@ struct Server: Sendable {
         guard let address = try? SocketAddress(ipAddress: host, port: port), address.isLoopback else {
             throw ProviderError("expected 127.0.0.1 or ::1 as the host, found '\(host)'")
         }
+        let unserved = Unserved()
         do {
             let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .serverChannelOption(.backlog, value: 256)
@@ -31,12 +33,13 @@ struct Server: Sendable {
                             limit, ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
                             HeadLimit.Mark(limit),
                         ])
-                        return Connection.Accepted(
-                            channel: try Connection.Channel(wrappingChannelSynchronously: channel),
-                            certificate: encryption?.certificate)
+                        let connection = try Connection.Channel(wrappingChannelSynchronously: channel)
+                        unserved.add(connection)
+                        return Connection.Accepted(channel: connection, certificate: encryption?.certificate)
                     }
                 }
-            return Server(listener: listener, limits: limits, port: listener.channel.localAddress?.port ?? port)
+            let port = listener.channel.localAddress?.port ?? port
+            return Server(listener: listener, unserved: unserved, limits: limits, port: port)
         } catch {
             throw ProviderError("could not listen on \(host) port \(port): \(error)")
         }
@@ -48,6 +51,7 @@ struct Server: Sendable {
         try? await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in
                 for try await accepted in connections {
+                    unserved.remove(accepted.channel)
                     group.addTask {
                         let isAllowed = open.withLock { open in
                             open += 1
@@ -61,21 +65,43 @@ struct Server: Sendable {
             }
             group.cancelAll()
         }
+        await unserved.end()
     }
 
     /// Stops accepting connections and ends ``run(respond:)``.
-    ///
-    /// NIO traps if an accepted connection is never consumed. So this function first stops accepting, then waits for
-    /// the connections that are moving between event loops, and then closes the socket. A connection goes to its own
-    /// loop and back twice: for its options, and for its handlers.
-    func close() async {
-        let channel = listener.channel
-        try? await channel.setOption(.autoRead, value: false).get()
-        for _ in 0..<2 {
-            for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try? await loop.submit {}.get() }
-            try? await channel.eventLoop.submit {}.get()
+    func close() async { try? await listener.channel.close().get() }
+}
+
+/// The connections that were accepted and are not served yet. If the server closes, nobody gets them any more, and NIO
+/// traps if a channel is released that was never used. So each is kept here until it is served or refused.
+private final class Unserved: Sendable {
+    private struct State {
+        var isOver = false
+        var channels: [ObjectIdentifier: Connection.Channel] = [:]
+    }
+
+    private let state = LockedValue(State())
+
+    func add(_ channel: Connection.Channel) {
+        let isOver = state.withLock { state in
+            if !state.isOver { state.channels[ObjectIdentifier(channel.channel)] = channel }
+            return state.isOver
         }
-        try? await channel.close().get()
+        if isOver { Task { await Connection.refuse(channel) } }
+    }
+
+    func remove(_ channel: Connection.Channel) {
+        state.withLock { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel.channel)) }
+    }
+
+    /// Refuses the rest, and each that comes later.
+    func end() async {
+        let rest = state.withLock { state in
+            defer { state.channels = [:] }
+            state.isOver = true
+            return state.channels.values
+        }
+        for channel in rest { await Connection.refuse(channel) }
     }
 }
 
