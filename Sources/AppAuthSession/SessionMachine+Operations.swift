@@ -267,20 +267,22 @@ extension SessionMachine {
         let decision = rules(event, &memory, knowledge, now, nil)
         // The session was signed out meanwhile: drop the response.
         guard record.end == nil, let memory else { return conclude(id, decision) }
-        if case .decideAgain = decision.action { return mark(id) }
+        if decision.isToDecideAgain { return mark(id) }
         // Whether the session ends depends on what the store has: the same user may have signed in again.
         guard memory.end == nil else {
             setUnsaved(event, known: known, at: now, lock: id)
             return failToSave(id, error)
         }
         record = memory
-        // The record of a failed refresh may be lost. A new refresh token may not.
-        if case .failed(_, let failure, _) = event, failure.rotatedRefreshToken == nil { return conclude(id, decision) }
-        // The store already has the refresh token. The rest can be fetched again, so it need not be stored.
-        if case .handOut = decision.action, known.wasStored, known.record.refreshToken == memory.refreshToken {
-            operations[id]?.phase = .storing(hasStoredRefreshToken: true, inMemory: decision)
-            calls.append(Call(operation: id, work: .update(event, at: now), known: known))
-            return
+        // The store already has the refresh token. The rest may be lost: new tokens can be fetched again, and the record
+        // of a failure is only a pause.
+        if known.wasStored, known.record.refreshToken == memory.refreshToken {
+            guard decision.isRenewal else { return conclude(id, decision) }
+            if case .handOut = decision.action {
+                operations[id]?.phase = .storing(hasStoredRefreshToken: true, inMemory: decision)
+                calls.append(Call(operation: id, work: .update(event, at: now), known: known))
+                return
+            }
         }
         setUnsaved(event, known: known, at: now, lock: id)
         // Do not report a new refresh token before the store has it.

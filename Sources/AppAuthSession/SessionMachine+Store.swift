@@ -86,8 +86,10 @@ extension SessionMachine {
         guard let end = record.end else { return decision }
         if case .ended? = decision.change { return decision }
         var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-        // If the sign-out was known, the decision already considers whether another session is in the store.
-        void.orphan = known.record.end == nil ? event.response : decision.orphan
+        void.orphan = decision.orphan
+        // If the sign-out was known, the decision already considers whether another session is in the store. If it was
+        // not, the tokens would have been used, unless a later sign-in has replaced the session.
+        if known.record.end == nil, !decision.isToDecideAgain { void.orphan = event.response }
         return void
     }
 

@@ -145,6 +145,9 @@ package enum SessionRules {
 
         /// Whether the decision reports new tokens.
         var isRenewal: Bool { if case .renewed? = change { true } else { false } }
+
+        /// Whether the store has a later sign-in of the same user, or a newer refresh token.
+        var isToDecideAgain: Bool { if case .decideAgain = action { true } else { false } }
     }
 }
 

@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
+import JOSE
 import TestFixtures
 import Testing
 
@@ -10,8 +11,10 @@ import Testing
 struct RotationTests {
     /// A refresh whose ID token is signed with a key that has to be fetched, at the moment in which the provider is asked for
     /// it.
+    ///
+    /// - Parameter isForged: Whether the signature is wrong.
     private func whileKeysAreFetched(
-        refusing refusal: TestStore.Refusal? = nil,
+        refusing refusal: TestStore.Refusal? = nil, isForged: Bool = false,
         _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Task<AccessToken, any Error>, Hold)
             async throws
             -> Void
@@ -24,6 +27,13 @@ struct RotationTests {
             try world.provider.withdrawOldSigningKeys()
             let hold = world.provider.hold(.keys, before: .request)
             if let refusal { await store.refuse(with: refusal, after: 1) }
+            if isForged {
+                world.provider.fault(
+                    .editDocument { document in
+                        let parts = document["id_token"]?.string?.split(separator: ".") ?? []
+                        document["id_token"] = .string((parts.dropLast() + [parts[1]]).joined(separator: "."))
+                    }, at: .token)
+            }
             let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
             try await hold.arrived()
             try await body(world, store, state, before, caller, hold)
@@ -73,6 +83,21 @@ struct RotationTests {
             await settled.value
             #expect(await store.record?.accessToken == token)
             #expect(await store.record?.refreshToken != before.refreshToken)
+        }
+    }
+
+    @Test func `if only the record of a failed verification is rejected, no lock is kept for it`() async throws {
+        try await whileKeysAreFetched(isForged: true) { world, store, state, before, caller, hold in
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            let error = await authError { try await caller.value }
+            #expect(error != nil && error?.code != .store)
+            #expect(await state.hasUnsavedTokens == false)
+            let rotated = try #require(await store.record?.refreshToken)
+            #expect(rotated != before.refreshToken)
+            await store.refuse(with: nil)
+            // Another process need not wait.
+            try await store.refreshLock().release()
         }
     }
 

@@ -7,15 +7,8 @@ func onThread<Value: Sendable>(
     named name: String, for stage: AuthError.Stage, of location: String? = nil,
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
-    try await withLockedContinuation { continuation in
-        do {
-            let thread = try SystemThread(named: name, for: stage, of: location) {
-                continuation.resume(with: Result { try work() })
-            }
-            thread.detach()
-        } catch {
-            continuation.resume(throwing: error)
-        }
+    try await reply(mayLeave: { false }) { reply in
+        try SystemThread(named: name, for: stage, of: location) { reply.give(Result(catching: work)) }.detach()
     }
 }
 
@@ -24,54 +17,25 @@ func onThread<Value: Sendable>(
 func onThreadUnlessCancelled<Value: Sendable>(
     named name: String, of location: String, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
-    let reply = Reply<Value>()
-    return try await withTaskCancellationHandler {
-        try await withLockedContinuation { continuation in
-            guard reply.expect(continuation) else { return }
-            do {
-                try SystemThread(named: name, for: .store, of: location) { reply.give(Result { try work() }) }.detach()
-            } catch {
-                reply.give(.failure(error))
-            }
-        }
-    } onCancel: {
-        reply.give(.failure(CancellationError()))
+    try await reply { reply in
+        try SystemThread(named: name, for: .store, of: location) { reply.give(Result(catching: work)) }.detach()
     }
 }
 
-/// A continuation that is resumed by the first reply.
-final class Reply<Value: Sendable>: Sendable {
-    private enum State {
-        case new
-        case expected(LockedContinuation<Value>)
-        case given(Result<Value, any Error>)
-    }
-
-    private let state = LockedValue(State.new)
-
-    /// - Returns: Whether a reply is still to come. It is not if a reply, such as a cancellation, was already given.
-    func expect(_ continuation: LockedContinuation<Value>) -> Bool {
-        let given = state.withLock { state -> Result<Value, any Error>? in
-            if case .given(let result) = state { return result }
-            state = .expected(continuation)
-            return nil
-        }
-        if let given { continuation.resume(with: given) }
-        return given == nil
-    }
-
-    func give(_ result: Result<Value, any Error>) {
-        let continuation = state.withLock { state -> LockedContinuation<Value>? in
-            switch state {
-            case .new:
-                state = .given(result)
-                return nil
-            case .expected(let continuation):
-                state = .given(result)
-                return continuation
-            case .given: return nil
-            }
-        }
-        continuation?.resume(with: result)
+/// Runs work that a service may block on a thread of its own. If the time limit passes or the caller's task is
+/// cancelled, the caller returns and the work goes on. Once the work has made its ``Commitment``, it may change
+/// something, so the caller waits for the outcome.
+///
+/// - Parameters:
+///   - location: The store, for messages.
+///   - limit: How long the caller waits for work that has not made its commitment, and the error if that passes.
+///   - commitment: The commitment that `work` makes before it changes anything.
+func onThread<Value: Sendable>(
+    named name: String, of location: String, within limit: (duration: Duration, expiry: AuthError),
+    _ commitment: Commitment, _ work: @escaping @Sendable (Commitment) throws -> Value
+) async throws -> Value {
+    try await reply(within: limit, mayLeave: { commitment.abandon() }) { reply in
+        try SystemThread(named: name, for: .store, of: location) { reply.give(Result { try work(commitment) }) }
+            .detach()
     }
 }

@@ -108,9 +108,10 @@ public struct FileTokenStore: TokenStore {
         _ work: @escaping @Sendable (Commitment) throws -> Result
     ) async throws -> Result {
         // The thread observes the limit by itself, unless the file system blocks it.
-        let limit = lockTimeout + .seconds(2)
-        return try await onThread(named: "appauth-store", of: location, within: limit, expiry: silence, Commitment()) {
-            commitment in try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
+        let expiry = AuthError.store(location, "cannot be read or written", errno: ETIMEDOUT)
+        let limit = (lockTimeout + .seconds(2), expiry)
+        return try await onThread(named: "appauth-store", of: location, within: limit, Commitment()) { commitment in
+            try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
         }
     }
 
@@ -126,7 +127,6 @@ public struct FileTokenStore: TokenStore {
     /// The number of tasks of this process that wait for the refresh lock and have not asked the kernel for it.
     package var lockWaitingCount: Int { lock.waitingCount }
 
-    private var silence: AuthError { .store(location, "cannot be read or written", errno: ETIMEDOUT) }
     private var file: SessionFile {
         SessionFile(path: path, location: location, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
     }

@@ -188,7 +188,7 @@ public struct KeyringTokenStore: TokenStore {
         _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
         try await onThread(
-            named: "appauth-keyring", of: location, within: limit, expiry: unanswered, commitment
+            named: "appauth-keyring", of: location, within: (limit, unanswered), commitment
         ) { [library] in
             try work(SecretService(entry, library: library), $0)
         }

@@ -2,7 +2,7 @@ internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import Glibc
 
-/// File descriptors that are held while a refresh token is in flight. The new tokens can then be stored even if the
+/// File descriptors that are held while this process has a refresh lock or waits for one. The new tokens can then be stored even if the
 /// process has reached its limit of open files.
 enum SpareDescriptors {
     /// One for a lock and one for one file at a time.

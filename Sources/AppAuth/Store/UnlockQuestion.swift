@@ -36,7 +36,7 @@ final class UnlockQuestion: Sendable {
     ) async throws -> Bool {
         let (id, hasAsked) = (state.withLock { $0.newID() }, LockedValue(false))
         defer { state.withLock { _ = $0.waiting.removeValue(forKey: id) } }
-        try await reply(within: limit, expiry: expiry) { reply in
+        try await reply(within: (limit, expiry)) { reply in
             let wasOpen = state.withLock { state in
                 state.waiting[id] = (location, reply)
                 defer { state.open = state.open ?? location }

@@ -39,6 +39,12 @@ struct TokenResponseTests {
         #expect(error.message.contains(message), "\(error.message)")
     }
 
+    @Test func `a member that is null is absent`() throws {
+        let response = try response(
+            #"{"access_token":"a","token_type":"Bearer","authorization_details":null,"expires_in":null,"scope":null}"#)
+        #expect(response.authorizationDetails == nil && response.lifetime == nil && response.scope == nil)
+    }
+
     @Test(arguments: ["application/json", "Application/JSON;charset=UTF-8", "application/json ; charset=utf-8"])
     func `the content type is JSON, in any case and with parameters`(type: String) throws {
         #expect(refusal { try response(#"{"access_token":"a","token_type":"Bearer"}"#, type: type) } == nil)

@@ -6,7 +6,8 @@ import Testing
 /// Hundreds of rounds of real processes that share one session, at a provider that rotates refresh tokens and ends the
 /// family of one that is used twice, while everything goes wrong that can.
 ///
-/// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
+/// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer: it is the number of rounds at each of
+/// four desks.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct TortureTests {
     @Test func `fifty processes with an expired token get one new one, by one refresh`() async throws {
@@ -27,9 +28,8 @@ struct TortureTests {
     /// Without a grace period a response that is lost is a session that is lost: nothing that a client can do changes that.
     /// So the rounds are played where the old token is good for a while, and no round may cost the session.
     @Test func `whatever happens to a process or a server, the session is there afterwards`() async throws {
-        try await withDesk(.torture(grace: 3600)) { fixture in
-            let torture = try await Torture(fixture, seed: .torture)
-            let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 200
+        let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 50
+        try await withDesks(4, .torture(grace: 3600), seed: .torture) { torture in
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")
             for round in 1...rounds {
                 try await torture.round(torture.any(TortureFault.allCases), "round \(round)")
@@ -41,13 +41,12 @@ struct TortureTests {
 
     /// The same without a grace period, and only with accidents after which the provider still honours the session.
     @Test func `a request that the server did not see costs nothing, even with a strict server`() async throws {
-        try await withDesk(.torture()) { fixture in
-            let torture = try await Torture(fixture, seed: 7)
-            let harmless: [TortureFault] = [
-                .refused, .busy, .storm, .fullDisk, .fillingDisk, .clock, .herd, .late, .duplicated,
-            ]
-            for round in 1...27 {
-                try await torture.round(harmless[round % harmless.count], "round \(round)")
+        let harmless: [TortureFault] = [
+            .refused, .busy, .storm, .fullDisk, .fillingDisk, .clock, .herd, .late, .duplicated,
+        ]
+        try await withDesks(3, .torture(), seed: 7) { torture in
+            for (round, fault) in harmless.enumerated() {
+                try await torture.round(fault, "round \(round)")
                 guard torture.isFine else { return }
             }
         }
@@ -97,6 +96,23 @@ struct TortureTests {
                 #expect(fixture.provider.livingTokens.isEmpty)
             }
         }
+    }
+}
+
+/// Plays at several desks at once, with consecutive seeds: most of the time, a round waits.
+private func withDesks(
+    _ count: UInt64, _ configuration: LocalProvider.Configuration, seed: UInt64,
+    _ play: @escaping @Sendable (Torture) async throws -> Void
+) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for offset in 0..<count {
+            group.addTask {
+                try await withDesk(configuration) { fixture in
+                    try await play(Torture(fixture, seed: seed + offset))
+                }
+            }
+        }
+        try await group.waitForAll()
     }
 }
 
