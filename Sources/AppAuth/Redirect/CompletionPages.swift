@@ -1,9 +1,9 @@
 /// The pages that the listener shows to the user, and their colours. An app can change all of them.
 ///
 /// ```swift
-/// var pages = CompletionPages(appName: "Harbour")
+/// var pages = CompletionPages(appName: "My App")
 /// pages.light.success = 0x00488A
-/// pages.signedIn.texts[0].message = "Harbour is loading your ships."
+/// pages.signedIn.texts[0].message = "My App is loading your mail."
 /// pages.failed.replacement = .url("https://harbour.example/help/sign-in")
 /// signIn.pages = pages
 /// ```
