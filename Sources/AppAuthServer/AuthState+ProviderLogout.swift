@@ -18,7 +18,7 @@ extension AuthState {
 
     /// Ends the session if it is the one that the provider has ended (OpenID Connect Front-Channel Logout §2).
     ///
-    /// - Returns: Whether the request names this session; false also where it was over already.
+    /// - Returns: Whether the request names this session; false if the session was already over.
     /// - Throws: As ``end(by:)-(LogoutToken)``.
     @discardableResult
     public func end(by logout: FrontChannelLogout) async throws -> Bool { try await endByProvider { logout.names($0) } }
