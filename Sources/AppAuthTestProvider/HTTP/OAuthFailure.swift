@@ -29,3 +29,10 @@ struct OAuthFailure: Error {
         return reply
     }
 }
+
+extension String {
+    /// The name without the characters that RFC 6749 §5.2 forbids in a description.
+    var forDescription: String {
+        String(decoding: utf8.filter { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }.prefix(80), as: UTF8.self)
+    }
+}

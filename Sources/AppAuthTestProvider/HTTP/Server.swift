@@ -72,7 +72,7 @@ struct Server: Sendable {
     func close() async { try? await listener.channel.close().get() }
 }
 
-/// The connections that were accepted and are not served yet. If the server closes, nobody gets them any more, and NIO
+/// The connections that were accepted and are not served yet. If the server closes, they are never served, and NIO
 /// traps if a channel is released that was never used. So each is kept here until it is served or refused.
 private final class Unserved: Sendable {
     private struct State {

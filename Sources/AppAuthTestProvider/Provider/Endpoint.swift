@@ -35,6 +35,16 @@ extension LocalProvider {
         public static let deviceAuthorization = Endpoint(rawValue: "deviceAuthorization")
         /// The page where users enter the code (RFC 8628 §3.3).
         public static let deviceVerification = Endpoint(rawValue: "deviceVerification")
+        /// The endpoint at which clients push authorization requests (RFC 9126 §2).
+        package static let pushedAuthorization = Endpoint(rawValue: "pushedAuthorization")
+        /// The backchannel authentication endpoint (CIBA Core §7).
+        package static let backchannelAuthentication = Endpoint(rawValue: "backchannelAuthentication")
+        /// The registration endpoint (RFC 7591 §3).
+        package static let clientRegistration = Endpoint(rawValue: "clientRegistration")
+        /// The configuration endpoint of each client (RFC 7592 §2).
+        package static let clientConfiguration = Endpoint(rawValue: "clientConfiguration")
+        /// The endpoint of distributed claims (OpenID Connect Core §5.6.2.2).
+        package static let foreignClaims = Endpoint(rawValue: "foreignClaims")
         /// Every other URL: 404.
         public static let none = Endpoint(rawValue: "none")
     }
@@ -44,5 +54,4 @@ extension LocalProvider {
 package typealias Endpoint = LocalProvider.Endpoint
 package typealias Fault = LocalProvider.Fault
 package typealias Hold = LocalProvider.Hold
-package typealias Parameters = LocalProvider.Parameters
 package typealias User = LocalProvider.User

@@ -18,49 +18,19 @@ public final class LocalProvider: Sendable {
     public let issuer: String
     /// The port on which the provider listens.
     public let port: Int
-    let router: Router
-    var context: Context { router.context }
+    let context: Context
+    /// The requests and faults so far.
+    public let traffic: Traffic
     private let server: Server
     private let serving: Task<Void, Never>
 
-    /// Starts a provider that listens and serves until ``stop()`` is called.
-    ///
-    /// - Parameters:
-    ///   - host: `127.0.0.1`, `::1` or `localhost` (bound to 127.0.0.1, with `localhost` in the issuer).
-    ///   - port: The port; 0 for a free one.
-    /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
-    public static func start(
-        _ configuration: Configuration = .demo, host: String = "127.0.0.1", port: Int = 0
-    ) async throws -> LocalProvider {
-        let path = configuration.issuerPath
-        guard path.isEmpty || (path.hasPrefix("/") && !path.hasSuffix("/") && !path.contains("?")) else {
-            throw ProviderError("expected an issuer path like '/tenant', found '\(path)'")
-        }
-        let algorithms = configuration.clients.flatMap {
-            [$0.idTokenAlgorithm, $0.userInfoAlgorithm, $0.authorizationAlgorithm]
-        }
-        let keys = try KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
-        let host = host == "[::1]" ? "::1" : host
-        let server = try await Server.listen(
-            host: host == "localhost" ? "127.0.0.1" : host, port: port, limits: configuration.limits,
-            tls: configuration.tls.map(TLSContext.init))
-        let name = host.contains(":") ? "[\(host)]" : host
-        let issuer = Issuer(
-            origin: "\(configuration.tls == nil ? "http" : "https")://\(name):\(server.port)", path: path,
-            appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
-        let context = Context(
-            configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
-            people: LockedValue(configuration.users), registrations: LockedValue([:]), formSecret: try randomBytes(32))
-        var traffic = Traffic(
-            keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
-        traffic.latency = configuration.latency
-        return LocalProvider(server, Router(context: context, traffic: traffic))
-    }
-
-    private init(_ server: Server, _ router: Router) {
-        (issuer, port, self.router) = (router.context.issuer.identifier, server.port, router)
+    init(
+        _ server: Server, _ context: Context, _ traffic: Traffic,
+        respond: @escaping @Sendable (Request) async throws -> (Reply, Delivery)
+    ) {
+        (issuer, port, self.context, self.traffic) = (context.issuer.identifier, server.port, context, traffic)
         self.server = server
-        serving = Task { await server.run(respond: router.respond) }
+        serving = Task { await server.run(respond: respond) }
     }
 
     /// Closes the listener and every connection, and returns when they are closed.
@@ -70,47 +40,23 @@ public final class LocalProvider: Sendable {
     }
 }
 
-/// Runs a test with a provider of its own, and stops it at the end.
-///
-/// - Parameters:
-///   - configuration: The provider's clients, users and behavior.
-///   - host: `127.0.0.1`, `::1` or `localhost`, as for ``LocalProvider/start(_:host:port:)``.
-///   - isolation: The actor that the body runs on.
-///   - body: The test.
-/// - Returns: What the body returned.
-/// - Throws: What the body threw; ``ProviderError`` if the provider cannot be started.
-@discardableResult
-public func withLocalProvider<Value>(
-    _ configuration: LocalProvider.Configuration = .demo, host: String = "127.0.0.1",
-    isolation: isolated (any Actor)? = #isolation, _ body: (LocalProvider) async throws -> Value
-) async throws -> Value {
-    let provider = try await LocalProvider.start(configuration, host: host)
-    let result: Result<Value, any Error>
-    do { result = .success(try await body(provider)) } catch { result = .failure(error) }
-    await provider.stop()
-    return try result.get()
-}
-
 extension LocalProvider: ObservedService {
-    /// The requests and faults so far.
-    public var traffic: Traffic { router.traffic }
-
     /// Returns the URL of an endpoint.
-    public func url(_ endpoint: Endpoint) -> String { router.context.issuer.url(endpoint) }
+    public func url(_ endpoint: Endpoint) -> String { context.issuer.url(endpoint) }
 }
 
 // MARK: Keys
 
 extension LocalProvider {
     /// Publishes the next keys. They do not sign yet.
-    package func announceSigningKeys() throws { try router.context.keys.announce() }
+    package func announceSigningKeys() throws { try context.keys.announce() }
 
     /// Makes the next keys current. The old ones stay published.
-    package func rotateSigningKeys() throws { try router.context.keys.rotate() }
+    package func rotateSigningKeys() throws { try context.keys.rotate() }
 
     /// Replaces the current keys with new ones under the same ids.
-    package func replaceSigningKeys() throws { try router.context.keys.replace() }
+    package func replaceSigningKeys() throws { try context.keys.replace() }
 
     /// Removes the former keys from the key set.
-    package func withdrawOldSigningKeys() throws { try router.context.keys.withdrawOldKeys() }
+    package func withdrawOldSigningKeys() throws { try context.keys.withdrawOldKeys() }
 }

@@ -15,10 +15,10 @@ struct TokenEndpoint {
             case "refresh_token": grant = RefreshGrant(context: context).refresh
             case "client_credentials": grant = ClientCredentialsGrant(context: context).issue
             case "password": grant = PasswordGrant(context: context).issue
-            case TokenExchangeGrant.type: grant = TokenExchangeGrant(context: context).exchange
-            case AssertionGrant.type: grant = AssertionGrant(context: context).issue
-            case BackchannelGrant.type: grant = BackchannelGrant(context: context).redeem
-            case DeviceCodeGrant.type: grant = DeviceCodeGrant(context: context).redeem
+            case GrantType.tokenExchange: grant = TokenExchangeGrant(context: context).exchange
+            case GrantType.assertion: grant = AssertionGrant(context: context).issue
+            case GrantType.backchannel: grant = BackchannelGrant(context: context).redeem
+            case GrantType.deviceCode: grant = DeviceCodeGrant(context: context).redeem
             default:
                 guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {
                     throw OAuthFailure("unsupported_grant_type", "the grant_type is not supported")
@@ -30,5 +30,17 @@ struct TokenEndpoint {
             }
             return .json(context.edited(try grant(form, client).json))
         }
+    }
+
+    /// Returns what the tokens of a request are bound to: the certificate of a client that is registered that way
+    /// (RFC 8705 §3.4), or the key of a proof.
+    private func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
+        guard client.bindsTokensToCertificate else {
+            return try DPoP(context: context).confirmation(of: client, in: request)
+        }
+        guard let certificate = request.certificate else {
+            throw .invalidRequest("expected the client's certificate on the connection")
+        }
+        return Confirmation(certificate: certificate)
     }
 }

@@ -71,4 +71,14 @@ struct BearerToken {
         try checkAuthentication(of: found.grant, for: resource, scheme)
         return found
     }
+
+    /// Rejects a token whose user must sign in again to meet the resource's requirement (RFC 9470 §3).
+    private func checkAuthentication(of grant: Grant, for resource: String, _ scheme: Scheme) throws(Refusal) {
+        let requirements = context.configuration.authenticationRequirements
+        let found = requirements.first { context.issuer.url($0.key) == resource }
+        guard let requirement = found?.value, !requirement.isMet(by: grant, context.now) else { return }
+        throw Refusal(
+            .unauthorized, "insufficient_user_authentication", "expected another sign-in", scheme: scheme,
+            requirement.attributes)
+    }
 }

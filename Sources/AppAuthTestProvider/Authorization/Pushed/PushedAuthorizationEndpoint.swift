@@ -34,8 +34,3 @@ struct PushedAuthorizationEndpoint {
         }
     }
 }
-
-extension Endpoint {
-    /// The endpoint at which clients push authorization requests (RFC 9126 §2).
-    package static let pushedAuthorization = Endpoint(rawValue: "pushedAuthorization")
-}

@@ -2,12 +2,6 @@ internal import AppAuthConcurrency
 internal import FoundationEssentials
 internal import JOSE
 
-/// A pushed authorization request that waits for its browser (RFC 9126 §2.2).
-struct PushedRequest: Sendable {
-    let request: AuthorizationRequest
-    let expiresAt: Date
-}
-
 /// The pushed requests, and their use at the authorization endpoint (RFC 9126 §4).
 struct PushedRequests {
     let context: Context

@@ -1,5 +1,4 @@
 internal import CLibssl
-internal import JOSE
 
 /// The certificate files of an HTTPS provider, both in PEM.
 package struct TLSFiles: Sendable, Hashable {
@@ -25,12 +24,4 @@ final class TLSContext: Sendable {
     }
 
     deinit { SSL_CTX_free(pointer) }
-}
-
-extension TLSContext {
-    /// Adds the metadata of RFC 8705 §3.3.
-    static func describe(_ document: inout JSON.Object, _ context: Context) {
-        guard context.configuration.tls != nil else { return }
-        document["tls_client_certificate_bound_access_tokens"] = true
-    }
 }

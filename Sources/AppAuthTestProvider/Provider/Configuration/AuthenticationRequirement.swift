@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import HTTPTypes
 
 /// The authentication that a resource requires of the user, and its maximum age (RFC 9470 §3).
 package struct AuthenticationRequirement: Sendable, Hashable {
@@ -20,17 +19,5 @@ package struct AuthenticationRequirement: Sendable, Hashable {
     var attributes: [(name: String, value: String)] {
         let acrs = acrValues.isEmpty ? [] : [(name: "acr_values", value: acrValues.joined(separator: " "))]
         return acrs + (maxAge.map { [("max_age", String($0))] } ?? [])
-    }
-}
-
-extension BearerToken {
-    /// Rejects a token whose user must sign in again to meet the resource's requirement (RFC 9470 §3).
-    func checkAuthentication(of grant: Grant, for resource: String, _ scheme: Scheme) throws(Refusal) {
-        let requirements = context.configuration.authenticationRequirements
-        let found = requirements.first { context.issuer.url($0.key) == resource }
-        guard let requirement = found?.value, !requirement.isMet(by: grant, context.now) else { return }
-        throw Refusal(
-            .unauthorized, "insufficient_user_authentication", "expected another sign-in", scheme: scheme,
-            requirement.attributes)
     }
 }

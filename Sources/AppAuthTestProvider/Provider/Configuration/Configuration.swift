@@ -117,7 +117,7 @@ extension RegisteredClient {
     public static var demo: RegisteredClient {
         RegisteredClient(
             id: "demo", name: "Demo App", redirectURIs: [.anyLoopback],
-            grantTypes: ["authorization_code", "refresh_token", DeviceCodeGrant.type])
+            grantTypes: ["authorization_code", "refresh_token", GrantType.deviceCode])
     }
 
     /// A confidential client with every grant. Its secret needs the form encoding of RFC 6749 §2.3.1.
@@ -126,8 +126,8 @@ extension RegisteredClient {
             id: "demo-confidential", secret: "s3cret: 100% äß+/= and thirty-two", name: "Demo Server",
             redirectURIs: [.anyLoopback],
             grantTypes: [
-                "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
-                TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
+                "authorization_code", "refresh_token", "client_credentials", "password", GrantType.deviceCode,
+                GrantType.tokenExchange, GrantType.assertion, GrantType.backchannel,
             ])
     }
 

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// The rules for clients that register themselves (RFC 7591, RFC 7592).
 package struct DynamicRegistration: Sendable {
     /// The token that a client needs to register; nil if it needs none.
@@ -13,11 +15,10 @@ package struct DynamicRegistration: Sendable {
     package var secretLifetime: Int?
 
     package init(initialAccessToken: String? = nil) { self.initialAccessToken = initialAccessToken }
-}
 
-extension Endpoint {
-    /// The registration endpoint (RFC 7591 §3).
-    package static let clientRegistration = Endpoint(rawValue: "clientRegistration")
-    /// The configuration endpoint of each client (RFC 7592 §2).
-    package static let clientConfiguration = Endpoint(rawValue: "clientConfiguration")
+    /// Adds the metadata of RFC 8414 §2.
+    static func describe(_ document: inout JSON.Object, _ context: Context) {
+        guard context.configuration.registration != nil else { return }
+        document["registration_endpoint"] = .string(context.issuer.url(.clientRegistration))
+    }
 }

@@ -10,7 +10,7 @@ extension LocalProvider {
     /// hold.release()
     /// ```
     public final class Hold: Sendable {
-        /// The moment at which requests are parked.
+        /// The point at which requests are parked.
         public enum Point: Sendable {
             /// Before the request is processed.
             case request

@@ -22,36 +22,19 @@ extension Confirmation? {
     var tokenType: String { if case .key = self { "DPoP" } else { "Bearer" } }
 }
 
-extension TokenEndpoint {
-    /// Returns what the tokens of a request are bound to: the certificate of a client that is registered that way
-    /// (RFC 8705 §3.4), or the key of a proof.
-    func confirmation(of client: RegisteredClient, in request: Request) throws(OAuthFailure) -> Confirmation? {
-        guard client.bindsTokensToCertificate else {
-            return try DPoP(context: context).confirmation(of: client, in: request)
-        }
-        guard let certificate = request.certificate else {
-            throw .invalidRequest("expected the client's certificate on the connection")
-        }
-        return Confirmation(certificate: certificate)
-    }
-}
-
-extension AuthorizationChecks {
-    /// Returns the key to which the code will be bound (RFC 9449 §10).
-    func dpopKey() throws(OAuthFailure) -> Confirmation? {
-        guard let thumbprint = parameters["dpop_jkt"] else { return nil }
-        guard Base64URL.decode(thumbprint)?.count == 32 else {
-            throw .invalidRequest("expected a dpop_jkt of 43 characters in base64url")
-        }
-        return .key(thumbprint)
-    }
-}
-
 extension Context {
     /// Rejects a code or a refresh token that is bound to another key than this request proves (RFC 9449 §5, §10).
     func check(_ bound: Confirmation?, of what: String) throws(OAuthFailure) {
         guard bound == nil || bound == confirmation else {
             throw .invalidGrant("\(what) is bound to a key that this request does not prove")
         }
+    }
+}
+
+extension Confirmation {
+    /// Adds the metadata of RFC 8705 §3.3.
+    static func describe(_ document: inout JSON.Object, _ context: Context) {
+        guard context.configuration.tls != nil else { return }
+        document["tls_client_certificate_bound_access_tokens"] = true
     }
 }

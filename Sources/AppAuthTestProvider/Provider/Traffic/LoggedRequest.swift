@@ -11,9 +11,9 @@ public struct LoggedRequest: Sendable {
     /// The path as it was sent, without the query.
     public let path: String
     /// The query.
-    public let query: LocalProvider.Parameters
+    public let query: RequestParameters
     /// The form; empty if the body is not a form.
-    public let form: LocalProvider.Parameters
+    public let form: RequestParameters
     /// The header fields in the order they were sent, including repeated ones.
     public let headers: HTTPFields
     /// The body.

@@ -47,16 +47,3 @@ extension OAuthFailure {
         OAuthFailure("invalid_authorization_details", description)
     }
 }
-
-extension Pages {
-    /// The details on the consent page, in the client's words: this provider has no better ones for any type.
-    func authorizationDetails(_ details: [JSON]) -> HTML {
-        HTML(
-            joining: details.map { detail in
-                let members = (detail.object?.members ?? []).filter { $0.name != "type" }
-                let lines = HTML(
-                    joining: members.map { "<br>\($0.name): <code>\($0.value.string ?? $0.value.serialized())</code>" })
-                return "<li>\(detail["type"]?.string ?? "")\(lines)</li>"
-            })
-    }
-}

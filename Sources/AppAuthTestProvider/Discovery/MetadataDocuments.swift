@@ -1,13 +1,7 @@
 internal import JOSE
 
-/// The provider's metadata (OpenID Connect Discovery §3, RFC 8414 §2).
-enum Metadata {
-    static let scopes = ["openid", "profile", "email", "phone", "address", "offline_access", "api"]
-    static let promptValues = ["none", "login", "consent", "select_account"]
-    static let displayValues = ["page", "popup", "touch", "wap"]
-    /// The authentication context of a password.
-    static let acr = "urn:local-provider:password"
-
+/// The metadata documents (OpenID Connect Discovery §3, RFC 8414 §2).
+extension Metadata {
     static func openID(_ context: Context) -> JSON {
         var document = common(context)
         if !context.configuration.namesRevocationInOAuthMetadataOnly { addRevocation(to: &document, context) }
@@ -35,7 +29,7 @@ enum Metadata {
             "response_modes_supported": .array(
                 AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": .array(
-                (grantTypes + (context.configuration.addition?.grantTypes ?? [])).map(JSON.string)),
+                (GrantType.all + (context.configuration.addition?.grantTypes ?? [])).map(JSON.string)),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
             "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),
@@ -72,14 +66,9 @@ enum Metadata {
     /// The functions that add the metadata of each extension.
     private static let extensions = [
         PushedRequests.describe, DPoP.describe, RequestObject.describe, AuthorizationResponseJWT.describe,
-        FrontChannelIDToken.describe, AuthorizationDetails.describe, RegistrationEndpoint.describe,
+        FrontChannelIDToken.describe, AuthorizationDetails.describe, DynamicRegistration.describe,
         ResponseEncryption.describe, BackchannelAuthenticationEndpoint.describe,
-        ProviderLogout.describe, TLSContext.describe,
-    ]
-
-    private static let grantTypes = [
-        "authorization_code", "refresh_token", "client_credentials", "password", DeviceCodeGrant.type,
-        TokenExchangeGrant.type, AssertionGrant.type, BackchannelGrant.type,
+        ProviderLogout.describe, Confirmation.describe,
     ]
 
     private static let authentication: JSON = [
