@@ -105,7 +105,7 @@ extension AuthState {
         }
     }
 
-    private func publish(_ change: Change) {
+    private func publish(_ change: SessionChange) {
         switch change {
         case .renewed: environment.logger.info("session: there are new tokens")
         case .ended(let end): environment.logger.notice("session: ended: \(end.reason)")
@@ -124,24 +124,20 @@ extension TokenStore {
         do {
             return .success(
                 try await TokenStoreCall.$isUnattended.withValue(call.isUnattended) {
-                    try await attempt(expectsSession: call.expectsSession) { try await execute(call.work, environment) }
+                    try await attempt(expectsSession: call.expectsSession) {
+                        switch call.work {
+                        case .load: .loaded(try await load())
+                        case .update(let event, let known, let time):
+                            try await update { stored in
+                                // A sign-out does not use the session, so it may happen during a move.
+                                if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
+                                let decision = SessionRules.apply(
+                                    event, to: &stored, known: known, at: environment.now(), occurredAt: time)
+                                return .updated(decision, stored)
+                            }
+                        }
+                    }
                 })
         } catch { return .failure(error) }
-    }
-
-    private func execute(
-        _ work: SessionMachine.StoreCall.Work, _ environment: Environment
-    ) async throws -> SessionMachine.StoreResult {
-        switch work {
-        case .load: .loaded(try await load())
-        case .update(let event, let known, let time):
-            try await update { stored in
-                // A sign-out does not use the session, so it may happen during a move.
-                if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
-                let decision = SessionRules.apply(
-                    event, to: &stored, known: known, at: environment.now(), occurredAt: time)
-                return .updated(decision, stored)
-            }
-        }
     }
 }

@@ -105,15 +105,3 @@ extension AuthState {
         return try await work(registration, id)
     }
 }
-
-extension SessionRules {
-    /// Stores the registration, even in a session that has ended or that another sign-in has replaced.
-    static func register(_ client: Client, _ stored: inout AuthStateRecord?, _ known: Knowledge) -> Decision {
-        if stored == nil, !known.wasStored, known.record.end == nil { stored = known.record }
-        // Another session of this client has the same registration. What a sign-out has left of one has none.
-        if let theirs = stored, theirs.client.id.isExactly(client.id), theirs.move == nil {
-            stored?.change(client.unless(registeredLater: theirs.client))
-        }
-        return Decision(.done)
-    }
-}

@@ -42,12 +42,30 @@ extension AuthState {
     ///   provider has no revocation endpoint, or if another sign-in has replaced the session in the store.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
     ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
-    ///   answered a revocation. In both cases the session in memory has ended.
+    ///   responded to a revocation. In both cases the session in memory has ended.
     @discardableResult
     public func signOut(revokingTokens: Bool = true) async throws -> [TokenRevocation] {
         let revocations = revokingTokens ? await revokeTokens() : []
         try await forget()
         return revocations
+    }
+
+    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
+    ///
+    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
+    ///
+    /// - Returns: As ``signOut(revokingTokens:)``.
+    package func revokeTokens() async -> [TokenRevocation] {
+        // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
+        // session, revoke nothing: several providers then end all grants of the client, including the new one.
+        if case .read(isReplaced: true) = try? await perform(.read) { return [] }
+        let tokens = record.revocable
+        take(.revoked(tokens.map(\.value)))
+        return await revoke(tokens)
+    }
+
+    func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
+        await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
     }
 
     /// Ends the session here and removes it from the store. Tokens that a refresh has brought since ``revokeTokens()``
@@ -74,5 +92,27 @@ extension AuthState {
         take(.leave(id))
         // The store may have removed the session, with a revocation still in progress.
         waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
+    }
+
+    /// Ends the session if the provider has ended it.
+    ///
+    /// - Parameter isNamed: Whether the provider's message names the session of an ID token.
+    /// - Returns: Whether the session was ended by this call; false if it was over already.
+    package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
+        // Another process may have stored or ended the session.
+        _ = try? await perform(.read)
+        // A session that has ended in memory may still be in a store that rejected its removal.
+        guard record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) else {
+            return false
+        }
+        try await forget(because: "the provider has ended it")
+        return true
+    }
+}
+
+extension EndSessionRequest {
+    /// Creates a request to sign out of a stored session; see ``init(client:idToken:postLogoutRedirectURI:)``.
+    public init(record: AuthStateRecord, postLogoutRedirectURI: String?) throws {
+        try self.init(client: record.client, idToken: record.idToken, postLogoutRedirectURI: postLogoutRedirectURI)
     }
 }

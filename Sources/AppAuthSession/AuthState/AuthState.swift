@@ -104,7 +104,7 @@ public actor AuthState {
 
     /// The changes of the session from now on. Each access begins a new stream. A stream that is not read keeps the
     /// latest 64 changes. The stream ends with the `AuthState`.
-    public nonisolated var changes: AsyncStream<Change> { feed.subscribe() }
+    public nonisolated var changes: AsyncStream<SessionChange> { feed.subscribe() }
 
     /// Returns a valid access token, refreshing it if necessary.
     ///
@@ -153,7 +153,11 @@ public actor AuthState {
         switch cache.find(for: &need) {
         case .ready(let token): return token
         case .toJoin(let run): return try await run.value()
-        case .toBegin(let flight): return try await flight.run { [need] in try await self.refresh(need) }
+        case .toBegin(let flight):
+            return try await flight.run { [need] in
+                guard case .token(let token) = try await self.perform(.token(need)) else { throw CancellationError() }
+                return token
+            }
         }
     }
 
@@ -166,10 +170,4 @@ public actor AuthState {
 
     /// How many operations wait until the store accepts the unsaved change.
     package var savingCount: Int { machine.savingCount }
-
-    /// Reads the store, refreshes if necessary, and waits until the result is stored.
-    private func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
-        guard case .token(let token) = try await perform(.token(need)) else { throw CancellationError() }
-        return token
-    }
 }

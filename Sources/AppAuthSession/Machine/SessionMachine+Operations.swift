@@ -303,7 +303,7 @@ extension SessionMachine {
     mutating func conclude(_ id: ID, _ decision: SessionRules.Decision) {
         guard case .token(let need)? = operations[id]?.purpose else { return }
         remove(id)
-        tell(decision)
+        report(decision)
         let result: Result<Outcome, any Error> =
             switch decision.action {
             case .handOut(let token): .success(.token(token))
@@ -345,8 +345,8 @@ extension SessionMachine {
     mutating func remove(_ id: ID) {
         guard let operation = operations.removeValue(forKey: id) else { return }
         drop(id)
-        guard let place = queue.firstIndex(of: id) else { return }
-        queue.remove(at: place)
+        guard let index = queue.firstIndex(of: id) else { return }
+        queue.remove(at: index)
         if operation.phase.isWaiting { effects.append(.stopWaiting(id)) }
         if unsaved?.lock != id, current?.unsaved?.lock != id { effects.append(.unlock(id)) }
         advanceQueue()

@@ -119,7 +119,7 @@ extension SessionMachine {
         // The session may have been signed out meanwhile.
         if unsaved?.number == mine.number { situation = record.end == nil ? .stored : .ended }
         if let lock = mine.lock { effects.append(.unlock(lock)) }
-        tell(decision)
+        report(decision)
         var tokens = tokensToRevoke(after: decision)
         // A sign-out also revokes the tokens that only memory had, unless another sign-in has replaced the session;
         // ``SessionRules`` gives the reason.
@@ -140,7 +140,7 @@ extension SessionMachine {
                 isRetrying = false
                 retry(after: min(.seconds(60), pause * 2))
             } else {
-                // The caller may be gone, and would not know that the session is still stored.
+                // The caller may have left, and would not know that the session is still stored.
                 retryLater()
             }
         }
@@ -161,7 +161,7 @@ extension SessionMachine {
     }
 
     /// Retries the save from time to time without a caller. The lock keeps all others waiting, and the operation that
-    /// failed to save may be gone.
+    /// failed to save may have ended.
     mutating func retryLater() { if retryPause == nil { retry(after: .seconds(1)) } }
 
     private mutating func retry(after pause: Duration) {
@@ -193,7 +193,7 @@ extension SessionMachine {
 
     /// Reports a decision to the observers of the session. If another process has ended the session, the record does
     /// not note it: the store may only be away for a while.
-    mutating func tell(_ decision: SessionRules.Decision) {
+    mutating func report(_ decision: SessionRules.Decision) {
         switch decision.change {
         case .ended? where !isAuthorized: break
         case .ended(let end)?:
@@ -204,7 +204,7 @@ extension SessionMachine {
         }
     }
 
-    mutating func publish(_ change: AuthState.Change) { effects.append(.publish(change)) }
+    mutating func publish(_ change: SessionChange) { effects.append(.publish(change)) }
 
     /// Returns the tokens to revoke: those that arrived after the end of the session, and, if the app has revoked the
     /// session's tokens, those that a sign-out has removed and that arrived after that revocation.

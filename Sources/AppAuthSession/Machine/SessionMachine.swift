@@ -13,7 +13,7 @@ package import AppAuthProtocol
 /// reading → queued → awaitingSave → locking → marking → sending → storingRefreshToken → verifying → storing
 ///
 /// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
-/// than the one in memory, and what was requested after a sign-out finds its trace in the store.
+/// than the one in memory, and what was requested after a sign-out finds the session removed from the store.
 package struct SessionMachine {
     package typealias ID = Int
 
@@ -103,7 +103,7 @@ package struct SessionMachine {
         case send(ID, SessionRules.Attempt)
         /// Verifies the ID token of a response.
         case verify(ID, TokenResponse)
-        case publish(AuthState.Change)
+        case publish(SessionChange)
         /// Revokes tokens that will not be used, after all earlier revocations, then executes the remaining effects.
         case revoke([RevocableToken], then: [Effect])
         case finish(ID, Result<Outcome, any Error>)
@@ -304,7 +304,7 @@ extension SessionMachine {
         enum Work {
             case load
             case update(SessionRules.Event, at: Timestamp?)
-            /// Stores the change that is unsaved when the call's turn comes.
+            /// Stores the change that is unsaved when the call is made.
             case save
         }
 

@@ -24,10 +24,10 @@ extension SessionRules {
         var record: AuthStateRecord
         switch current(stored, known) {
         case .success(let current): record = current
-        case .failure(let gone):
+        case .failure(let loss):
             // Do not report an end that was already known.
-            let end = AuthStateRecord.End(reason: gone.reason, date: now.wall)
-            var decision = Decision(.fail(gone.error), known.record.end == nil ? .ended(end) : nil)
+            let end = AuthStateRecord.End(reason: loss.reason, date: now.wall)
+            var decision = Decision(.fail(loss.error), known.record.end == nil ? .ended(end) : nil)
             // If another sign-in has replaced the session, revoke nothing: at several providers that would end all of
             // the client's grants of this user, including the new one.
             let isReplaced = stored.map { $0.id != known.record.id } ?? false
@@ -103,7 +103,7 @@ extension SessionRules {
         if let backoff = record.backoff {
             let error: AuthError? =
                 if backoff.pause.begin.isAfter(need.began) {
-                    // All callers that waited for the refresh get its result, even a failure, in whatever process they wait.
+                    // All callers that waited for the refresh get its result, even a failure, in any process.
                     backoff.error(at: now)
                 } else if !need.ignoresPause, !backoff.pause.isOver(at: now) {
                     backoff.pauseError(at: now)
@@ -219,7 +219,17 @@ extension SessionRules {
         record.end(reason, at: now.wall)
         var error = signInRequired(record.end?.reason ?? reason)
         (error.server, error.httpStatus) = (cause.server, cause.httpStatus)
-        return Decision(.fail(error), record.end.map(AuthState.Change.ended))
+        return Decision(.fail(error), record.end.map(SessionChange.ended))
+    }
+
+    /// Stores the registration, even in a session that has ended or that another sign-in has replaced.
+    private static func register(_ client: Client, _ stored: inout AuthStateRecord?, _ known: Knowledge) -> Decision {
+        if stored == nil, !known.wasStored, known.record.end == nil { stored = known.record }
+        // Another session of this client has the same registration. What a sign-out has left of one has none.
+        if let theirs = stored, theirs.client.id.isExactly(client.id), theirs.move == nil {
+            stored?.change(client.unless(registeredLater: theirs.client))
+        }
+        return Decision(.done)
     }
 
     static let sessionReplaced = SessionLoss.replaced.error

@@ -8,7 +8,7 @@ package enum SessionRules {
         package var parameters = TokenParameters.session
         /// How long the token must remain valid; nil for the default margin.
         package var minimumValidity: Duration?
-        /// Whether the token that the caller has seen is unusable, whatever its expiry.
+        /// Whether the token that the caller has seen is unusable, even if it has not expired.
         package var isForced = false
         /// Whether to refresh even in a pause after failures, since the caller has explicitly asked for a refresh.
         package var ignoresPause = false
@@ -52,20 +52,12 @@ package enum SessionRules {
         }
     }
 
-    /// The credential for the next access token.
-    package enum Credential: Sendable {
-        /// Good only once if the provider rotates it (RFC 6749 §6).
-        case refreshToken(Secret)
-        /// Good any number of times (RFC 6749 §4.4).
-        case grant(TokenGrant)
-    }
-
     /// A refresh token or a grant that is sent to the provider.
     package struct Attempt: Sendable {
         /// The session whose token it is.
         let session: String
         package let need: TokenRequirement
-        package let credential: Credential
+        package let credential: AuthStateRecord.Credential
         /// An earlier attempt with the same refresh token whose response is unknown.
         package let earlier: PendingRefresh?
 
@@ -131,7 +123,7 @@ package enum SessionRules {
     package struct Decision: Sendable {
         package internal(set) var action: Action
         /// The change to report to the observers of the session.
-        package var change: AuthState.Change?
+        package var change: SessionChange?
         /// A response whose tokens will not be used: it came after the end, or its ID token ended the session.
         package var orphan: TokenResponse?
         /// The session that a sign-out has removed from the store.
@@ -139,7 +131,7 @@ package enum SessionRules {
         /// Whether a sign-out has found a newer sign-in in the store, which stays.
         package var isReplaced = false
 
-        package init(_ action: Action, _ change: AuthState.Change? = nil) {
+        package init(_ action: Action, _ change: SessionChange? = nil) {
             (self.action, self.change) = (action, change)
         }
 

@@ -51,6 +51,14 @@ public struct AuthStateRecord: Sendable, Hashable {
         case signedOut(at: String)
     }
 
+    /// The credential for the next access token.
+    package enum Credential: Sendable {
+        /// Good only once if the provider rotates it (RFC 6749 §6).
+        case refreshToken(Secret)
+        /// Good any number of times (RFC 6749 §4.4).
+        case grant(TokenGrant)
+    }
+
     /// The end of a session.
     public struct End: Sendable, Hashable {
         /// The reason, in one line, without secrets.
@@ -116,9 +124,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var renewsItself: Bool { credential != nil }
 
     /// The credential for the next access token.
-    package var credential: SessionRules.Credential? {
+    package var credential: Credential? {
         if let grant { return .grant(grant) }
-        return refreshToken.map(SessionRules.Credential.refreshToken)
+        return refreshToken.map(Credential.refreshToken)
     }
 
     /// The additional parameters of the token response (RFC 6749 §5.1), for example `patient` or `instance_url`. They
@@ -131,7 +139,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The latest verified ID token. It stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
-    /// Every access token, whatever its parameters.
+    /// Every access token, with any parameters.
     var accessTokens: [AccessToken] { [accessToken].compactMap(\.self) + otherTokens.values }
 
     /// Returns the token that was issued for these parameters.
@@ -312,4 +320,27 @@ extension AuthStateRecord {
             return End(reason: try end.string("reason"), date: try end.date("date"))
         }
     }
+}
+
+extension AuthError {
+    /// Returns the error for a store whose content is not a session.
+    package static func damagedStore(_ location: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(location) \(why). It was not changed", outcome: .notSent)
+        error.storeProblem = .damaged
+        return error
+    }
+}
+
+extension RevocableToken {
+    /// Returns a refresh token and an access token, in the order in which they are revoked.
+    static func tokens(_ refreshToken: Secret?, _ accessToken: Secret?) -> [RevocableToken] {
+        [
+            refreshToken.map { RevocableToken(name: "refresh_token", value: $0) },
+            accessToken.map { RevocableToken(name: "access_token", value: $0) },
+        ].compactMap(\.self)
+    }
+}
+
+extension AuthStateRecord {
+    var revocable: [RevocableToken] { RevocableToken.tokens(refreshToken, accessToken?.value) }
 }

@@ -8,7 +8,7 @@ public import AppAuthProtocol
 ///
 /// ```swift
 /// let session = StoredSession(in: store, environment: .live)
-/// let answer = try await session.use { state in try await state.send(request) }
+/// let response = try await session.use { state in try await state.send(request) }
 /// ```
 public struct StoredSession: Sendable {
     private let store: any TokenStore

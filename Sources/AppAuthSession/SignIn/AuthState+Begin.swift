@@ -1,4 +1,4 @@
-package import AppAuthProtocol
+internal import AppAuthProtocol
 
 extension AuthState {
     /// Verifies, confirms and stores tokens that have just arrived. If they cannot be stored in the end, they are
@@ -10,11 +10,11 @@ extension AuthState {
     ///     nothing is revoked, since several providers would end the grant of the stored session too.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
     ///   - verified: Verifies the response.
-    /// - Returns: The record that was stored.
-    package static func begin(
+    /// - Returns: The session with the record that was stored.
+    static func begin(
         with tokens: TokenResponse, of client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
-    ) async throws -> AuthStateRecord {
+    ) async throws -> AuthState {
         var unused = RevocableToken.tokens(tokens.refreshToken, tokens.accessToken)
         do {
             let record = try await verified()
@@ -29,7 +29,8 @@ extension AuthState {
             unused = confirmed.revocable
             try result.get()
             try await store.replace(with: confirmed)
-            return confirmed
+            return AuthState(
+                record: confirmed, store: store, environment: environment, wasStored: true, proof: proof)
         } catch {
             // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation. (The
             // tokens of a refused refresh are revoked: that grant was this user's.)

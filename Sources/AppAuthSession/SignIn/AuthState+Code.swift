@@ -5,7 +5,7 @@ extension AuthState {
     ///
     /// The signed parts of the provider's response are verified first. One POST goes to the token endpoint, never a
     /// second one, since a code is good once. (The exception is a server that demands another proof of the key, RFC
-    /// 9449 §8, and has not looked at the code yet.) RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    /// 9449 §8, and has not read the code yet.) RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
     ///
     /// - Parameters:
     ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
@@ -31,16 +31,15 @@ extension AuthState {
         let early = try await verifier.idToken(with: grant, for: request)
         let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
             .send(.exchange(grant, request), stage: .token)
-        let record = try await Self.begin(
+        return try await begin(
             with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
             confirm: confirm
         ) {
             let idToken = try await verifier.idToken(
                 of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
-            try idToken?.requireSamePerson(as: early)
+            try idToken?.requireSameUser(as: early)
             return try AuthStateRecord(
                 request: request, response: tokens, idToken: idToken, keys: verifier.keys?.entry)
         }
-        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: request.proof)
     }
 }

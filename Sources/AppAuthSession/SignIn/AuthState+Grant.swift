@@ -22,7 +22,7 @@ extension AuthState {
         let proof = try DPoP(for: client)
         let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
             .send(.present(grant), stage: .token)
-        let record = try await Self.begin(
+        return try await begin(
             with: tokens, of: client, proof: proof, in: store, environment: environment
         ) {
             let verifier = JWTVerifier(client: client, environment: environment)
@@ -36,6 +36,5 @@ extension AuthState {
             record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }
-        return AuthState(record: record, store: store, environment: environment, wasStored: true, proof: proof)
     }
 }

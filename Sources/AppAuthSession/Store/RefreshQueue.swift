@@ -36,9 +36,9 @@ public final class RefreshQueue: Sendable {
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func enter(_ id: Int, _ continuation: LockedContinuation<RefreshLock>) {
-        enum Step { case gone, wait, lend }
+        enum Step { case cancel, wait, lend }
         let step: Step = state.withLock { state in
-            if state.cancelled.remove(id) != nil { return .gone }
+            if state.cancelled.remove(id) != nil { return .cancel }
             guard state.isLent else {
                 state.isLent = true
                 return .lend
@@ -47,7 +47,7 @@ public final class RefreshQueue: Sendable {
             return .wait
         }
         switch step {
-        case .gone: continuation.resume(throwing: CancellationError())
+        case .cancel: continuation.resume(throwing: CancellationError())
         case .wait: break
         case .lend: continuation.resume(returning: lock())
         }

@@ -28,12 +28,12 @@ package import AppAuthProtocol
 package struct SessionMove {
     package typealias Record = AuthStateRecord
 
-    package enum Place: Sendable { case source, target }
+    package enum Side: Sendable { case source, target }
 
     package enum Effect: Sendable {
-        case load(Place, expectsSession: Bool = false)
-        case lock(Place)
-        case change(Place, Change, expectsSession: Bool = false)
+        case load(Side, expectsSession: Bool = false)
+        case lock(Side)
+        case change(Side, Change, expectsSession: Bool = false)
         /// Releases the locks. The value is whether the session was moved.
         case end(Bool)
     }
@@ -55,8 +55,8 @@ package struct SessionMove {
         case twin(Record?)
         case firstLock, secondLock
         case grave
-        /// Removes what a sign-out has left, and first its copy in the other store, if that is not gone yet.
-        case bury(Record, in: Place, copyIsGone: Bool)
+        /// Removes what a sign-out has left, and first its copy in the other store, if that is not removed yet.
+        case bury(Record, in: Side, copyIsRemoved: Bool)
         case again
         case dropped
         case copied(Record), left, arrived(Record), removed(Record), forgotten
@@ -100,9 +100,9 @@ package struct SessionMove {
         case (.grave, .loaded(let record)):
             guard let record, record.move == .signedOut(at: source) else { return goOn() }
             return bury(record, in: .target)
-        case (.bury(let record, let place, copyIsGone: false), .changed):
-            step = .bury(record, in: place, copyIsGone: true)
-            return .change(place, .removeSame(record))
+        case (.bury(let record, let side, copyIsRemoved: false), .changed):
+            step = .bury(record, in: side, copyIsRemoved: true)
+            return .change(side, .removeSame(record))
         case (.again, .loaded(let record)): return try move(record)
         case (.dropped, .changed): return .end(false)
         case (.copied(let record), .changed):
@@ -117,7 +117,7 @@ package struct SessionMove {
             // cases the moved session is over in the target, too.
             step = .forgotten
             return .change(.target, .remove(id: record.id))
-        case (.bury(_, _, copyIsGone: true), .changed), (.left, .changed), (.forgotten, .changed): return goOn()
+        case (.bury(_, _, copyIsRemoved: true), .changed), (.left, .changed), (.forgotten, .changed): return goOn()
         default: preconditionFailure("the result of another call")
         }
     }
@@ -180,9 +180,9 @@ package struct SessionMove {
     }
 
     /// Removes what a sign-out has left of a session in transit. Its copy in the other store is removed first.
-    private mutating func bury(_ record: Record, in place: Place) -> Effect {
-        step = .bury(record, in: place, copyIsGone: false)
-        return .change(place == .source ? .target : .source, .remove(id: record.id), expectsSession: true)
+    private mutating func bury(_ record: Record, in side: Side) -> Effect {
+        step = .bury(record, in: side, copyIsRemoved: false)
+        return .change(side == .source ? .target : .source, .remove(id: record.id), expectsSession: true)
     }
 }
 

@@ -20,8 +20,8 @@ extension TokenStore {
 
     package func moveSession(to target: some TokenStore, waitingAtMost limit: Duration) async throws -> Bool {
         guard location != target.location else { return false }
-        func store(_ place: SessionMove.Place) -> any TokenStore {
-            switch place {
+        func store(_ side: SessionMove.Side) -> any TokenStore {
+            switch side {
             case .source: self
             case .target: target
             }
@@ -33,15 +33,15 @@ extension TokenStore {
         var effect = move.begin()
         while true {
             switch effect {
-            case .load(let place, let expectsSession):
-                let store = store(place)
+            case .load(let side, let expectsSession):
+                let store = store(side)
                 effect = try move.next(
                     .loaded(await store.attempt(expectsSession: expectsSession) { try await store.load() }))
-            case .lock(let place):
-                locks.append(try await store(place).refreshLock(until: end, limit))
+            case .lock(let side):
+                locks.append(try await store(side).refreshLock(until: end, limit))
                 effect = try move.next(.locked)
-            case .change(let place, let change, let expectsSession):
-                let store = store(place)
+            case .change(let side, let change, let expectsSession):
+                let store = store(side)
                 effect = try move.next(
                     .changed(
                         await store.attempt(expectsSession: expectsSession) {

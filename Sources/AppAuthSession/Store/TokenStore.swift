@@ -1,4 +1,4 @@
-package import AppAuthProtocol
+internal import AppAuthProtocol
 
 /// A store for one session, for all the processes that share it.
 ///
@@ -77,15 +77,6 @@ public final class RefreshLock: Sendable {
     public func release() { if flag.first() { end() } }
 
     deinit { release() }
-}
-
-extension AuthError {
-    /// Returns the error for a store whose content is not a session.
-    package static func damagedStore(_ location: String, _ why: String) -> AuthError {
-        var error = AuthError(.store, .store, "\(location) \(why). It was not changed", outcome: .notSent)
-        error.storeProblem = .damaged
-        return error
-    }
 }
 
 extension TokenStore {
