@@ -3,7 +3,7 @@ internal import AppAuthProtocol
 
 extension AuthState {
     /// Ends the session if it is one that the provider has ended (OpenID Connect Back-Channel Logout §2.7): its tokens
-    /// are gone from here and from the store, and whoever watches ``changes`` hears of it.
+    /// are gone from here and from the store, and the observers of ``AuthState/changes`` are notified.
     ///
     /// - Returns: Whether the token names this session; false also where it was over already.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if it could not be removed; memory has forgotten it anyway, and
