@@ -16,7 +16,7 @@ extension TransportResponse {
     /// A 5xx or 429 becomes a temporary error regardless of its sentence: a server in trouble must not end a session.
     ///
     /// - Parameter code: Returns the code and description for a sentence. `invalid_grant` ends a session, so it must
-    ///   not be returned in case of doubt.
+    ///   be returned only for a sentence that certainly means it.
     func translatingError(_ code: (String) -> (code: String, description: String)) -> TransportResponse {
         let status = status.code
         guard (400..<600).contains(status), let sentence = errorSentences.first, !Self.codes.contains(sentence) else {

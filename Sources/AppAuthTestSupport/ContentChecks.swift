@@ -84,14 +84,14 @@ extension Check {
             let isEnough = LockedValue(false)
             defer { isEnough.withLock { $0 = true } }
             let writer = Task {
-                for turn in 1... {
+                for round in 1... {
                     if isEnough.withLock({ $0 }) { return }
-                    try await bench.store.put(record.named(String(turn)))
+                    try await bench.store.put(record.named(String(round)))
                 }
             }
             // On a busy machine, what the store can do in a few seconds is enough.
             let end = ContinuousClock.now + bench.patience / 4
-            for turn in 0..<200 where turn < 20 || ContinuousClock.now < end {
+            for round in 0..<200 where round < 20 || ContinuousClock.now < end {
                 let found = try await bench.other.load()
                 guard let name = found?.client.id, found == record.named(name) else {
                     throw Broken(found: "it read \(found == nil ? "no session" : "something else")")

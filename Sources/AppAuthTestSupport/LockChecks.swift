@@ -14,7 +14,7 @@ extension Check {
                 let second = await within(bench.pause, else: false) { (try? await waiter.value) != nil }
                 lock.release()
                 try Broken.unless(!second, "there were two holders")
-                // Waits for the waiter's turn: another check covers a cancelled waiter.
+                // Waits until the waiter has the lock: another check covers a cancelled waiter.
                 await within(bench.patience / 4, else: ()) { (try? await waiter.value)?.release() }
             }
         },
@@ -33,7 +33,7 @@ extension Check {
                 try Broken.unless(got, "a waiting caller did not get it")
             }
         },
-        Check(sentence: "The refresh lock is free once its last holder is gone, released or not.") { bench in
+        Check(sentence: "The refresh lock is free once its last holder is deinitialized, released or not.") { bench in
             do { _ = try await bench.store.refreshLock() }
             let free = await within(bench.patience / 4, else: false) { (try? await bench.other.refreshLock()) != nil }
             try Broken.unless(free, "the next caller did not get it")

@@ -15,7 +15,7 @@ struct FaultArgument {
         let location = parts[0].split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
         fault = try Self.value(of: String(location[0]), in: Self.faults.map { ($0.name, $0.fault) }, "fault")
         (endpoint, grantType) = try Self.value(
-            of: location.count == 2 ? String(location[1]) : "refresh", in: Self.places, "endpoint")
+            of: location.count == 2 ? String(location[1]) : "refresh", in: Self.endpoints, "endpoint")
         times = try parts.dropFirst().first.map { text in
             guard let times = Int(text), times > 0 else {
                 throw ValidationError("expected a number of requests above 0, found '\(text)'")
@@ -46,7 +46,7 @@ struct FaultArgument {
         return """
             Faults, as NAME[@WHERE][:TIMES]:
             \(lines.joined(separator: "\n"))
-            WHERE is \(places.map(\.name).joined(separator: ", ")). The default is refresh: the refreshes at the token \
+            WHERE is \(endpoints.map(\.name).joined(separator: ", ")). The default is refresh: the refreshes at the token \
             endpoint. TIMES is the number of requests; the default is all. Then the next fault of the same WHERE \
             applies.
             """
@@ -74,7 +74,7 @@ struct FaultArgument {
         ("no-id-token", "Leaves out the ID token.", .editDocument { $0["id_token"] = nil }),
     ]
 
-    private static let places: [(name: String, value: (LocalProvider.Endpoint, grantType: String?))] = [
+    private static let endpoints: [(name: String, value: (LocalProvider.Endpoint, grantType: String?))] = [
         ("refresh", (.token, "refresh_token")), ("token", (.token, nil)), ("discovery", (.openIDConfiguration, nil)),
         ("keys", (.keys, nil)), ("authorization", (.authorization, nil)), ("userinfo", (.userInfo, nil)),
         ("device-authorization", (.deviceAuthorization, nil)), ("revocation", (.revocation, nil)),

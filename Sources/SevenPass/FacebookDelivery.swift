@@ -5,8 +5,8 @@ internal import JOSE
 /// continues.
 ///
 /// ```swift
-/// var handOver = try FacebookDelivery(facebook)
-/// switch handOver.take(url) {   // a URL of the scheme fb<APP_ID>, from the desktop
+/// var delivery = try FacebookDelivery(facebook)
+/// switch delivery.take(url) {   // a URL of the scheme fb<APP_ID>, from the desktop
 /// case .open(let url): try await browser.open(listener.oneTimeURL(redirectingTo: url))   // where the sign-in began
 /// case .refused(let error): show(error.message)      // the user may try again there
 /// case .ignored: break

@@ -59,7 +59,7 @@ struct SingleFlightTests {
         #expect(try await late.value == 1)
     }
 
-    @Test func `cancellations and results at the same moment lose nobody`() async throws {
+    @Test func `cancellations and results at the same time lose no caller`() async throws {
         let flight = SingleFlight<Int>()
         for _ in 0..<200 {
             let callers = (0..<20).map { number in
@@ -83,7 +83,7 @@ struct SingleFlightTests {
         for caller in staying { #expect(try await caller.value == 1) }
     }
 
-    @Test func `who joins gets the result of what runs, and nobody begins by it`() async throws {
+    @Test func `a caller that joins gets the result of the current run, and starts none`() async throws {
         let flight = SingleFlight<Int>()
         #expect(flight.running == nil)
         let gate = Gate()

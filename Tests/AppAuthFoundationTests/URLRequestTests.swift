@@ -118,7 +118,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test func `a response comes back whatever its status`() async throws {
+    @Test func `a response is returned with any status`() async throws {
         try await withSession { provider, state, request in
             let session = AuthenticatedURLSession(state)
             let (data, response) = try await session.data(for: request)

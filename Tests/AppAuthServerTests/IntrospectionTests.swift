@@ -166,7 +166,7 @@ struct IntrospectionTests {
     }
 }
 
-/// What nobody asks.
+/// A transport that must not be asked.
 private struct NoNetwork: HTTPTransport {
     func send(_ exchange: TransportRequest) async throws -> TransportResponse { throw CancellationError() }
 }

@@ -108,7 +108,7 @@ struct LogoutKeyTests {
     }
 
     /// One caller looks at the old keys, and before it has them fetched again another one has done so.
-    @Test func `keys that somebody else has just fetched are looked at`() async throws {
+    @Test func `keys that another caller has just fetched are used`() async throws {
         let (old, new) = try signers()
         let bench = Bench()
         bench.published.withLock { $0 = [old.jwk()] }

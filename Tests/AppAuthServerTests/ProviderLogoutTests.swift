@@ -13,7 +13,7 @@ import Testing
 /// The provider ends a session, and the app hears of it: by a logout token (OpenID Connect Back-Channel Logout), or by the
 /// browser (Front-Channel Logout).
 struct ProviderLogoutTests {
-    /// An app with a server part: whatever is posted to it or opened there is noted.
+    /// An app with a server part, which records every request.
     private func run(
         _ test: (World, LocalProvider, Client) async throws -> Void
     ) async throws {

@@ -11,7 +11,7 @@ struct AuthenticatedRequestTests {
     private let expired = Fault.status(
         .unauthorized, [.wwwAuthenticate: #"Bearer realm="api", error="invalid_token""#])
 
-    @Test func `a request goes out with the token, and the response comes back whatever its status`() async throws {
+    @Test func `a request is sent with the token, and the response is returned with any status`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             var exchange = try api(world)

@@ -100,7 +100,7 @@ struct ChangesTests {
         }
     }
 
-    private func names(_ changes: AsyncStream<AuthState.Change>, _ count: Int) async -> [String] {
+    private func names(_ changes: AsyncStream<SessionChange>, _ count: Int) async -> [String] {
         var names: [String] = []
         for await change in changes {
             switch change {

@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A session that was ended stays ended, whatever comes afterwards.
+/// A session that has ended stays ended.
 @Suite(.timeLimit(.minutes(5)))
 struct ForgetTests {
     @Test func `forget() removes the session from memory and store`() async throws {

@@ -32,7 +32,7 @@ struct RegisteredSessionTests {
         }
     }
 
-    /// OpenID Connect Core §3.1.3.7 step 7: by the algorithm that was registered, whatever else the provider knows.
+    /// OpenID Connect Core §3.1.3.7 step 7: only by the algorithm that was registered.
     @Test(
         arguments: [("ES256", .es256, true), ("ES256", .rs256, false), (nil, .es256, true), (nil, .rs256, true)]
             as [(String?, SignatureAlgorithm, Bool)])

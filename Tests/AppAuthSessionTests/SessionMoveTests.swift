@@ -162,7 +162,7 @@ struct SessionMoveTests {
     }
 
     @Test(arguments: 1...4)
-    func `a moved session can be moved back, whatever the failure left behind`(step: Int) async throws {
+    func `a moved session can be moved back after every failure`(step: Int) async throws {
         var record = try record()
         await source.put(record)
         await #expect(throws: AuthError.self) { try await move(Interruption(after: step) { throw Failure() }) }

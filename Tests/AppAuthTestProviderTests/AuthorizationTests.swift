@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: ["client_id", "redirect_uri"])
-    func `a client or redirect URI that stands twice gets a page and no redirect`(name: String) async throws {
+    func `a client or redirect URI that is repeated gets a page and no redirect`(name: String) async throws {
         try await withLocalProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: ["scope", "nonce", "code_challenge", "prompt"])
-    func `a parameter that stands twice goes back as an error`(name: String) async throws {
+    func `a parameter that is repeated goes back as an error`(name: String) async throws {
         try await withLocalProvider { provider in
             let parameters = Flow(provider: provider).parameters()
             let twice = parameters + parameters.filter { $0.name == name }
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a state that stands twice is not sent back`() async throws {
+    @Test func `a state that is repeated is not sent back`() async throws {
         try await withLocalProvider { provider in
             let twice = Flow(provider: provider).parameters() + [("state", "other")]
             let response = try await Wire.send("GET", provider.url(.authorization).appendingQuery(twice))

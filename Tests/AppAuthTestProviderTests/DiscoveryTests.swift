@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `revocation can stand in the RFC 8414 document alone`() async throws {
+    @Test func `revocation can is only in the RFC 8414 document`() async throws {
         try await withLocalProvider(.demo { $0.namesRevocationInOAuthMetadataOnly = true }) { provider in
             let openID = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             let oauth = try #require(try await Wire.send("GET", provider.url(.oauthMetadata)).json)

@@ -22,7 +22,7 @@ import Testing
         return try Flow.response(in: try await browser.open(silent))["code"] != nil
     }
 
-    @Test func `with a hint the person is signed out at once and sent back with the state`() async throws {
+    @Test func `with a hint the user is signed out at once and sent back with the state`() async throws {
         try await withLocalProvider { provider in
             let (browser, idToken) = try await signedIn(provider)
             #expect(try await isSignedIn(browser, provider))
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["sign-out", "stay"])
-    func `without a hint the person is asked`(choice: String) async throws {
+    func `without a hint the user is asked`(choice: String) async throws {
         try await withLocalProvider { provider in
             let (browser, _) = try await signedIn(provider)
             let parameters = [("client_id", "demo"), ("post_logout_redirect_uri", after), ("state", "x")]
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `another person's hint does not sign out without a question`() async throws {
+    @Test func `another user's hint does not sign out without a question`() async throws {
         try await withLocalProvider(.demo { $0.users.append(User(name: "bob", password: "builder")) }) { provider in
             let (browser, _) = try await signedIn(provider)
             let bob = try #require(try provider.mintSession(user: "bob").idToken)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong request gets a page, no redirect, and nobody is signed out`() async throws {
+    @Test func `a wrong request gets a page and no redirect, and does not sign the user out`() async throws {
         var client = RegisteredClient.demo
         client.postLogoutRedirectURIs = ["http://127.0.0.1/bye"]
         try await withLocalProvider(.demo { $0.clients[0] = client }) { provider in

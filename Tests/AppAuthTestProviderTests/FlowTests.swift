@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FlowTests {
     @Test(arguments: ["", "/tenant", "/a/b"])
-    func `a person signs in and the client gets verified claims`(path: String) async throws {
+    func `a user signs in and the client gets verified claims`(path: String) async throws {
         try await withLocalProvider(.demo { $0.issuerPath = path }) { provider in
             let flow = Flow(provider: provider)
             let response = try await flow.authorize()

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a rotation without an announcement brings a key that nobody has seen`() async throws {
+    @Test func `a rotation without an announcement brings an unknown key`() async throws {
         try await withLocalProvider { provider in
             let first = try await kids(provider)
             try provider.rotateSigningKeys()

@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// NIO ends the whole process for a connection that was accepted and that nobody took.
+    /// NIO ends the whole process for a connection that was accepted and never served.
     @Test func `connections may come while it stops`() async throws {
         for _ in 0..<100 {
             let provider = try await LocalProvider.start(.demo)

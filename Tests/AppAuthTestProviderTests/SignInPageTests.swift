@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `select_account lets another person in`() async throws {
+    @Test func `select_account lets another user in`() async throws {
         let bob = User(name: "bob", password: "builder")
         try await withLocalProvider(.demo { $0.users.append(bob) }) { provider in
             let browser = TestBrowser()
@@ -169,7 +169,7 @@ import Testing
     }
 
     /// OpenID Connect Core §3.1.2.1, id_token_hint.
-    @Test func `with an ID token hint only that person will do`() async throws {
+    @Test func `with an ID token hint only that user will do`() async throws {
         let bob = User(name: "bob", password: "builder")
         try await withLocalProvider(.demo { $0.users.append(bob) }) { provider in
             let flow = Flow(provider: provider)
@@ -189,7 +189,7 @@ import Testing
     @Test(
         arguments: [("de", "Anmelden"), ("fr de-AT", "Anmelden"), ("fr", "Sign in"), (nil, "Sign in")]
             as [(String?, String)])
-    func `the page speaks the person's language`(locales: String?, title: String) async throws {
+    func `the page speaks the user's language`(locales: String?, title: String) async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(Flow(provider: provider).authorizationURL(["ui_locales": locales]))

@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a provider can give refresh tokens to whoever signs in, unasked`(unasked: Bool) async throws {
+    func `a provider can issue refresh tokens unasked at every sign-in`(unasked: Bool) async throws {
         try await withLocalProvider(.demo { $0.givesRefreshTokensUnasked = unasked }) { provider in
             let client: [(name: String, value: String)] = [
                 ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),

@@ -8,7 +8,7 @@ let swift: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A package of its own, so that nobody who depends on the library resolves or builds it.
+// A package of its own, so that a package that depends on the library neither resolves nor builds it.
 let package = Package(
     name: "benchmarks",
     products: [

@@ -66,7 +66,7 @@ struct DynamicTests {
             let state = try await party.signIn(client)
             let claims = try await state.userInfo()
             #expect(claims.subject == User.alice.subject && claims["aud"]?.string == client.id)
-            // What nobody signed with the provider's key is refused.
+            // A document that the provider's key has not signed is refused.
             let error = await authError {
                 party.provider.fault(.damagedBody, at: .userInfo)
                 return try await state.userInfo()

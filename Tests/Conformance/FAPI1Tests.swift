@@ -142,7 +142,7 @@ struct FAPI1Tests {
         }
     }
 
-    /// RFC 8725 §3.2: whoever may ask often enough whether it decrypts learns what it says.
+    /// RFC 8725 §3.2: a client that can ask often enough whether it decrypts learns its contents.
     @Test("fapi1-advanced-final-client-test-encrypted-idtoken-usingrsa15", arguments: [Plan.fapi1])
     func encryptedByRSA15(plan: Plan) async throws {
         let key = try RecipientKey.generate(.rsa())

@@ -155,7 +155,7 @@ struct FAPI2Tests {
         try await plan.run { party in try await party.refreshesTwice(party.signIn()) }
     }
 
-    /// A response with another state is nobody's: the library goes on waiting for its own.
+    /// A response with another state is ignored: the library goes on waiting for its own.
     private func ignoresResponse(_ plan: Plan, state: String?) async throws {
         try await plan.run { party in
             if plan.responseMode?.isSigned == true {

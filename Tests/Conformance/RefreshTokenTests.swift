@@ -48,7 +48,7 @@ struct RefreshTokenTests {
             #expect(error?.code == (isOver ? .signInRequired : .invalidIDToken))
             #expect(error?.message.contains(message) == true, "\(String(describing: error))")
             // Nothing is used of what the refresh brought. Another person's tokens are given back; a provider that has
-            // changed its issuer signs nobody out.
+            // changed its issuer does not end the session.
             #expect(party.calls == (isOver ? [.token, .revocation] : [.token]))
         }
     }

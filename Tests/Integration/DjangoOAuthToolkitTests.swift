@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// django-oauth-toolkit: the revocation endpoint stands in the RFC 8414 document alone, endpoints end in "/", a public client revokes.
+    /// django-oauth-toolkit: the revocation endpoint is only in the RFC 8414 document, endpoints end in "/", a public client revokes.
     @Suite(.serialized, .provider("django_oauth_toolkit.py")) struct DjangoOAuthToolkit {
         @Test func `a public client signs in with a browser, refreshes, and signs out`() async throws {
             try await SignIn.at(Provider.here(), client: "native") { person in
@@ -19,7 +19,7 @@ extension Integration {
             }
         }
 
-        @Test func `a confidential client authenticates with its secret, whatever characters it has`() async throws {
+        @Test func `a confidential client authenticates with a secret of any characters`() async throws {
             try await SignIn.at(Provider.here(), client: "web") { person in
                 try await person.signsIn(pressing: ["Sign in", "Authorize"])
                 try await person.refreshesTwice()
@@ -37,7 +37,7 @@ extension Integration {
             }
         }
 
-        /// RFC 9207 §2.4: it promises `iss`, and forgets it in an error response, which is then nobody's response.
+        /// RFC 9207 §2.4: it promises `iss`, and omits it in an error response, which is then ignored.
         @Test func `a refusal without the promised issuer is refused`() async throws {
             try await SignIn.at(Provider.here(), client: "native", who: .refuses) { person in
                 let login = try await person.login()

@@ -71,7 +71,7 @@ extension Integration {
             try await state.isAlice()
         }
 
-        /// RFC 7662. In a signed response its 'aud' is that of the token, where RFC 9701 §5 has whoever asked: it is refused.
+        /// RFC 7662. In a signed response its 'aud' is that of the token, where RFC 9701 §5 has the requester: it is refused.
         @Test func `what a token is worth is asked for`() async throws {
             let provider = try Provider.here()
             let secret = Secret(try #require(try provider.secret(of: "web")))

@@ -44,7 +44,7 @@ extension Integration {
             }
         }
 
-        /// RFC 8628: the person opens the address with the code in it in a browser, signs in, and approves.
+        /// RFC 8628: the user opens the address with the code in it in a browser, signs in, and approves.
         @Test func `a code is approved in a browser`() async throws {
             let provider = try Provider.here()
             let workspace = try Workspace()

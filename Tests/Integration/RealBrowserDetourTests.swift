@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Integration.InRealBrowsers {
-    /// People reload, go back, and have several tabs.
+    /// Users reload, go back, and have several tabs.
     @Suite struct Detours {
         typealias Kind = RealBrowser.Kind
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// `sign-in`, the local provider, and the two browsers that people have.
+    /// `sign-in`, the local provider, and the two browsers that users have.
     @Suite(.serialized, .realBrowsers, .timeLimit(.minutes(2))) struct InRealBrowsers {}
 }
 
@@ -35,7 +35,7 @@ extension Integration.InRealBrowsers {
         }
 
         @Test(arguments: Kind.allCases)
-        func `a person who refuses is told that the sign-in did not succeed`(_ kind: Kind) async throws {
+        func `a user who refuses is told that the sign-in did not succeed`(_ kind: Kind) async throws {
             try await BrowserFixture.at(.ordinary(kind)) { person in
                 let tab = try await person.window.tab()
                 let login = try await person.login { url in

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// A private-use scheme, from a browser that nobody here wrote, over the desktop's own programs, to the app.
+    /// A private-use scheme, from a real browser, through the desktop's own programs, to the app.
     @Suite struct SchemeRedirect {
         /// By xdg-open itself, and by gio, which it leaves it to in GNOME.
         @Test(arguments: [("oauthtest://oauth-callback", ""), ("de.7pass.example:/cb/authz", "GNOME")])
@@ -35,7 +35,7 @@ extension Integration {
     }
 }
 
-/// A person's session with a desktop, whose files are in a folder of the test's own.
+/// A user's session with a desktop, whose files are in a folder of the test's own.
 private struct Session {
     private let workspace: Workspace
     private let variables: [String: String]

@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: sizes)
-    func `objects are equal whatever the order of their members`(count: Int) {
+    func `objects are equal in any order of their members`(count: Int) {
         let object = object(count)
         let reversed = JSON.Object(object.members.reversed().map { ($0.name, $0.value) })
         #expect(object == reversed)

@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// RFC 7516 §11.5: whoever sends made-up tokens learns nothing from the refusal.
+/// RFC 7516 §11.5: the sender of made-up tokens learns nothing from the refusal.
 @Suite struct JWERefusalTests {
     private static let refusal = "the token is not encrypted to this key, or was changed"
 

@@ -118,7 +118,7 @@ import Testing
         #expect(throws: JOSEError.self) { try JWE(compact: try token { $0[name] = value }) }
     }
 
-    @Test func `a name that stands twice is refused`() throws {
+    @Test func `a name that is repeated is refused`() throws {
         let rest = try token { _ in }.drop { $0 != "." }
         let header = Base64URL.encode(Array(#"{"alg":"RSA-OAEP","enc":"A128GCM","alg":"RSA-OAEP"}"#.utf8))
         #expect(throws: JOSEError.self) { try JWE(compact: header + rest) }

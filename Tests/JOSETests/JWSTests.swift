@@ -54,9 +54,9 @@ import Testing
         #expect(throws: JOSEError.self) { try JWS(compact: token(header)) }
     }
 
-    /// RFC 7515 §4.1.11: whoever does not know an extension that is critical refuses the token.
+    /// RFC 7515 §4.1.11: a recipient that does not know a critical extension refuses the token.
     @Test(arguments: [#"["b64"]"#, #"["exp"]"#, "[]", "null", #""b64""#, "false"])
-    func `a header with crit is refused, whatever it says`(crit: String) {
+    func `a header with crit is refused, with any value`(crit: String) {
         #expect(throws: Never.self) { try JWS(compact: token(#"{"alg":"RS256","b64":true}"#)) }
         #expect(throws: JOSEError.self) { try JWS(compact: token(#"{"alg":"RS256","crit":\#(crit)}"#)) }
     }

@@ -3,7 +3,7 @@ import Testing
 
 /// RFC 7518 §3.3, RFC 8725 §3.4: which keys are taken at all.
 @Suite struct KeyLimitTests {
-    /// An odd number of so many bits; that it has no two prime factors nobody checks.
+    /// An odd number of so many bits; it may have other than two prime factors, which is not checked.
     private func modulus(bits: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: (bits + 7) / 8)
         bytes[0] = 1 << UInt8((bits - 1) % 8)

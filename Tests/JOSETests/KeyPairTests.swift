@@ -2,7 +2,7 @@ import Foundation
 import JOSE
 import Testing
 
-/// A private key has its own public part, whatever form it is read from.
+/// A private key has its own public part, in every format that it is read from.
 @Suite struct KeyPairTests {
     /// The PEM of a key with bytes of it exchanged.
     private func pem(_ pem: String, _ own: [UInt8], _ other: [UInt8]) throws -> String {

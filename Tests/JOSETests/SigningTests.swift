@@ -38,7 +38,7 @@ import Testing
         #expect(!jws.isSigned(bySecret: [], algorithm: algorithm))
     }
 
-    @Test func `the header's algorithm is the key's, whatever the caller writes`() throws {
+    @Test func `the header's algorithm is the key's, even if the caller sets another`() throws {
         let signer = try SigningKey.generate(.es256)
         let jws = try JWS(compact: JWS.sign([:], header: ["alg": "none", "typ": "JWT"], with: signer))
         #expect(jws.header.alg == "ES256")

@@ -10,7 +10,7 @@ import Testing
         kEgU8awapJzKnqDKgw
         """
 
-    @Test func `an RSA key has the thumbprint of RFC 7638 §3.1, whatever stands beside the key`() throws {
+    @Test func `an RSA key has the thumbprint of RFC 7638 §3.1, with any other members`() throws {
         let bare = try JWK(["e": "AQAB", "kty": "RSA", "n": .string(Self.modulus)])
         #expect(bare.thumbprint == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs")
         let full = try JWK([

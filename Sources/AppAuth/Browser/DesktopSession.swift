@@ -92,11 +92,11 @@ extension DesktopSession {
 
     /// The users that may own the browser, or none if that is unknown. Through `ssh -L`, a browser connects from a
     /// process of the user who is signed in by SSH.
-    var people: Set<UInt32> {
+    var users: Set<UInt32> {
         let known = callers + [loginUser, isSSHSession ? user : nil].compactMap { $0 }
         return Set(known.filter { hasEveryUser || $0 != Self.anyOtherUser })
     }
 
     /// The users whose programs may connect. Root can read this process's memory in any case.
-    var trustedUsers: Set<UInt32> { people.union(hasOwnNumber ? [0, user] : [0]) }
+    var trustedUsers: Set<UInt32> { users.union(hasOwnNumber ? [0, user] : [0]) }
 }

@@ -15,7 +15,7 @@ package func withTimeout<Value: Sendable>(
         // The first task to end decides: the operation with its value or error, or the clock.
         guard let value = try await group.next() ?? nil else {
             group.cancelAll()
-            // The operation may have succeeded at the same moment. A finished operation must not be reported as failed.
+            // The operation may have succeeded at the same time. A finished operation must not be reported as failed.
             if let late = try? await group.next() ?? nil { return late }
             throw AuthError(
                 .timeout, stage, "\(what()) in time", outcome: .perhapsProcessed,

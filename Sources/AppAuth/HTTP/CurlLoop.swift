@@ -28,7 +28,7 @@ final class CurlLoop: @unchecked Sendable {
 
     func run() {
         shims_curl_enter()
-        while turn() {
+        while step() {
             shims_curl_leave()
             shims_curl_multi_wait(library.curl, multi, millisecondsToWait)
             shims_curl_enter()
@@ -39,7 +39,7 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     /// Performs the pending work. Returns false once the loop is closing and no transfer is running.
-    private func turn() -> Bool {
+    private func step() -> Bool {
         let mail = mailbox.take()
         for transfer in mail.cancelled { cancel(transfer) }
         for transfer in mail.submitted { start(transfer) }

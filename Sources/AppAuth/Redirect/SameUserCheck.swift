@@ -63,7 +63,7 @@ package struct PeerCheck: Sendable {
                     .othersMayConnect("the kernel does not report which user connects")
                 } else if desktop.isWSL {
                     .othersMayConnect("the browser runs in Windows")
-                } else if desktop.people.isEmpty {
+                } else if desktop.users.isEmpty {
                     .othersMayConnect("the user of the browser is unknown")
                 } else { nil }
             turnsAway = obstacle == nil

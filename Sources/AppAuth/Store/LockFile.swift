@@ -28,13 +28,13 @@ struct LockFile: Sendable {
 
     /// Waits for the refresh lock. If another process holds it, the wait uses a thread of its own.
     func refreshLock() async throws -> RefreshLock {
-        let turn = try await RefreshQueues.queue(for: path).wait()
+        let position = try await RefreshQueues.queue(for: path).wait()
         let file = try OpenLock(.refresh, of: self)
         try SpareDescriptors.keep(for: location)
         let lock = RefreshLock {
             file.release()
             SpareDescriptors.drop()
-            turn.release()
+            position.release()
         }
         // The lock is usually free, and then no thread is needed.
         if try file.tryLock() { return lock }

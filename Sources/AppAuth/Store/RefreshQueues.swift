@@ -7,7 +7,7 @@ internal import AppAuthSession
 /// its caller has left. Therefore at most one thread waits for each file. All other callers wait here as tasks, which
 /// can be cancelled.
 enum RefreshQueues {
-    /// A queue, kept while a task waits in it or holds its turn.
+    /// A queue, kept while a task waits in it or holds its lock.
     private struct Entry {
         weak var queue: RefreshQueue?
     }

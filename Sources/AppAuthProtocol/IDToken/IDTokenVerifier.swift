@@ -112,7 +112,7 @@ public struct IDTokenVerifier: Sendable {
     ) throws {
         let claims = idToken.claims
         try checkSubject(claims)
-        try checkPerson(claims, expected)
+        try checkUser(claims, expected)
         try checkNonce(claims, expected)
         try checkAuthenticationContext(claims, expected)
         try checkHash("at_hash", of: expected.accessToken, claims, algorithm, isRequired: false)
@@ -163,7 +163,7 @@ public struct IDTokenVerifier: Sendable {
 
     // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
     // the session.
-    private func checkPerson(_ claims: Claims, _ expected: Expectations) throws {
+    private func checkUser(_ claims: Claims, _ expected: Expectations) throws {
         guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
         var error = Self.refusal("expected the same 'sub' as before the refresh, found another")
         error.isForeign = true

@@ -63,7 +63,7 @@ extension JWTVerifier {
 
 extension IDToken {
     /// Core §3.3.3.6: both tokens of a sign-in must have the same subject. Their issuer is the client's provider.
-    package func requireSamePerson(as other: IDToken?) throws {
+    package func requireSameUser(as other: IDToken?) throws {
         guard let other, !subject.isExactly(other.subject) else { return }
         throw IDTokenVerifier.refusal("expected the 'sub' of the ID token that came with the code, found another")
     }

@@ -29,10 +29,10 @@ package struct ServerClock: Sendable, Hashable {
     /// Whether the difference is small enough to trust the clock.
     package var isPlausible: Bool { abs(skew) <= Self.largestSkew.seconds }
 
-    /// Returns the server's time at a later moment; nil if it cannot be determined.
+    /// Returns the server's time at a later time; nil if it cannot be determined.
     package func date(at timestamp: Timestamp) -> Date? { received.elapsed(until: timestamp).map { date + $0.seconds } }
 
-    /// Returns the server's time at a later moment, and whose clock it is; nil if it is unknown or implausible.
+    /// Returns the server's time at a later time, and whose clock it is; nil if it is unknown or implausible.
     func time(at timestamp: Timestamp) -> (date: Date, clock: String)? {
         guard isPlausible, let date = date(at: timestamp) else { return nil }
         return (date, "the provider's clock")

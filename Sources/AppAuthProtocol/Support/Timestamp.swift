@@ -47,7 +47,7 @@ public struct Timestamp: Sendable, Hashable {
         return abs(later.wall.timeIntervalSince(wall) - passed) <= Self.tolerance
     }
 
-    /// Returns the time to a later moment, never less than zero. Returns nil if the two are of different boots and the
+    /// Returns the time to a later one, never less than zero. Returns nil if the two are of different boots and the
     /// wall clock was set back in between.
     public func elapsed(until later: Timestamp) -> Duration? {
         if isInSameBoot(as: later) { return max(.zero, later.sinceBoot - sinceBoot) }
@@ -56,7 +56,7 @@ public struct Timestamp: Sendable, Hashable {
     }
 }
 
-/// A period that begins at a moment.
+/// A period that begins at a timestamp.
 package struct Term: Sendable, Hashable {
     package let begin: Timestamp
     package let length: Duration

@@ -31,7 +31,7 @@ package struct PollingSchedule: Sendable, Hashable {
             interval += .seconds(5)
             return .poll(after: pause(interval, error), .slowedDown(interval: interval))
         case AuthError.Code.expiredToken.rawValue: return .end(.expiredApproval(error))
-        case AuthError.Code.accessDenied.rawValue: return .end(.refusedByPerson(error))
+        case AuthError.Code.accessDenied.rawValue: return .end(.deniedByUser(error))
         default:
             // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED. The
             // same applies here to servers that are down or overloaded.
@@ -75,7 +75,7 @@ extension AuthError {
             httpStatus: cause?.httpStatus)
     }
 
-    fileprivate static func refusedByPerson(_ cause: AuthError) -> AuthError {
+    fileprivate static func deniedByUser(_ cause: AuthError) -> AuthError {
         AuthError(
             .accessDenied, .token,
             "the user or the provider denied the sign-in\(cause.server.map { " (\($0.summary))" } ?? "")",

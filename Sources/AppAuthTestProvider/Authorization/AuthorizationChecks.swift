@@ -77,6 +77,15 @@ struct AuthorizationChecks {
         return challenge
     }
 
+    /// Returns the key to which the code will be bound (RFC 9449 §10).
+    func dpopKey() throws(OAuthFailure) -> Confirmation? {
+        guard let thumbprint = parameters["dpop_jkt"] else { return nil }
+        guard Base64URL.decode(thumbprint)?.count == 32 else {
+            throw .invalidRequest("expected a dpop_jkt of 43 characters in base64url")
+        }
+        return .key(thumbprint)
+    }
+
     func maxAge() throws(OAuthFailure) -> Int? {
         guard let text = parameters["max_age"] else { return nil }
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let seconds = Int(text)
@@ -90,6 +99,19 @@ struct AuthorizationChecks {
             throw .invalidRequest("expected the claims parameter to be a JSON object of objects")
         }
         return claims
+    }
+
+    /// Returns the accepted authentication contexts, the preferred one first; empty if any is accepted. An essential
+    /// acr that is not supported is an error (Core §5.5.1.1). Unknown `acr_values` are ignored, because they are only a
+    /// preference (Core §3.1.2.1).
+    func acrs(_ claims: ClaimsRequest) throws(OAuthFailure) -> [String] {
+        let known = context.configuration.acrValues
+        let essential = claims.essentialACRs.filter(known.contains)
+        guard claims.essentialACRs.isEmpty || !essential.isEmpty else {
+            throw OAuthFailure(
+                "unmet_authentication_requirements", "expected an acr of \(known.joined(separator: ", "))")
+        }
+        return essential.isEmpty ? words("acr_values").filter(known.contains) : essential
     }
 
     func resources() throws(OAuthFailure) -> [String] {
@@ -107,12 +129,5 @@ struct AuthorizationChecks {
 
     func words(_ name: String) -> [String] {
         (parameters[name] ?? "").split(separator: " ").map(String.init)
-    }
-}
-
-extension String {
-    /// The name without the characters that RFC 6749 §5.2 forbids in a description.
-    var forDescription: String {
-        String(decoding: utf8.filter { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }.prefix(80), as: UTF8.self)
     }
 }

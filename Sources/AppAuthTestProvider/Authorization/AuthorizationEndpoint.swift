@@ -67,12 +67,3 @@ extension Records {
     /// Returns the browser with this cookie, unless it has expired.
     func browser(_ id: String, _ now: Date) -> Browser? { browsers[id].flatMap { $0.expiresAt > now ? $0 : nil } }
 }
-
-extension Reply {
-    /// A 405 response (RFC 9110 §15.5.6).
-    static func notAllowed(_ methods: String) -> Reply {
-        var reply = Reply(.methodNotAllowed, type: "text/plain; charset=utf-8", "Expected \(methods).\n")
-        reply.headers[.allow] = methods
-        return reply
-    }
-}

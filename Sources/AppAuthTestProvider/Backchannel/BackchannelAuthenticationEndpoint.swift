@@ -11,7 +11,7 @@ struct BackchannelAuthenticationEndpoint {
     func respond(to request: Request) throws -> Reply {
         try FormEndpoint(context: context).respond(to: request) { form, client in
             // §7.1: the client authenticates.
-            guard !client.isPublic, client.grantTypes.contains(BackchannelGrant.type) else {
+            guard !client.isPublic, client.grantTypes.contains(GrantType.backchannel) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
             }
             let user = try user(form)

@@ -5,8 +5,6 @@ internal import FoundationEssentials
 struct BackchannelGrant {
     let context: Context
 
-    static let type = "urn:openid:params:grant-type:ciba"
-
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let id = form["auth_req_id"] else { throw OAuthFailure.invalidRequest("expected an auth_req_id") }
         let now = context.now

@@ -8,7 +8,7 @@ struct DeviceAuthorizationEndpoint {
 
     func respond(to request: Request) throws -> Reply {
         try FormEndpoint(context: context).respond(to: request) { form, client in
-            guard client.grantTypes.contains(DeviceCodeGrant.type) else {
+            guard client.grantTypes.contains(GrantType.deviceCode) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
             }
             let (deviceCode, device) = try begin(client, scopes(form["scope"], client))

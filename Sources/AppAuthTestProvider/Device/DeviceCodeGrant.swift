@@ -5,8 +5,6 @@ internal import FoundationEssentials
 struct DeviceCodeGrant {
     let context: Context
 
-    static let type = "urn:ietf:params:oauth:grant-type:device_code"
-
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["device_code"] else { throw OAuthFailure.invalidRequest("expected a device_code") }
         let now = context.now

@@ -6,8 +6,6 @@ internal import JOSE
 struct AssertionGrant {
     let context: Context
 
-    static let type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-
     private static let longestLifetime = 300
     private static let leeway = 60
 

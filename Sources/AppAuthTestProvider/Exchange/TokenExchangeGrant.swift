@@ -6,8 +6,6 @@ internal import JOSE
 struct TokenExchangeGrant {
     let context: Context
 
-    static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
-
     func exchange(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         // §2.1 does not restrict the clients further. A public client could be anyone.
         guard !client.isPublic else { throw OAuthFailure("unauthorized_client", "expected a confidential client") }

@@ -1,31 +1,32 @@
-extension LocalProvider {
-    /// The parameters of a query or a form, in the order they were sent.
-    public struct Parameters: Sendable, Hashable {
-        /// A parameter.
-        public struct Entry: Sendable, Hashable {
-            /// Its name.
-            public let name: String
-            /// Its decoded value.
-            public let value: String
-        }
+/// The parameters of a query or a form, in the order they were sent.
+public struct RequestParameters: Sendable, Hashable {
+    /// A parameter.
+    public struct Entry: Sendable, Hashable {
+        /// Its name.
+        public let name: String
+        /// Its decoded value.
+        public let value: String
+    }
 
-        /// The parameters, including repeated ones.
-        public let entries: [Entry]
+    /// The parameters, including repeated ones.
+    public let entries: [Entry]
 
-        package init(_ entries: [Entry] = []) { self.entries = entries }
+    package init(_ entries: [Entry] = []) { self.entries = entries }
 
-        /// The names, including repeated ones.
-        public var names: [String] { entries.map(\.name) }
+    /// The names, including repeated ones.
+    public var names: [String] { entries.map(\.name) }
 
-        /// Returns every value of a parameter, including empty ones.
-        public func values(_ name: String) -> [String] { entries.filter { $0.name == name }.map(\.value) }
+    /// Returns every value of a parameter, including empty ones.
+    public func values(_ name: String) -> [String] { entries.filter { $0.name == name }.map(\.value) }
 
-        /// Returns the value of a parameter; nil if it is missing or empty, which means the same (RFC 6749 §3.1, §3.2).
-        public subscript(name: String) -> String? {
-            entries.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
-        }
+    /// Returns the value of a parameter; nil if it is missing or empty, which means the same (RFC 6749 §3.1, §3.2).
+    public subscript(name: String) -> String? {
+        entries.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
     }
 }
+
+/// A short name inside this package.
+package typealias Parameters = RequestParameters
 
 extension Parameters {
     /// Returns the parameters without those of these names.

@@ -45,3 +45,12 @@ extension HTTPField.Name {
     static let pragma = known("Pragma")
     static let frameOptions = known("X-Frame-Options")
 }
+
+extension Reply {
+    /// A 405 response (RFC 9110 §15.5.6).
+    static func notAllowed(_ methods: String) -> Reply {
+        var reply = Reply(.methodNotAllowed, type: "text/plain; charset=utf-8", "Expected \(methods).\n")
+        reply.headers[.allow] = methods
+        return reply
+    }
+}

@@ -1,3 +1,5 @@
+internal import JOSE
+
 internal import HTTPTypes
 
 /// The pages of a sign-in.
@@ -81,6 +83,17 @@ extension Pages {
             """
         return page(
             words.consentTitle(request.client.name), content, language: request.language, target: request.redirectURI)
+    }
+
+    /// The details on the consent page, in the client's words: this provider has no better ones for any type.
+    private func authorizationDetails(_ details: [JSON]) -> HTML {
+        HTML(
+            joining: details.map { detail in
+                let members = (detail.object?.members ?? []).filter { $0.name != "type" }
+                let lines = HTML(
+                    joining: members.map { "<br>\($0.name): <code>\($0.value.string ?? $0.value.serialized())</code>" })
+                return "<li>\(detail["type"]?.string ?? "")\(lines)</li>"
+            })
     }
 
     private func action(_ interaction: Interaction) -> String {

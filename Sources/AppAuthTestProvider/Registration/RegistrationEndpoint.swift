@@ -20,11 +20,6 @@ struct RegistrationEndpoint {
         }
     }
 
-    static func describe(_ document: inout JSON.Object, _ context: Context) {
-        guard context.configuration.registration != nil else { return }
-        document["registration_endpoint"] = .string(context.issuer.url(.clientRegistration))
-    }
-
     private static func check(_ request: Request, against token: String?) throws(OAuthFailure) {
         guard let token else { return }
         guard let found = request.bearer, constantTimeEqual(found, token) else {

@@ -16,7 +16,7 @@ struct Demo: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     /// The user of the local provider; its page shows the same name and password.
-    private static let person = (name: "alice", password: "looking-glass")
+    private static let user = (name: "alice", password: "looking-glass")
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         // An empty variable names no display.
@@ -52,7 +52,7 @@ struct Demo: Command {
             case .provider: story.tell("Fetched its metadata and checked that it names this issuer.")
             case .authorization(let url):
                 story.tell(
-                    "The browser opens the login page: sign in as \(Self.person.name) with the password \(Self.person.password)."
+                    "The browser opens the login page: sign in as \(Self.user.name) with the password \(Self.user.password)."
                 )
                 if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
                 story.wait("Waiting for the browser")
@@ -68,7 +68,7 @@ struct Demo: Command {
         }
         let state = try await signIn.run(store: MemoryTokenStore())
         let signedIn = await state.record
-        story.tell("Signed in: \(signedIn.person)", details: signedIn.idToken?.claims.json.lines ?? [])
+        story.tell("Signed in: \(signedIn.userDescription)", details: signedIn.idToken?.claims.json.lines ?? [])
         story.tell("The access token is valid until \(signedIn.expiry.string ?? "further notice").")
 
         let userInfo = try await state.userInfo()
@@ -105,7 +105,7 @@ struct Demo: Command {
     ) async throws -> JSON.Object {
         guard isHeadless else { return try await journey(.system) }
         return try await withScriptedBrowser(
-            entries: ["username": Self.person.name, "password": Self.person.password],
+            entries: ["username": Self.user.name, "password": Self.user.password],
             transport: environment.transport, journey)
     }
 }

@@ -167,7 +167,7 @@ struct Login: Command {
     }
 
     static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
-        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.person)."]
+        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)."]
         if let date = record.accessToken?.expiresAt {
             lines.append("The access token is valid until \(date.ISO8601Format()).")
         }

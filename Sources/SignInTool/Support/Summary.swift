@@ -19,7 +19,7 @@ extension AuthStateRecord {
     var expiry: JSON { accessToken?.expiresAt.map { .string($0.ISO8601Format()) } ?? .null }
 
     /// The signed-in user, for display.
-    var person: String {
+    var userDescription: String {
         guard let claims = idToken?.claims else { return "an unknown user (no ID token was requested)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
         return name.map { "\($0) (\(claims.subject ?? ""))" } ?? claims.subject ?? ""

@@ -42,8 +42,8 @@ struct HybridResponseTests {
     }
 
     /// Core §3.3.3.6.
-    @Test func `the second ID token is about the same person`() async throws {
-        let error = try await signIn(second: { $0.claims["sub"] = "somebody else" })
+    @Test func `the second ID token is about the same user`() async throws {
+        let error = try await signIn(second: { $0.claims["sub"] = "another user" })
         #expect(error?.code == .invalidIDToken)
         #expect(error?.message.contains("of the ID token that came with the code") == true)
     }
@@ -52,7 +52,7 @@ struct HybridResponseTests {
     @Test(
         arguments: [(-86_399, nil), (3600, nil), (86_399, nil), (-90_000, .clockSkew)]
             as [(Double, AuthError.Code?)])
-    func `a clock that is wrong by a day or less keeps nobody from signing in`(
+    func `a clock that is wrong by a day or less does not prevent a sign-in`(
         skew: Double, code: AuthError.Code?
     ) async throws {
         #expect(try await signIn(providerAhead: skew)?.code == code)

@@ -3,7 +3,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// The address that a person copies from a browser elsewhere: the checks of a redirect that came by itself, and those that
+/// The address that a user copies from a browser elsewhere: the checks of a redirect that came by itself, and those that
 /// the listener's address made unneeded there.
 struct PastedRedirectTests {
     private let request: AuthorizationRequest

@@ -23,7 +23,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test func `where the provider requires it, nobody has to ask for it`() async throws {
+    @Test func `if the provider requires pushed requests, the app need not ask for them`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.requiresPushedRequests = true
         try await World.run(configuration) { world in

@@ -26,7 +26,7 @@ struct SignedResponseTests {
             ("iss", "https://other.example"), ("iss", nil), ("aud", "other"), ("aud", nil), ("exp", nil),
             ("code", nil), ("exp", "soon"),
         ] as [(String, JSON?)])
-    func `one that lacks something, or is for somebody else, is refused`(name: String, value: JSON?) async throws {
+    func `one that lacks a claim, or is for another client, is refused`(name: String, value: JSON?) async throws {
         let host = try Host(signer)
         let error = try await exchange(request(), at: host) { $0[name] = value }
         #expect(error?.code == .invalidRedirect)
@@ -88,7 +88,7 @@ struct SignedResponseTests {
         #expect(host.codes.withLock { $0.isEmpty })
     }
 
-    @Test func `one that somebody else has signed is refused, also where it says no`() async throws {
+    @Test func `one with another issuer's signature is refused, even if it is an error`() async throws {
         let host = try Host(Signer())
         #expect(try await exchange(request(), at: host)?.code == .invalidRedirect)
         let refusal = try await exchange(request(), at: host) { $0["error"] = "access_denied" }

@@ -78,7 +78,7 @@ struct DPoPProofTests {
         #expect(!proof.mustProveAgain(without, to: second, at: now))
     }
 
-    @Test func `each proof is checked by what it held itself, whatever others have learnt meanwhile`() throws {
+    @Test func `each proof is checked by its own contents, even if another request has brought newer ones`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let (one, other) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// Endpoints that stand in the RFC 8414 document alone.
+/// Endpoints that is only in the RFC 8414 document.
 struct DiscoveryCompletionTests {
     private let split: LocalProvider.Configuration = {
         var configuration = LocalProvider.Configuration.demo

@@ -95,7 +95,7 @@ struct DiscoveryResponseTests {
         }
     }
 
-    @Test func `an issuer that nobody listens at is an error of the transport`() async throws {
+    @Test func `an issuer at which no server listens is an error of the transport`() async throws {
         try await World.run { world in
             await world.provider.stop()
             let error = try #require(await authError { try await world.metadata() })

@@ -78,7 +78,7 @@ struct DiscoveryTests {
         "introspection_endpoint", "registration_endpoint", "end_session_endpoint", "device_authorization_endpoint",
         "pushed_authorization_request_endpoint",
     ])
-    func `an endpoint without TLS is refused by name, whatever it is for`(name: String) async throws {
+    func `every endpoint without TLS is refused by name`(name: String) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0[name] = "http://op.example/x" }, at: .openIDConfiguration)
             let error = try #require(await authError { try await world.metadata() })

@@ -37,7 +37,7 @@ struct WebFingerTests {
         ("example.com", "https://example.com", "https%3A%2F%2Fexample.com"),
         ("http://localhost:80/joe", "http://localhost:80", "http%3A%2F%2Flocalhost%3A80%2Fjoe"),
     ])
-    func `what people are known by names a host, and the host their issuer`(
+    func `what users are known by names a host, and the host their issuer`(
         identifier: String, host: String, resource: String
     ) async throws {
         let web = Host()

@@ -71,7 +71,7 @@ struct ClaimSourceTests {
         }
     }
 
-    @Test func `claims of an issuer that nobody named are not verified, and nobody's keys are fetched`() async throws {
+    @Test func `no keys are fetched for claims of an issuer that the app has not named`() async throws {
         try await run { world, state, _ in
             let before = world.provider.count(.keys)
             for source in try await state.userInfo().sources {
@@ -117,7 +117,7 @@ struct ClaimSourceTests {
 
     // RFC 7519 §4.1.3
     @Test(arguments: ["other", ["other"], [], "Demo"] as [JSON], [false, true])
-    func `claims that are for somebody else are refused`(audience: JSON, isTrusted: Bool) async throws {
+    func `claims for another audience are refused`(audience: JSON, isTrusted: Bool) async throws {
         try await run(["aud": audience]) { world, state, trusted in
             for source in try await state.userInfo().sources {
                 let reader = try await reader(world, isTrusted ? trusted : nil)
@@ -129,7 +129,7 @@ struct ClaimSourceTests {
     }
 
     @Test(arguments: ["demo", ["other", "demo"], .null] as [JSON])
-    func `claims for this client are fine, whoever else they are for`(audience: JSON) async throws {
+    func `claims for this client and for others are accepted`(audience: JSON) async throws {
         try await run(["aud": audience]) { world, state, trusted in
             for source in try await state.userInfo().sources {
                 #expect(try await reader(world, trusted).claims(of: source).isVerified)
@@ -168,7 +168,7 @@ struct ClaimSourceTests {
                 let error = await authError { try await reader(world, trusted).claims(of: source) }
                 #expect((error == nil) == isTaken)
                 #expect(isTaken || error?.message.contains("by the provider's clock") == true)
-                // Of whom nobody knows the time is this machine's.
+                // If an issuer's clock is unknown, this machine's clock counts.
                 let other = await authError { try await reader(world).claims(of: source) }
                 #expect((other == nil) != isTaken)
             }

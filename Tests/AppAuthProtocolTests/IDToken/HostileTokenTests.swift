@@ -33,7 +33,7 @@ struct HostileTokenTests {
         return error
     }
 
-    @Test func `a claim that stands twice is refused, whatever it says (RFC 8725 §2.4)`() throws {
+    @Test func `a repeated claim is refused, with any value (RFC 8725 §2.4)`() throws {
         #expect(try refusal(token(payload: payload())) == nil)
         for name in ["iss", "sub", "aud", "exp", "nonce", "other"] {
             let twice = payload { $0 = #"{"\#(name)":"a","\#(name)":"a","# + $0.dropFirst() }

@@ -158,7 +158,7 @@ struct IDTokenSignatureTests {
         expect("signature", try Signer.verifier().verify(Secret(token), keys: signer.keys, expecting: .usual))
     }
 
-    /// Made by hand, since nobody signs here with a secret that is too short.
+    /// Made by hand, since signing refuses a secret that is too short.
     private func mac(_ secret: String, _ algorithm: MACAlgorithm) -> Secret {
         let parts = [["alg": .string(algorithm.rawValue)], JSON.object(Signer.claims)]
             .map { Base64URL.encode(Array(($0 as JSON).serialized().utf8)) }

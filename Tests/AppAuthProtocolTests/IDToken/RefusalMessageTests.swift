@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A refusal says what was expected and what was found, and repeats nothing that is nobody's business.
+/// A refusal says what was expected and what was found, and repeats nothing that is not for the log.
 struct RefusalMessageTests {
     private func message(_ name: String, _ value: JSON?) throws -> String {
         let signer = try Signer()
@@ -36,7 +36,7 @@ struct RefusalMessageTests {
         #expect(message.contains(expected), "\(message)")
     }
 
-    @Test func `it repeats no subject, and is one short line whatever was found`() throws {
+    @Test func `it repeats no subject, and is always one short line`() throws {
         #expect(try !message("sub", "jané").contains("jan"))
         #expect(try !message("sub", .string(String(repeating: "jane", count: 70))).contains("jane"))
         let long = try message("azp", .string("a\nb\u{202E}" + String(repeating: "x", count: 5000)))

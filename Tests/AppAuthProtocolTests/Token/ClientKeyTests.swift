@@ -39,7 +39,7 @@ struct ClientKeyTests {
         ["pkcs8", "-topk8", "-v2", "aes256", "-passout", "pass:open sesame"],
         ["ec", "-aes256", "-passout", "pass:open sesame"],
     ])
-    func `an encrypted key asks the app, and nobody else`(encrypt: [String]) async throws {
+    func `an encrypted key asks only the app for its passphrase`(encrypt: [String]) async throws {
         let pem = try openssl(encrypt, input: openssl(["ecparam", "-name", "prime256v1", "-genkey", "-noout"]))
         #expect(pem.contains("ENCRYPTED"))
         _ = try await ClientKey(pem: pem) { Secret("open sesame") }
@@ -77,7 +77,7 @@ struct ClientKeyTests {
         #expect(try #require(all.min()) < 3 * #require(one.min()), "\(one) \(all)")
     }
 
-    @Test func `a key that is not encrypted asks nobody`() async throws {
+    @Test func `a key that is not encrypted needs no passphrase`() async throws {
         let pem = try SigningKey.generate(.es256).pem
         _ = try await ClientKey(pem: pem) { throw CancellationError() }
     }

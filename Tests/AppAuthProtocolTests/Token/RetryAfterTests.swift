@@ -44,7 +44,7 @@ struct RetryAfterTests {
     }
 
     @Test(arguments: [Int.max, .min])
-    func `a wait for a person takes any number`(seconds: Int) {
+    func `a wait for a user takes any number`(seconds: Int) {
         var polling = PollingSchedule(interval: .seconds(5))
         let error = AuthError(
             .transport, .token, "overloaded", outcome: .notSent, isTemporary: true, retryAfter: seconds)

@@ -36,7 +36,7 @@ struct TokenEndpointTests {
     }
 
     @Test(arguments: [Fault.reset(), .lostResponse, .cutOff(after: 40), .status(.internalServerError), .htmlPage])
-    func `a code is sent once, whatever becomes of it`(fault: Fault) async throws {
+    func `a code is sent once, after any failure`(fault: Fault) async throws {
         try await World.run { world in
             let response = try await world.authorize(world.client())
             world.provider.fault(fault, at: .token)
@@ -51,7 +51,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `a code is not sent where nobody listens, and the error says so`() async throws {
+    @Test func `if no server listens, the error says that the code was not sent`() async throws {
         try await World.run { world in
             let response = try await world.authorize(world.client())
             await world.provider.stop()

@@ -44,7 +44,7 @@ struct ChallengeTests {
         #expect(found.map(\.parameters) == [["realm": "a\"b", "qop": "auth"], [:], [:]])
     }
 
-    @Test func `a field is read by its bytes, whatever characters they make`() {
+    @Test func `a field is parsed by its bytes, not by its characters`() {
         // A quote with a combining mark behind it is still a quote, and a backslash one that escapes.
         let found = Challenge.challenges(
             in: "Bearer realm=\"\u{301}a\", error=\"invalid_token\"\u{301}, DPoP \u{301}x=\"\\\u{301}\", y=z")

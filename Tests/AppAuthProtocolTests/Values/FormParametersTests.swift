@@ -49,7 +49,7 @@ struct FormParametersTests {
         #expect(FormParameters(decoding: query) == nil)
     }
 
-    @Test func `the first name that stands twice is found`() throws {
+    @Test func `the first name that is repeated is found`() throws {
         #expect(try #require(FormParameters(decoding: "a=1&b=2&c=3")).repeatedName == nil)
         #expect(try #require(FormParameters(decoding: "a=1&b=2&%62=3&a=4")).repeatedName == "b")
     }

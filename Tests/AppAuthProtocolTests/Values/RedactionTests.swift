@@ -2,7 +2,7 @@ import AppAuthProtocol
 import Foundation
 import Testing
 
-/// What a server repeats of the request's secrets is shown nowhere, in whatever form it does so.
+/// No secret of the request that a server repeats is shown, in any form.
 struct RedactionTests {
     private static let secret = "s3cr3t/+~ value?ÿ>"
 

@@ -26,7 +26,7 @@ import Testing
             [("grant_type", "urn:openid:params:grant-type:ciba"), ("auth_req_id", id)] + Self.secret)
     }
 
-    @Test func `tokens come once the person has approved, and once`() async throws {
+    @Test func `tokens come once the user has approved, and once`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let response = try #require(try await begin(provider).json)

@@ -36,7 +36,7 @@ import Testing
             }
             let refreshed = try await Wire.post(url, form, [("DPoP", try key.proof("POST", url))])
             #expect(refreshed.json?["token_type"]?.string == "DPoP")
-            // Used again without the key it ends nothing: whoever has it is not the client.
+            // Without the key, a second use ends nothing: the sender is not the client.
             let again = try await Wire.post(url, form)
             #expect(again.json?["error"]?.string == "invalid_grant")
             #expect(provider.isAlive(try #require(refreshed.json?["refresh_token"]?.string)))

@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a code that nobody approved in time has expired, for the device and for the page`() async throws {
+    @Test func `a code that was not approved in time has expired, for the device and for the page`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)

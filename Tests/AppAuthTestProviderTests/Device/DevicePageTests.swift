@@ -2,7 +2,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// The page where people enter the code (RFC 8628 §3.3, §5.1, §5.4).
+/// The page where users enter the code (RFC 8628 §3.3, §5.1, §5.4).
 @Suite struct DevicePageTests {
     @Test func `the page needs no script and escapes what stands in its address`() async throws {
         try await withLocalProvider { provider in
@@ -56,7 +56,7 @@ import Testing
     }
 
     // RFC 8628 §5.1
-    @Test func `ten wrong codes in a minute are enough, from whatever browser`() async throws {
+    @Test func `ten wrong codes in a minute block further ones, from all browsers`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let code = try await DeviceFlow(provider: provider).begin().userCode
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong password is shown, and nobody is let through without signing in`() async throws {
+    @Test func `a wrong password is reported, and the page requires a sign-in`() async throws {
         try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let response = try await flow.begin()

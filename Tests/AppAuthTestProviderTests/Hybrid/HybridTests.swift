@@ -37,7 +37,7 @@ import Testing
             #expect(claims["s_hash"]?.string == hash("st&te=ü", algorithm))
             #expect(claims["nonce"]?.string == "n-0S6_WzA2Mj")
             #expect(claims["sub"]?.string == "248289761001")
-            // No access token comes with it, and nothing about the person.
+            // No access token comes with it, and nothing about the user.
             #expect(claims["at_hash"] == nil)
             #expect(claims["email"] == nil)
             let tokens = try #require(try await flow.exchange(code).json)
@@ -88,7 +88,7 @@ import Testing
             if let value { parameters.append((name, value)) }
             parameters.append(("prompt", "none"))
             parameters.removeAll { $0.name == "prompt" && $0.value == "consent" }
-            // Pushed, so that the error comes the same way whatever the mode.
+            // Pushed, so that the error comes the same way in every mode.
             let response = try await Wire.post(provider.url(.pushedAuthorization), parameters)
             #expect(response.status == 400)
             #expect(response.json?["error"]?.string == error)

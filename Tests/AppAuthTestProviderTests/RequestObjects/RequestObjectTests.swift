@@ -52,7 +52,7 @@ private struct Signer {
     }
 
     @Test(arguments: SignatureAlgorithm.allCases)
-    func `a signed request leads to a code, whatever stands beside it`(algorithm: SignatureAlgorithm) async throws {
+    func `a signed request leads to a code, with any other parameters`(algorithm: SignatureAlgorithm) async throws {
         try await withSigner(algorithm) { signer in
             let url = try signer.url(signer.object(), [("scope", "address"), ("state", "other"), ("prompt", "none")])
             let back = try await TestBrowser().authorize(url)

@@ -54,7 +54,7 @@ import Testing
                 #expect(page.contains("123.50"))
                 #expect(try await browser.submit("allow") != nil)
             }
-            // Without them the person is not asked again.
+            // Without them the user is not asked again.
             #expect(try await browser.open(flow.authorizationURL(["prompt": nil])) != nil)
         }
     }

@@ -89,7 +89,7 @@ import Testing
             #expect(try Flow.response(in: silent)["error"] == "login_required")
             #expect(try await browser.open(flow.authorizationURL(["acr_values": strong, "prompt": nil])) == nil)
             #expect(try await browser.signIn() != nil)
-            // Now it is strong, and the wish for what nobody knows is none.
+            // Now it is strong, and an unknown acr is ignored.
             for wish in [strong, "urn:example:unknown"] {
                 let response = try await browser.open(flow.authorizationURL(["acr_values": wish, "prompt": "none"]))
                 #expect(try Flow.response(in: response)["code"] != nil)
@@ -136,7 +136,7 @@ import Testing
     }
 
     /// RFC 9470 §6.2.
-    @Test func `introspection says how and when the person signed in`() async throws {
+    @Test func `introspection says how and when the user signed in`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(configuration(.init(), clock)) { provider in
             let flow = Flow(provider: provider)

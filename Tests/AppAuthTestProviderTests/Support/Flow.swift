@@ -50,7 +50,7 @@ struct Flow {
         return try #require(FormCoding.decode(String(location.dropFirst(redirectURI.count + 1))))
     }
 
-    /// What the authorization endpoint answers when nobody has to be asked.
+    /// The response of the authorization endpoint if the user need not be asked.
     func refusal(_ changes: KeyValuePairs<String, String?> = [:]) async throws -> Parameters {
         try Self.response(in: try await Wire.send("GET", authorizationURL(changes)).header("Location"))
     }

@@ -21,7 +21,7 @@ struct BrowserLadderTests {
         expect(DesktopSession(environment: ["BROWSER": value]), programs)
         expect(DesktopSession(environment: ["BROWSER": value, "DISPLAY": ":0"]), programs)
         expect(DesktopSession(environment: ["BROWSER": value, "WSL_DISTRO_NAME": "Debian"]), programs)
-        // It is the person's own word.
+        // It is the user's own word.
         expect(DesktopSession(environment: ["BROWSER": value, "SUDO_UID": "1000"], user: 0), programs, [.root])
     }
 
@@ -58,7 +58,7 @@ struct BrowserLadderTests {
         // su says nothing, but the files of the session are another's.
         expect(DesktopSession(environment: display, user: 0, desktopOwner: 1000), [], [.anotherUser])
         expect(DesktopSession(environment: display, user: 1000, desktopOwner: 1000), ["xdg-open", "gio"])
-        // On a server nobody has a desktop.
+        // A server has no desktop.
         expect(DesktopSession(environment: ["SUDO_UID": "1000"], user: 0), [], [.noDisplay])
     }
 
@@ -67,7 +67,7 @@ struct BrowserLadderTests {
         expect(DesktopSession(environment: ["DISPLAY": ":0"], user: 0, desktopOwner: 0), ["xdg-open", "gio"], [.root])
     }
 
-    @Test func `under WSL the browser of Windows comes first, whoever the user is`() {
+    @Test func `under WSL the browser of Windows comes first, for every user`() {
         for variable in ["WSL_DISTRO_NAME", "WSL_INTEROP"] {
             expect(DesktopSession(environment: [variable: "x"]), ["wslview"])
             expect(DesktopSession(environment: [variable: "x"], user: 0), ["wslview"])
@@ -80,7 +80,7 @@ struct BrowserLadderTests {
     @Test func `in a Flatpak or a Snap xdg-open asks the portal, which needs no display here`() {
         expect(DesktopSession(environment: [:], isFlatpak: true), ["xdg-open", "gio"])
         expect(DesktopSession(environment: ["SNAP": "/snap/app/1"]), ["xdg-open", "gio"])
-        // Whatever the default is in there: the portal asks outside.
+        // The default inside does not matter: the portal asks outside.
         expect(DesktopSession(environment: [:], isFlatpak: true, defaultBrowser: "w3m.desktop"), ["xdg-open", "gio"])
     }
 
@@ -110,7 +110,7 @@ struct BrowserLadderTests {
             isOpened ? [] : [.textBrowser])
     }
 
-    @Test func `every obstacle says what the person can do, in a line`() {
+    @Test func `every obstacle says what the user can do, in a line`() {
         let all = [
             DesktopSession(environment: ["SSH_TTY": "x", "DISPLAY": ":0", "SUDO_UID": "7"]),
             DesktopSession(environment: [:]),

@@ -40,12 +40,12 @@ struct DefaultBrowserTests {
         #expect(try entry([".config/mimeapps.list": list]) == found)
     }
 
-    @Test func `a pipe in place of a list is passed over, and nobody waits for its writer`() throws {
+    @Test func `a pipe in place of a list is skipped without waiting for its writer`() throws {
         let lists = ["etc/mimeapps.list": Self.list("a.desktop"), ".config/other": ""]
         #expect(try entry(lists, pipe: ".config/mimeapps.list") == "a.desktop")
     }
 
-    @Test func `the person's list counts before the system's`() throws {
+    @Test func `the user's list counts before the system's`() throws {
         var lists = [
             ".config/mimeapps.list": Self.list("1"), "etc/mimeapps.list": Self.list("2"),
             "data/applications/mimeapps.list": Self.list("3"), "a/applications/mimeapps.list": Self.list("4"),

@@ -111,7 +111,7 @@ struct OpenerTests {
             try await browser.open("https://a.example/")
             try #require(try await openers.record(of: "xdg-open").arguments.last == "https://a.example/")
 
-            // Now the person has chosen a browser for the terminal.
+            // Now the user has chosen a browser for the terminal.
             let list = "[Added Associations]\nx-scheme-handler/https=firefox.desktop;\n[Default Applications]\n"
             try Data((list + "x-scheme-handler/https=w3m.desktop;firefox.desktop;\n").utf8)
                 .write(to: URL(filePath: openers.path + "/mimeapps.list"))

@@ -12,7 +12,7 @@ import Testing
 /// The device flow over the wire, with a clock that the test moves (RFC 8628).
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceSignInTests {
-    @Test func `a person approves elsewhere, and the session is stored like that of a code`() async throws {
+    @Test func `a user approves elsewhere, and the session is stored like that of a code`() async throws {
         try await World.run { world in
             let (fixture, store) = (DeviceFixture(world), TestStore())
             fixture.plan(duringPause: 3) { try await $0.decide() }
@@ -125,7 +125,7 @@ struct DeviceSignInTests {
         }
     }
 
-    /// Sends so many requests to a port where nobody listens.
+    /// Sends so many requests to a port without a server.
     private struct Outage: HTTPTransport {
         let transport: CurlTransport
         let path: String
@@ -143,13 +143,13 @@ struct DeviceSignInTests {
                     left -= 1
                     return left >= 0
                 }
-            // Port 1 (tcpmux): nobody has listened there for decades.
+            // Port 1 (tcpmux): no server has listened there for decades.
             if isDown { exchange.head.authority = "127.0.0.1:1" }
             return try await transport.send(exchange)
         }
     }
 
-    @Test func `a no of the person is access_denied, and nothing is stored`() async throws {
+    @Test func `a no of the user is access_denied, and nothing is stored`() async throws {
         try await World.run { world in
             let (fixture, store) = (DeviceFixture(world), TestStore())
             fixture.plan(duringPause: 2) { try await $0.decide("deny") }
@@ -174,7 +174,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test func `a pause that the expiry cut short is followed by no question, whatever the clock says`() async throws {
+    @Test func `no poll follows a pause that the expiry cut short, even if the clock is wrong`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.deviceCodeLifetime = 7
         try await World.run(configuration) { world in
@@ -245,7 +245,7 @@ struct DeviceSignInTests {
     }
 
     // RFC 8628 §4
-    @Test func `an endpoint that stands in the RFC 8414 document alone is found`() async throws {
+    @Test func `an endpoint that is only in the RFC 8414 document is found`() async throws {
         try await World.run { world in
             world.provider.fault(
                 .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration, times: nil)

@@ -61,7 +61,7 @@ struct SignInRedirectTests {
         }
     }
 
-    @Test func `a sign-in that nobody finishes ends in time, and its port is free again`() async throws {
+    @Test func `a sign-in that the user does not finish ends in time, and its port is free again`() async throws {
         try await World.run { world in
             var signIn = try SignIn(
                 issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",

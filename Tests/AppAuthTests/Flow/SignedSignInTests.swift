@@ -46,7 +46,7 @@ struct SignedSignInTests {
         }
     }
 
-    @Test func `an error that somebody else has signed is none of the provider's`() async throws {
+    @Test func `an error with another issuer's signature is not the provider's`() async throws {
         try await World.run { world in
             world.provider.fault(
                 .editAuthorizationResponse { $0.signature = .unpublishedKey(.rs256) }, at: .authorization)

@@ -34,7 +34,7 @@ struct ClientCertificateTests {
         #expect(try await send(ClientCertificate(file: "\(leaf)-both.pem")).status == .ok)
     }
 
-    @Test func `a key that is encrypted needs its passphrase, and nobody is asked`() async throws {
+    @Test func `an encrypted key needs its passphrase, and the terminal is not asked`() async throws {
         let leaf = try authority.issue("DNS:client")
         try run(
             "openssl", "pkcs8", "-topk8", "-in", "\(leaf).key", "-passout", "pass:open sesame", "-out", "\(leaf).enc")

@@ -103,7 +103,7 @@ struct CurlLifecycleTests {
         }
     }
 
-    @Test func `a transport that nobody keeps serves its request and ends`() async {
+    @Test func `a transport without a reference serves its request and ends`() async {
         await #expect(processExitsWith: .success) {
             let server = try RawServer { connection in
                 try connection.readRequest()
@@ -119,7 +119,7 @@ struct CurlLifecycleTests {
         }
     }
 
-    @Test func `a process exits whatever its transports are doing`() async {
+    @Test func `a process exits even while its transports are busy`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             let transport = CurlTransport(.init(proxy: .none))
             let server = try RawServer { connection in

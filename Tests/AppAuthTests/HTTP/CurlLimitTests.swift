@@ -5,7 +5,7 @@ import HTTPTypes
 import TestFixtures
 import Testing
 
-/// Time and sizes are kept to, whatever the server does.
+/// The limits of time and size hold for every server.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlLimitTests {
     let transport = CurlTransport(.init(proxy: .none))

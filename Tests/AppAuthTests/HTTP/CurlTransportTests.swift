@@ -82,7 +82,7 @@ struct CurlTransportTests {
         #expect(server.requests.map { $0.values("Content-Length") } == [length])
     }
 
-    @Test func `a response to HEAD has no body, whatever length it announces`() async throws {
+    @Test func `a response to HEAD has no body, even if it announces a length`() async throws {
         let server = try RawServer { connection in
             while true {
                 try connection.readRequest()

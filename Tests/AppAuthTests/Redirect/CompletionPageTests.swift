@@ -59,7 +59,7 @@ struct CompletionPageTests {
         }
     }
 
-    @Test func `whatever a text holds is escaped`() {
+    @Test func `every text is escaped`() {
         let hostile = "<img src=x onerror=alert(1)>&\"'</title></style></p>"
         let page = CompletionPage(
             texts: [.init(language: hostile, title: hostile, heading: hostile, message: hostile)], reason: hostile,

@@ -3,7 +3,7 @@ import Glibc
 import TestFixtures
 import Testing
 
-/// Whatever else connects gets a short response or is closed in time, and the awaited redirect is served all the same.
+/// Every other client gets a short response or is closed in time, and the awaited redirect is still served.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileClientTests {
     private let listener: LoopbackRedirectListener
@@ -81,7 +81,7 @@ struct HostileClientTests {
         try await expectService(listener)
     }
 
-    @Test func `a thousand half-open connections hold nobody up`() async throws {
+    @Test func `a thousand half-open connections delay no other`() async throws {
         try raiseDescriptorLimit()
         let port = listener.port
         let clients = try await onThread {
@@ -207,7 +207,7 @@ struct HostileClientTests {
         #expect(try await query == "state=right")
     }
 
-    @Test func `one request is served on a connection, whatever it asks for`() async throws {
+    @Test func `one request is served on a connection, even if it asks for more`() async throws {
         let text = request("/a", host: listener.authority, fields: ["Connection: keep-alive"])
         let response = try await listener.send(Array((text + text).utf8))
         #expect(response.status == 404)

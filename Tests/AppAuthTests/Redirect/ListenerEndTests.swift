@@ -57,7 +57,7 @@ struct ListenerEndTests {
         #expect(query == "state=s")
     }
 
-    @Test func `without a redirect there is nobody to wait for`() async throws {
+    @Test func `without a redirect, the end does not wait for a browser`() async throws {
         let listener = try LoopbackRedirectListener.patient()
         let sockets = try ListeningSockets(at: listener.port)
         await listener.finish(with: .failed(appName: "Harbour"))
@@ -104,7 +104,7 @@ struct ListenerEndTests {
         async let query = listener.redirect(state: "s")
         let done = try #require(listener.path(of: try await listener.get("/callback?state=s")["location"]))
         _ = try await query
-        // The person reloads: the first connection is gone, and the second is on its way.
+        // The user reloads: the first connection is gone, and the second is on its way.
         let (port, authority) = (listener.port, listener.authority)
         let browser = try await onThread {
             let client = try WireClient(port)
@@ -128,7 +128,7 @@ struct ListenerEndTests {
         #expect(try await page.status == 200)
     }
 
-    @Test func `a cancelled end waits for nobody, and shows the page to a browser that is there`() async throws {
+    @Test func `a cancelled end does not wait, and shows the page to a browser that is connected`() async throws {
         let listener = try LoopbackRedirectListener.patient()
         let sockets = try ListeningSockets(at: listener.port)
         async let query = listener.redirect(state: "s")

@@ -65,7 +65,7 @@ struct ListenerPortTests {
         #expect(try await query == "state=s")
     }
 
-    @Test func `a random component makes an address that nobody can tell`() async throws {
+    @Test func `a random component makes an address that cannot be guessed`() async throws {
         let listeners = try (0..<2).map { _ in try LoopbackRedirectListener(path: "/a/", addsRandomComponent: true) }
         let paths = listeners.map { $0.path(of: $0.redirectURI) ?? "" }
         #expect(paths[0] != paths[1])

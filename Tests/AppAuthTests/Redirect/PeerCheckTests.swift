@@ -22,7 +22,7 @@ struct PeerCheckTests {
             (DesktopSession(environment: [:], user: 5000, desktopOwner: 5000, hasEveryUser: false), [5000]),
             (DesktopSession(environment: [:], user: 5, loginUser: 0, hasEveryUser: false), [5]),
         ] as [(DesktopSession, [UInt32])])
-    func `where it is known who the person is, others are turned away`(
+    func `where it is known who the user is, others are turned away`(
         _ desktop: DesktopSession, _ users: [UInt32]
     ) throws {
         let check = try self.check(in: desktop)
@@ -41,7 +41,7 @@ struct PeerCheckTests {
         (DesktopSession(environment: [:], user: 65534, desktopOwner: 65534, hasEveryUser: false), true, "the kernel"),
         (DesktopSession(environment: [:], user: 5, desktopOwner: 65534, hasEveryUser: false), true, "is unknown"),
     ])
-    func `elsewhere nobody is turned away, and the reason is told`(
+    func `on other systems no connection is refused, and the reason is reported`(
         _ desktop: DesktopSession, _ isTold: Bool, _ reason: String
     ) throws {
         let check = try self.check(isTold: isTold, in: desktop)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The same-user check in sandboxes and containers, whose users have other numbers than outside: the person's browser is
+/// The same-user check in sandboxes and containers, whose users have other numbers than outside: the user's browser is
 /// outside and comes in, another user's program does not.
 @Suite(.timeLimit(.minutes(5)))
 struct SameUserNamespaceTests {
@@ -50,7 +50,7 @@ struct SameUserNamespaceTests {
     /// The first line that a user's program gets from a listener of the first user's in a place.
     private func visit(_ location: [String], _ check: String, as user: [String]) async throws -> String {
         try await onThread {
-            // A login by SSH, so that it is known who the person is.
+            // A login by SSH, so that it is known who the user is.
             let program = Self.users[0] + location + ["env", "SSH_CONNECTION=x"]
             let listener = try ListenerProcess(by: program, check)
             guard listener.redirectURI.hasPrefix("http") else { return listener.redirectURI }

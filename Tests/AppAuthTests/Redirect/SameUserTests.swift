@@ -66,7 +66,7 @@ struct SameUserTests {
     }
 
     /// The kernel knows no user of a connection that was reset, though what it brought can still be read.
-    @Test func `a redirect on a connection that was reset is nobody's`() async throws {
+    @Test func `a redirect on a connection that was reset is ignored`() async throws {
         let listener = try Self.listener(.required)
         let (entered, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let waiting = Task {
@@ -101,7 +101,7 @@ struct SameUserTests {
         let status = try await onThread {
             let client = try WireClient(port)
             client.send("GET /callback?state=s HTTP/1.1\r\n")
-            // More than may be open at a time, so that somebody has to go.
+            // More than may be open at a time, so that one is closed.
             try Self.asOther(
                 #"""
                 exec 3<>"/dev/tcp/127.0.0.1/$0"

@@ -3,7 +3,7 @@ import CShims
 import Foundation
 import Testing
 
-/// The folders of a person's session, of a test's own.
+/// The folders of a user's session, of a test's own.
 final class DesktopFixture: Sendable {
     static let uri = "de.7pass.example:/cb/authz"
     static let entryName = "appauth-redirect-de.7pass.example.desktop"
@@ -106,7 +106,7 @@ extension PrivateUseRedirectListener {
     }
 }
 
-/// Whoever connects to a socket, byte by byte.
+/// A client of a socket that sends byte by byte.
 final class SocketClient: Sendable {
     private let descriptor: Int32
 

@@ -60,7 +60,7 @@ struct HostileHelperTests {
         #expect(listener.ignoredRedirects == messages.count)
     }
 
-    @Test func `one who says nothing holds nobody up, and is closed in time`() async throws {
+    @Test func `a silent connection delays no other, and is closed in time`() async throws {
         let listener = try await session.listener(patience: .seconds(1))
         let waiting = Task { try await listener.redirect(state: "s") }
         let socket = session.sockets[0]
@@ -90,10 +90,10 @@ struct HostileHelperTests {
         listener.close()
     }
 
-    // Only root can be somebody else for a moment.
+    // Only root can act as another user for a while.
     private static let isRoot = geteuid() == 0
 
-    /// As nobody, sends a redirect to a socket and prints the response.
+    /// As the user `nobody`, sends a redirect to a socket and prints the response.
     private static let foreignHelper = """
         use Socket; $SIG{PIPE} = 'IGNORE'; ($), $>) = (65534, 65534); socket(S, AF_UNIX, SOCK_STREAM, 0);
         connect(S, pack_sockaddr_un($ARGV[0])) or die "connect: $!";

@@ -138,7 +138,7 @@ struct PrivateUseListenerTests {
         for (index, task) in waiting.enumerated() { #expect(try await task.value == "state=s\(index)") }
     }
 
-    @Test func `another scheme's redirect comes to nobody here`() async throws {
+    @Test func `another scheme's redirect does not reach this listener`() async throws {
         let listener = try await session.listener()
         #expect(try await session.deliver("de.7pass.other:/cb/authz?state=s") == false)
         #expect(try await session.deliver("no URL") == false)
@@ -217,7 +217,7 @@ struct PrivateUseListenerTests {
 }
 
 extension PrivateUseRedirectListener {
-    /// Leaves a socket that nobody listens at, as a process does that is killed.
+    /// Leaves a socket without a listener, as a killed process does.
     fileprivate func deadSocket(in session: DesktopFixture) throws -> String {
         let socket = try #require(session.sockets.first)
         let kept = session.root + "/kept"

@@ -40,11 +40,11 @@ struct SchemeInstallationTests {
         #expect(session.list == list && session.isClear)
     }
 
-    @Test func `a pipe in place of the list is refused, and nobody waits for its writer`() async throws {
+    @Test func `a pipe in place of the list is refused without waiting for its writer`() async throws {
         try session.write("", to: session.listPath)
         unlink(session.listPath)
         try #require(mkfifo(session.listPath, 0o600) == 0)
-        // Somebody could write, and does not.
+        // A writer exists, and writes nothing.
         let writer = open(session.listPath, O_RDWR)
         defer { close(writer) }
         let error = await #expect(throws: AuthError.self) { try await session.listener(.whileWaiting) }
@@ -53,7 +53,7 @@ struct SchemeInstallationTests {
         #expect(session.isClear)
     }
 
-    @Test func `a handler that the person chooses meanwhile stays`() async throws {
+    @Test func `a handler that the user chooses meanwhile stays`() async throws {
         let listener = try await session.listener(.whileWaiting)
         let list = "[Default Applications]\n\(DesktopFixture.type)=chosen.desktop\n"
         try session.write(list, to: session.listPath)
@@ -99,7 +99,7 @@ struct SchemeInstallationTests {
         #expect(session.sockets.isEmpty)
         let entry = session.entry
 
-        // Whoever waits only for a while does not take it away.
+        // A listener that waits only for a while does not remove it.
         try await session.listener(.whileWaiting).close()
         #expect(session.entry == entry && session.entry != nil)
 
@@ -114,7 +114,7 @@ struct SchemeInstallationTests {
         try await redirect.uninstall(from: session.folders)
     }
 
-    @Test func `installing needs nobody who waits, and lasts when one has waited`() async throws {
+    @Test func `installing needs no listener, and stays after one has ended`() async throws {
         try session.addApp("other.desktop")
         let list = "[Default Applications]\n\(DesktopFixture.type)=other.desktop\n"
         try session.write(list, to: session.listPath)

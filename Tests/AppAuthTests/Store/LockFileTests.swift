@@ -67,7 +67,7 @@ struct LockFileTests {
         try await folder.store.refreshLock().release()
     }
 
-    @Test func `that somebody refreshes can be seen without a lock, while it is so`() async throws {
+    @Test func `a refresh in progress can be seen without a lock`() async throws {
         let folder = try StoreFolder()
         #expect(!folder.store.isBeingRefreshed)
         #expect(folder.openLocks == 0)

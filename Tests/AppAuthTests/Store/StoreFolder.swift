@@ -21,7 +21,7 @@ final class StoreFolder: Sendable {
     var lockPath: String { path + ".lock" }
     var store: FileTokenStore { FileTokenStore(path: path) }
 
-    /// Whatever lies in the folder, but for the lock, which stays.
+    /// The files in the folder, except for the lock file, which stays.
     var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root).filter { !$0.hasSuffix(".lock") } }
     }
@@ -38,7 +38,7 @@ final class StoreFolder: Sendable {
         }.compactMap(Int32.init)
     }
 
-    /// Whether the kernel has somebody wait for a lock of the file.
+    /// Whether a process waits for a kernel lock of the file.
     var isWaitedFor: Bool {
         var status = stat()
         guard stat(lockPath, &status) == 0, let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)

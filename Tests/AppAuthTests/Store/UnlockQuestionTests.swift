@@ -6,7 +6,7 @@ import Testing
 
 @testable import AppAuth
 
-/// What a process does while it waits for a person.
+/// What a process does while it waits for a user.
 @Suite(.timeLimit(.minutes(1)))
 struct UnlockQuestionTests {
     private struct No: Error {}
@@ -33,10 +33,10 @@ struct UnlockQuestionTests {
         }
     }
 
-    private let expiry = AuthError(.store, .store, "nobody answers", isTemporary: true)
+    private let expiry = AuthError(.store, .store, "no response", isTemporary: true)
 
     @Test(arguments: [true, false])
-    func `one question is open at a time, and its answer is everybody's`(isYes: Bool) async throws {
+    func `one question is open at a time, and all callers get its answer`(isYes: Bool) async throws {
         let (question, person) = (UnlockQuestion(), Person())
         let ask = person.question(isYes ? nil : No())
         let answers = try await withThrowingTaskGroup(of: Bool.self) { group in

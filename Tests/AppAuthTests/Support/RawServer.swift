@@ -60,7 +60,7 @@ final class RawServer: Sendable {
     var connectionCount: Int { state.withLock { $0.connections.count } }
     var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// A port of 127.0.0.1 on which nobody listens.
+    /// A port of 127.0.0.1 without a server.
     static func closedPort() throws -> UInt16 {
         let (descriptor, port) = try listen("127.0.0.1")
         Glibc.close(descriptor)

@@ -125,7 +125,7 @@ struct RelyingParty: Sendable {
         do { return try await running.value } catch is CancellationError { throw lost }
     }
 
-    /// Opens a URL that leads back to a listener. Where the journey ends without a way back, nobody waits for one.
+    /// Opens a URL that leads back to a listener. If no redirect leads back, the test does not wait for one.
     func travel(to url: String, backTo listener: LoopbackRedirectListener) async throws {
         defer { listener.close() }
         try await browser.visit(url)

@@ -4,7 +4,7 @@ internal import AppAuthSession
 internal import HTTPTypes
 internal import JOSE
 
-/// What has to hold of a `WWW-Authenticate` field, whatever it is (RFC 9110 §11.6.1).
+/// The invariants of a `WWW-Authenticate` field (RFC 9110 §11.6.1).
 enum Challenges {
     @Sendable static func check(_ input: [UInt8]) {
         let field = String(decoding: input, as: UTF8.self)
@@ -16,7 +16,7 @@ enum Challenges {
                 expect(!name.contains { " \t,=\"".contains($0) }, "a name that is no token")
             }
             for value in challenge.parameters.values {
-                expect(value.utf8.count <= field.utf8.count, "a value that nobody sent")
+                expect(value.utf8.count <= field.utf8.count, "a value that was not sent")
             }
         }
         let response = TransportResponse(

@@ -1,6 +1,6 @@
 internal import AppAuth
 
-/// What has to hold of the bytes on a connection, whatever they are.
+/// The invariants of the bytes on a connection.
 enum Connection {
     private static let limit = 1024
     private static let authority = "127.0.0.1:4711"
@@ -15,7 +15,7 @@ enum Connection {
         case .readMore: break
         case .ignore(let response): check(response: response)
         // The parameters have to stand in the input as they are.
-        case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that nobody sent")
+        case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that were not sent")
         case .wait, .respond, .page, .close: fatalError("an effect without a redirect")
         }
     }

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import AppAuthProtocol
 internal import AppAuthSession
 
-/// What has to hold of a desktop's files, whatever they hold: `mimeapps.list` and the entry of an app.
+/// The invariants of a desktop's files: `mimeapps.list` and the entry of an app.
 enum DesktopFiles {
     private static let type = "x-scheme-handler/app"
 

@@ -1,6 +1,6 @@
 internal import JOSE
 
-/// What has to hold of an encrypted token, whatever it is (RFC 7516).
+/// The invariants of an encrypted token (RFC 7516).
 enum EncryptedToken {
     /// The private keys of RFC 7518 appendix C and of RFC 7748 §6.1. Everybody may encrypt to them, but no input finds a tag.
     private static let keys: [RecipientKey] = {

@@ -2,7 +2,7 @@ internal import AppAuthProtocol
 internal import AppAuthSession
 internal import FoundationEssentials
 
-/// What has to hold of an HTTP date, whatever it is (RFC 9110 §5.6.7).
+/// The invariants of an HTTP date (RFC 9110 §5.6.7).
 enum HTTPDates {
     private static let now = Date(timeIntervalSince1970: 1_750_000_000)
     private static let year = 31_556_952.0

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// What has to hold of a key set, whatever it is (RFC 7517 §5).
+/// The invariants of a key set (RFC 7517 §5).
 enum KeySets {
     @Sendable static func check(_ input: [UInt8]) {
         guard let keys = try? KeySet(document: input).jwks else { return }

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// What has to hold of a provider's metadata, whatever it is (OpenID Connect Discovery §3).
+/// The invariants of a provider's metadata (OpenID Connect Discovery §3).
 enum Metadata {
     private static let endpoints: [ProviderMetadata.Endpoint] = [
         .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,

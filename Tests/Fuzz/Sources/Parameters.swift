@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// What has to hold of a redirect's parameters, whatever they are.
+/// The invariants of a redirect's parameters.
 enum Parameters {
     private static let state = "right"
 

@@ -1,6 +1,6 @@
 internal import AppAuth
 
-/// What has to hold of the address that a person pastes, whatever it is.
+/// The invariants of an address that a user pastes.
 enum PastedURLs {
     @Sendable static func check(_ input: [UInt8]) {
         let text = String(decoding: input, as: UTF8.self)

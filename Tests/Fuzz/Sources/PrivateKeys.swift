@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// What has to hold of a private key in PEM, whatever the file holds.
+/// The invariants of a private key in PEM.
 enum PrivateKeys {
     @Sendable static func check(_ input: [UInt8]) {
         let text = String(decoding: input, as: UTF8.self)

@@ -1,8 +1,8 @@
 internal import JOSE
 
-/// What has to hold of a signed token, whatever it is (RFC 7515).
+/// The invariants of a signed token (RFC 7515).
 enum SignedToken {
-    /// The key of RFC 7515 appendix A.3. The corpus has its token, and nobody else has its private key at hand here.
+    /// The key of RFC 7515 appendix A.3. The corpus has its token, and no fuzzer has its private key.
     private static let key: VerificationKey = {
         do {
             return try VerificationKey(

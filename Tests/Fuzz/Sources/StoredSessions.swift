@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import JOSE
 
-/// What has to hold of a stored session, whatever its file holds.
+/// The invariants of a stored session.
 enum StoredSessions {
     @Sendable static func check(_ input: [UInt8]) {
         do {

@@ -4,7 +4,7 @@ internal import AppAuthSession
 internal import HTTPTypes
 internal import JOSE
 
-/// What has to hold of a response of the token endpoint, whatever it is (RFC 6749 §5).
+/// The invariants of a response of the token endpoint (RFC 6749 §5).
 enum TokenResponses {
     private static let received = Timestamp.current
     private static let secret = "a secret of the request"

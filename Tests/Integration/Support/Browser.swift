@@ -1,6 +1,6 @@
 import Foundation
 
-/// Headless Chromium with a person in front of it, who signs in and acts on whatever page comes.
+/// Headless Chromium with a simulated user, who signs in and acts on every page.
 ///
 /// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
 struct Browser {
@@ -11,7 +11,7 @@ struct Browser {
     enum Answer: String { case agrees, refuses }
 
     struct Visit: Decodable {
-        /// The labels of the buttons that the person pressed, in order.
+        /// The labels of the buttons that the user pressed, in order.
         let pressed: [String]
         /// The page of the app on which it ended.
         let title: String
@@ -35,14 +35,14 @@ struct Browser {
         }
     }
 
-    /// Sends the person to a URL, and waits until they are through with it.
+    /// Sends the user to a URL, and waits until they are through with it.
     @discardableResult
     func visit(_ url: String) async throws -> Visit {
         _ = try await Program(executable: URL(filePath: program)).run([url])
         return try await visited()
     }
 
-    /// What the person did with the URL that a program has opened.
+    /// What the user did with the URL that a program has opened.
     func visit(after outcome: Program.Outcome) async throws -> Visit {
         do {
             return try await visited()

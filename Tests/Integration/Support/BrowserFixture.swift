@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Somebody who sits at a real browser, with `sign-in`, a store of its own, and the local provider.
+/// The fixture of a real browser, with `sign-in`, a store of its own, and the local provider.
 struct BrowserFixture {
     let window: RealBrowser.Window
     let provider: HelperProcess

@@ -49,7 +49,7 @@ final class HelperProcess: Sendable {
         return try JSONDecoder().decode(type, from: data)
     }
 
-    /// The next line that it writes, within five minutes: whatever it waits for takes no longer than that.
+    /// The next line that it writes, within five minutes: nothing that it waits for takes longer.
     func line() async throws -> String {
         try await withThrowingTaskGroup(of: String.self) { [lines, process] group in
             defer { group.cancelAll() }
@@ -67,7 +67,7 @@ final class HelperProcess: Sendable {
         }
     }
 
-    /// Runs `body`, and ends this program whatever becomes of it.
+    /// Runs `body`, and ends this program after a success or a failure.
     func beside<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             let result = try await body()

@@ -3,7 +3,7 @@ import Testing
 
 /// The steps of a sign-in, each with what has to be true after it.
 extension SignIn {
-    /// Signs in, with the person pressing these buttons.
+    /// Signs in, with the user pressing these buttons.
     func signsIn(pressing buttons: [String], _ location: SourceLocation = #_sourceLocation) async throws {
         let login = try await login()
         let visit = try await browser.visit(after: login)
@@ -80,7 +80,7 @@ extension SignIn {
         #expect(try await !run("status").output.contains(token()))
     }
 
-    /// Signs out; the person at the browser confirms it.
+    /// Signs out; the user at the browser confirms it.
     func signsOut(revoking tokens: [String], pressing buttons: [String]) async throws {
         let response = try await run("logout")
         try #require(response.status == 0, "\(response.output) \(response.errors)")

@@ -49,7 +49,7 @@ extension Provider {
     /// The redirect URIs that both clients have registered.
     var redirectURIs: [String] { profile.redirectPorts.map { "http://127.0.0.1:\($0)/callback" } }
 
-    /// Its metadata, with an endpoint that may stand in the RFC 8414 document alone.
+    /// Its metadata, with an endpoint that may is only in the RFC 8414 document.
     func metadata(with endpoint: ProviderMetadata.Endpoint) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: .live)
         return try await discovery.complete(discovery.metadata(for: Issuer(profile.issuer)), with: endpoint)

@@ -11,7 +11,7 @@ final class Opener: Sendable {
     init() throws {
         workspace = try Workspace()
         let path = workspace.path("urls")
-        // Opened for both on each side, so that nobody waits for somebody who is gone.
+        // Opened for both on each side, so that neither waits for an end that is closed.
         guard mkfifo(path, 0o600) == 0, case let descriptor = open(path, O_RDWR | O_CLOEXEC), descriptor >= 0 else {
             throw SetupFailure("\(path) could not be made: \(String(cString: strerror(errno)))")
         }
@@ -42,6 +42,6 @@ final class Opener: Sendable {
         return nil
     }
 
-    /// Whoever waits for a URL waits no longer.
+    /// Ends the wait for a URL.
     func close() { try? fifo.write(contentsOf: Data("\n".utf8)) }
 }

@@ -7,7 +7,7 @@ struct SignIn {
     let browser: Browser
     let workspace: Workspace
 
-    /// Signs somebody up for a test: a browser at the provider of the suite, a fresh store.
+    /// The fixture of a test: a browser at the provider of the suite, and a fresh store.
     static func at(
         _ provider: Provider, client: String, who response: Browser.Answer = .agrees,
         _ body: (SignIn) async throws -> Void

@@ -33,7 +33,7 @@ struct KeyringStoreTests {
         }
     }
 
-    @Test func `the lock lies in the home folder whatever the environment says of state, and nothing else does`()
+    @Test func `only the lock file is in the home folder if the environment names another state folder`()
         async throws
     {
         try await withDesk { fixture in

@@ -152,7 +152,7 @@ struct GrantCommandTests {
         }
     }
 
-    @Test func `a secret is sent as the most common method allows, whatever else the provider lists`() async throws {
+    @Test func `a secret is sent by the most common method that the provider lists`() async throws {
         var configuration = LocalProvider.Configuration.demo
         for index in configuration.clients.indices where configuration.clients[index].secret != nil {
             configuration.clients[index].authentication = [.basic, .post]

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// Signals and limits end a command, whatever it waits for, and leave nothing behind.
+/// Signals and limits end a command in every wait, and leave nothing behind.
 @Suite(.timeLimit(.minutes(5)))
 struct InterruptTests {
     @Test(

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// The redirect pasted into a terminal, which is left as it was whatever happens.
+/// The redirect pasted into a terminal, whose settings are always restored.
 @Suite(.timeLimit(.minutes(5)))
 struct TerminalPasteTests {
     private func withWaiting(

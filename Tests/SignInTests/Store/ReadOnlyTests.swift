@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ReadOnlyTests {
     @Test(
-        .enabled("nobody may mount anything here (unshare --mount)") {
+        .enabled("this system allows no mounts (unshare --mount)") {
             try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
         })
     func `a session on a read-only file system is used until its token expires`() async throws {

@@ -30,7 +30,7 @@ struct PointsTests {
                 #expect(
                     outcome.status == 128 + SIGKILL && outcome.points == Array(whole.points[..<point]), "\(outcome)")
                 if point >= whole.sent { try await seen.arrived() }
-                // Readable, whatever was being done to it.
+                // Readable, in every phase of a change.
                 let isMarked = try fixture.record().pendingRefresh != nil
                 #expect(isMarked == (point > whole.marked && point <= whole.rotated), "\(name)")
 

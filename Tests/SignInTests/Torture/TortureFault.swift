@@ -77,7 +77,7 @@ extension Torture {
         }
     }
 
-    /// All callers get the same token with one request, whatever happens to its response.
+    /// All callers get the same token with one request, even if its response is lost.
     private func succeed(_ crowd: Int, _ fault: Fault? = nil) async throws -> Int {
         if let fault { fixture.provider.fault(fault, at: .token) }
         var tokens: Set<String> = []

@@ -27,7 +27,7 @@ struct TortureTests {
 
     /// Without a grace period a response that is lost is a session that is lost: nothing that a client can do changes that.
     /// So the rounds are played where the old token is good for a while, and no round may cost the session.
-    @Test func `whatever happens to a process or a server, the session is there afterwards`() async throws {
+    @Test func `the session survives every failure of a process or a server`() async throws {
         let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 50
         try await withDesks(4, .torture(grace: 3600), seed: .torture) { torture in
             print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(torture.seed)")

@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// What cannot be understood ends with status 2 and one line, whatever it is.
+/// Every argument that cannot be parsed ends with status 2 and one line.
 @Suite(.timeLimit(.minutes(5)))
 struct WrongUsageTests {
     private static let login = ["login", "--issuer", "https://op.example", "--client-id", "app"]

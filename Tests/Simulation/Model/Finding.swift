@@ -6,7 +6,7 @@ struct Finding: Sendable {
     let violation: Violation
     let trace: [String]
 
-    /// Simulates one person until a rule is broken.
+    /// Simulates one user until a rule is broken.
     ///
     /// - Returns: What came of it, the process-months that have passed, and the broken rule, if there is one.
     static func run(
@@ -30,7 +30,7 @@ struct Finding: Sendable {
 
     var report: String {
         """
-        broken: \(violation.invariant.rawValue): \(violation.what); person \(seed), the shortest trace:
+        broken: \(violation.invariant.rawValue): \(violation.what); user \(seed), the shortest trace:
         \(trace.suffix(40).joined(separator: "\n"))
         """
     }

@@ -168,7 +168,7 @@ final class InvariantChecker {
         case .revoked: tally.revoked += 1
         case .reuse(excused: true): tally.unavoidable += 1
         case .reuse(excused: false):
-            require(false, .sessionKept, "a used refresh token came back, and somebody had its successor")
+            require(false, .sessionKept, "a used refresh token came back, and a process had its successor")
         }
     }
 

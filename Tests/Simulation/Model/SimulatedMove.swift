@@ -17,15 +17,15 @@ final class SimulatedMove {
         effect = move.begin()
     }
 
-    fileprivate func store(_ place: SessionMove.Place) -> SimulatedStore {
-        switch place {
+    fileprivate func store(_ side: SessionMove.Side) -> SimulatedStore {
+        switch side {
         case .source: source
         case .target: target
         }
     }
 
     /// The store whose lock the move needs next.
-    var awaited: SimulatedStore? { if case .lock(let place) = effect { store(place) } else { nil } }
+    var awaited: SimulatedStore? { if case .lock(let side) = effect { store(side) } else { nil } }
 }
 
 extension Simulation {
@@ -47,19 +47,19 @@ extension Simulation {
     /// Makes the call and takes its result.
     func go(_ move: SimulatedMove, in process: SimulatedProcess) {
         do {
-            let answer: SessionMove.Input
+            let input: SessionMove.Input
             switch move.effect {
-            case .load(let place, _): answer = .loaded(try move.store(place).read(at: clock.time))
-            case .lock(let place):
-                let store = move.store(place)
+            case .load(let side, _): input = .loaded(try move.store(side).read(at: clock.time))
+            case .lock(let side):
+                let store = move.store(side)
                 // The move has waited too long.
                 guard store.holder == nil else { return end(move, process) }
                 move.locks.append(store.lock(for: process.number))
-                answer = .locked
-            case .change(let place, let change, _): answer = .changed(try self.change(move.store(place), change))
+                input = .locked
+            case .change(let side, let change, _): input = .changed(try self.change(move.store(side), change))
             case .end: return end(move, process)
             }
-            move.effect = try move.move.next(answer)
+            move.effect = try move.move.next(input)
             if case .end = move.effect { end(move, process) }
         } catch { end(move, process) }
     }

@@ -68,7 +68,7 @@ final class SimulatedSession {
         /// The store is about to be called.
         case call(SessionMachine.StoreCall)
         /// The store has responded, but the process has not received the result yet.
-        case answer(Result<SessionMachine.StoreResult, any Error>)
+        case storeReturned(Result<SessionMachine.StoreResult, any Error>)
         case lock(SessionMachine.ID)
         case lockTimedOut(SessionMachine.ID)
         case wait(SessionMachine.ID, until: Int)

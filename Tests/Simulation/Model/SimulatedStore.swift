@@ -52,7 +52,7 @@ final class SimulatedStore {
         }
         record = changed
         guard now >= isMuteUntil else {
-            throw AuthError(.store, .store, "nobody knows whether it was stored", outcome: .notSent, isTemporary: true)
+            throw AuthError(.store, .store, "it is unknown whether it was stored", outcome: .notSent, isTemporary: true)
         }
     }
 }

@@ -131,7 +131,7 @@ extension Simulation {
 
     func canGo(_ event: Session.Event, _ session: Session) -> Bool {
         switch event {
-        case .join, .call, .answer, .lockTimedOut, .revoke: true
+        case .join, .call, .storeReturned, .lockTimedOut, .revoke: true
         case .lock: isLockFree(session.store)
         case .wait(_, let time), .retry(_, let time), .verify(_, let time): clock.time >= time
         case .wire(_, let request): clock.time >= request.endsAt
@@ -157,8 +157,8 @@ extension Simulation {
     func go(_ index: Int, _ session: Session, _ process: SimulatedProcess) {
         switch session.events.remove(at: index) {
         case .join(let caller): join(caller, session, process)
-        case .call(let call): session.events.append(.answer(answer(call, session)))
-        case .answer(let result): hear(result, session, process)
+        case .call(let call): session.events.append(.storeReturned(execute(call, session)))
+        case .storeReturned(let result): hear(result, session, process)
         case .lock(let id):
             session.locks[id] = session.store.lock(for: process.number)
             feed(.locked(id, nil), session, process)
@@ -245,7 +245,7 @@ extension Simulation {
 
     // MARK: - The store
 
-    private func answer(
+    private func execute(
         _ call: SessionMachine.StoreCall, _ session: Session
     ) -> Result<SessionMachine.StoreResult, any Error> {
         let store = session.store
@@ -312,7 +312,7 @@ extension Simulation {
                 serverClock: ServerClock(date: clock.serverDate, received: now))
             checker.receives(response.accessToken, with: refresh, at: clock.timestamp)
             session.latestResponse = refresh.map { ($0, clock.time) }
-            note("process \(process.number) has the answer: \(access), \(refresh ?? "no refresh token")")
+            note("process \(process.number) has the response: \(access), \(refresh ?? "no refresh token")")
             feed(.responded(id, .success(response), jitter: jitter), session, process)
         case .http(let response)?: fail(id, Self.error(of: response, at: now), session, process)
         case nil:

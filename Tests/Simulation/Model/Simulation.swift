@@ -85,7 +85,7 @@ final class Simulation {
             clock.restart(wallError: wallError)
             note("the machine starts anew, its wall clock wrong by \(wallError / 1000) s")
         case .trouble(let trouble, let time):
-            note("the server begins to answer: \(trouble)")
+            note("the server begins to respond: \(trouble)")
             server.trouble = (trouble, clock.time + time)
         case .wire(let fault): wire.fault = fault
         case .idTokens(let idTokens, let time):
@@ -162,7 +162,7 @@ final class Simulation {
             // Each sign-in has a new user, so no user signs in twice.
             let record = try? AuthStateRecord(
                 client: client, accessToken: token, refreshToken: Secret(grant.current)
-            ).identified(as: "person \(grant.number)")
+            ).identified(as: "user \(grant.number)")
         else { return }
         let old = store.record
         guard (try? store.write(record, at: clock.time)) != nil else { return }
@@ -245,7 +245,7 @@ final class Simulation {
             settle()
         }
         checker.require(
-            stores.allSatisfy { $0.record?.move == nil }, .onePlace, "it is on its way, and nobody can bring it there")
+            stores.allSatisfy { $0.record?.move == nil }, .onePlace, "the move has begun, and no process can finish it")
         checker.ends(stores)
         let first = call(.usual, in: fresh)
         settle()

@@ -47,7 +47,7 @@ package struct Years: Sendable {
             for _ in 0..<ProcessInfo.processInfo.activeProcessorCount { begin() }
             while let one = await group.next() {
                 guard report.years < years else { continue }
-                report.people += 1
+                report.users += 1
                 report.years += one.years
                 report.tally += one.tally
                 report.examples += one.tally.examples.prefix(3).map { "\(one.seed): \($0)" }
@@ -57,7 +57,7 @@ package struct Years: Sendable {
         }
     }
 
-    /// How the first person comes to a broken rule; nil if none is broken.
+    /// How the first user comes to a broken rule; nil if none is broken.
     package func explanation() throws -> String? {
         try Finding.run(seed: seed, episodes: Self.episodes, Simulation.client(), missing?.flaw).found?.report
     }
@@ -74,10 +74,10 @@ package struct Years: Sendable {
 
     /// The result of a simulation.
     package struct Report: Sendable {
-        fileprivate(set) var people = 0
+        fileprivate(set) var users = 0
         fileprivate(set) var years = 0.0
         fileprivate var tally = InvariantChecker.Tally()
-        /// Rules that were broken, with the number of the person.
+        /// Rules that were broken, with the number of the user.
         package fileprivate(set) var examples: [String] = []
 
         /// The number of sessions that were lost and could have been kept, of refresh tokens sent after their successor
@@ -89,11 +89,11 @@ package struct Years: Sendable {
         /// The rows of a table.
         package var rows: [(name: String, value: String)] {
             [
-                ("years of use", "\(Int(years))"), ("people", "\(people)"), ("faults struck", "\(tally.faults)"),
+                ("years of use", "\(Int(years))"), ("users", "\(users)"), ("faults struck", "\(tally.faults)"),
                 ("tokens handed out", "\(tally.tokens)"), ("refreshes", "\(tally.refreshes)"),
                 ("moves between stores", "\(tally.moves)"),
-                ("signed out by the provider or a person", "\(tally.revoked)"),
-                ("signed out by an ID token of another person", "\(tally.foreign)"),
+                ("signed out by the provider or the user", "\(tally.revoked)"),
+                ("signed out by an ID token of another user", "\(tally.foreign)"),
                 ("signed out unavoidably", "\(tally.unavoidable)"),
                 ("signed out avoidably", "\(count(.sessionKept))"),
                 ("refresh tokens sent after their successor was stored", "\(count(.noReuse))"),

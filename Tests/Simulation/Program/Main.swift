@@ -7,7 +7,7 @@ struct Simulate: AsyncParsableCommand {
     @Argument(help: "How many years of use.")
     var years: Double
 
-    @Option(help: "The first person; each has a number of its own.")
+    @Option(help: "The first user; each has a number of its own.")
     var seed: UInt64 = 1
 
     @Option(
@@ -16,7 +16,7 @@ struct Simulate: AsyncParsableCommand {
     )
     var without: Protection?
 
-    @Flag(help: "Show in short how the first person comes to a broken rule.")
+    @Flag(help: "Show in short how the first user comes to a broken rule.")
     var explain = false
 
     func run() async throws {
@@ -24,7 +24,7 @@ struct Simulate: AsyncParsableCommand {
         if explain { return print(try years.explanation() ?? "No rule is broken.") }
         let report = try await years.run()
         for row in report.rows { print("| \(row.name) | \(row.value) |") }
-        for example in report.examples.prefix(without == nil ? 20 : 0) { print("person \(example)") }
+        for example in report.examples.prefix(without == nil ? 20 : 0) { print("user \(example)") }
         if without == nil, report.faults > 0 { throw ExitCode(1) }
     }
 }

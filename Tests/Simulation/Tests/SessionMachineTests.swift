@@ -7,7 +7,7 @@ import Testing
 
 /// Inputs in an unlucky order.
 struct SessionMachineTests {
-    /// A machine with a store that answers when the test says so.
+    /// A machine with a store that responds when the test says so.
     private struct Bench {
         var machine: SessionMachine
         var stored: AuthStateRecord?
@@ -29,7 +29,7 @@ struct SessionMachineTests {
         }
 
         /// The store makes the call that it was asked for.
-        mutating func answer() throws {
+        mutating func respond() throws {
             let next = try #require(call)
             call = nil
             guard !isRefusing else {
@@ -50,9 +50,9 @@ struct SessionMachineTests {
             var need = SessionRules.TokenRequirement(began: now)
             (need.isForced, need.seen) = (true, machine.record.token(for: .session))
             take(.begin(id, .token(need)))
-            try answer()
+            try respond()
             take(.locked(id, nil))
-            try answer()
+            try respond()
             try #require(effects.contains { if case .send(id, _) = $0 { true } else { false } })
         }
 
@@ -102,18 +102,18 @@ struct SessionMachineTests {
     }
 
     @Test(arguments: [true, false])
-    func `a response to the session of before does not change the same person's new session`(rotates: Bool) throws {
+    func `a response to the session of before does not change the same user's new session`(rotates: Bool) throws {
         var bench = Bench(try record("old"))
         try bench.send(1)
         let new = try record("new")
         bench.stored = new
         // Another caller sees the new session meanwhile.
         bench.take(.begin(2, .token(SessionRules.TokenRequirement(began: bench.now))))
-        try bench.answer()
+        try bench.respond()
         #expect(bench.machine.record.id == new.id)
         bench.respond(1, refreshToken: rotates ? "refresh late" : nil, idToken: "alice")
         if !rotates { bench.take(.verified(1, .verified(nil, keys: nil), jitter: 0)) }
-        try bench.answer()
+        try bench.respond()
         #expect(bench.stored?.refreshToken == new.refreshToken)
         #expect(bench.stored?.token(for: .session) == new.token(for: .session))
     }
@@ -123,10 +123,10 @@ struct SessionMachineTests {
             var bench = Bench(try record("old"))
             try bench.send(1)
             bench.take(.begin(2, .signOut(reason: "signed out")))
-            try bench.answer()
+            try bench.respond()
             if isReplaced { bench.stored = try record("new") }
             bench.respond(1, refreshToken: "refresh late")
-            try bench.answer()
+            try bench.respond()
             #expect(bench.revoked == (isReplaced ? [] : ["refresh late", "new"]))
             #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
         }
@@ -137,9 +137,9 @@ struct SessionMachineTests {
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1)
-        try bench.answer()
+        try bench.respond()
         bench.take(.begin(2, .signOut(reason: "signed out")))
-        try bench.answer()
+        try bench.respond()
         #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
     }
 
@@ -149,14 +149,14 @@ struct SessionMachineTests {
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1, refreshToken: "refresh new")
-        try bench.answer()
+        try bench.respond()
         #expect(bench.machine.hasUnsavedTokens)
         bench.take(.begin(2, .signOut(reason: "signed out")))
-        try bench.answer()
+        try bench.respond()
         #expect(code(bench.outcomes(of: 2).first) == .store)
         bench.isRefusing = false
         bench.take(.begin(3, .signOut(reason: "signed out")))
-        try bench.answer()
+        try bench.respond()
         #expect(bench.revoked == ["refresh new", "new"])
         #expect(bench.outcomes(of: 3).count == 1)
         #expect(bench.stored == nil)
@@ -176,7 +176,7 @@ struct SessionMachineTests {
         bench.stored?.move = move
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
-        try bench.answer()
+        try bench.respond()
         let outcome = try #require(bench.outcomes(of: 1).first)
         if move == nil {
             #expect(throws: Never.self) { try outcome.get() }
@@ -194,27 +194,27 @@ struct SessionMachineTests {
         bench.stored = isReplaced ? try record("new", of: "bob") : nil
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
-        try bench.answer()
+        try bench.respond()
         #expect(code(bench.outcomes(of: 1).first) == (isReplaced ? .sessionReplaced : .signInRequired))
         #expect(bench.unlocked == [1])
     }
 
     @Test(arguments: [true, false])
-    func `a refusal that the store does not take ends nothing, since the same person may have signed in again`(
+    func `a refusal that the store does not take ends nothing, since the same user may have signed in again`(
         hasSignedInAgain: Bool
     ) throws {
         var bench = Bench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.take(.responded(1, .failure(AuthError(.invalidGrant, .refresh, "refused")), jitter: 0))
-        try bench.answer()
+        try bench.respond()
         #expect(code(bench.outcomes(of: 1).first) == .store)
         #expect(bench.machine.isAuthorized && bench.unlocked.isEmpty)
         bench.isRefusing = false
         let new = try record("new")
         if hasSignedInAgain { bench.stored = new }
         bench.take(.begin(2, .token(SessionRules.TokenRequirement(began: bench.now))))
-        while bench.call != nil { try bench.answer() }
+        while bench.call != nil { try bench.respond() }
         #expect(bench.unlocked == [1])
         #expect(bench.machine.isAuthorized == hasSignedInAgain)
         #expect(bench.machine.record.id == (hasSignedInAgain ? new.id : bench.stored?.id))
@@ -226,14 +226,14 @@ struct SessionMachineTests {
         bench.isRefusing = true
         bench.take(.begin(1, .signOut(reason: "signed out")))
         bench.take(.leave(1))
-        try bench.answer()
+        try bench.respond()
         let number = try #require(
             bench.effects.compactMap { effect -> Int? in if case .retry(let number, _) = effect { number } else { nil }
             }
             .last)
         bench.isRefusing = false
         bench.take(.retry(number))
-        try bench.answer()
+        try bench.respond()
         #expect(bench.stored == nil)
     }
 
@@ -242,12 +242,12 @@ struct SessionMachineTests {
         var bench = Bench(try record("old"), wasStored: wasStored)
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
-        try bench.answer()
+        try bench.respond()
         let client = Client(
             id: bench.machine.record.client.id, authentication: .clientSecretBasic(Secret("new secret")),
             provider: bench.machine.record.client.provider)
         bench.take(.registered(1, client))
-        try bench.answer()
+        try bench.respond()
         #expect(bench.stored?.client.authentication == client.authentication)
         #expect(bench.stored?.id == bench.machine.record.id)
     }
@@ -257,14 +257,14 @@ struct SessionMachineTests {
             var bench = Bench(try record("old"))
             bench.take(.begin(1, .registration))
             bench.take(.locked(1, nil))
-            try bench.answer()
+            try bench.respond()
             bench.stored = try record("new", of: "bob")
             if isOver { bench.stored?.move = .signedOut(at: "there") }
             let client = Client(
                 id: bench.machine.record.client.id, authentication: .clientSecretBasic(Secret("new secret")),
                 provider: bench.machine.record.client.provider)
             bench.take(.registered(1, client))
-            try bench.answer()
+            try bench.respond()
             #expect((bench.stored?.client.authentication == client.authentication) == !isOver)
         }
     }
@@ -277,7 +277,7 @@ struct SessionMachineTests {
         try #require(bench.stored?.end != nil)
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
-        try bench.answer()
+        try bench.respond()
         #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
     }
 
@@ -287,13 +287,13 @@ struct SessionMachineTests {
         (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))
         for id in 1...2 {
             bench.take(.begin(id, .token(need)))
-            try bench.answer()
+            try bench.respond()
         }
         bench.isRefusing = true
         bench.take(.begin(3, .signOut(reason: "signed out")))
         bench.take(.waited(2))
         bench.take(.locked(1, AuthError(.store, .store, "no lock")))
-        try bench.answer()
+        try bench.respond()
         #expect(bench.outcomes(of: 2).count == 1)
     }
 }

@@ -44,7 +44,7 @@ struct SimulationTests {
         }
     }
 
-    @Test func `nobody is signed out by mistake in thousands of process-months`() async throws {
+    @Test func `no user is signed out by mistake in thousands of process-months`() async throws {
         let first = Self.number("APPAUTH_SIMULATION_SEED") ?? Int.random(in: 1...1_000_000_000)
         let seeds = first..<(first + (Self.number("APPAUTH_SIMULATION_RUNS") ?? 150))
         let (total, months, found) = await Self.run(seeds: seeds, try Simulation.client())
@@ -53,7 +53,7 @@ struct SimulationTests {
             """
             simulation: seeds \(seeds), \(Int(months)) process-months, \(total.calls) calls, \
             \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
-            sessions ended by the provider's side or a person: \(total.revoked), by a foreign ID token: \
+            sessions ended by the provider's side or the user: \(total.revoked), by a foreign ID token: \
             \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
             stalls: \(total.stalls), moves: \(total.moves), \
             tokens that their caller had refused: \(total.refusedAgain)

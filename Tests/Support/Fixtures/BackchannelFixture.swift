@@ -4,7 +4,7 @@ package import AppAuthSession
 internal import Foundation
 internal import AppAuthTestProvider
 
-/// A client at a till, and the person with a device of their own: time passes only while the client waits.
+/// A client at a till, and the user with a device of their own: time passes only while the client waits.
 package final class BackchannelFixture: Sendable {
     package let world: World
     private let dpop: DPoPAlgorithm?
@@ -56,7 +56,7 @@ package final class BackchannelFixture: Sendable {
 }
 
 extension World {
-    /// The person decides on their device.
+    /// The user decides on their device.
     package func decide(isAllowed: Bool = true) throws {
         for waiting in provider.waitingApprovals { try provider.decide(waiting.authReqID, isAllowed: isAllowed) }
     }

@@ -6,7 +6,7 @@ internal import JOSE
 internal import AppAuthTestProvider
 internal import ScriptedBrowser
 
-/// A device and the person in front of it: time passes only while the device sleeps, and the person acts when the test
+/// A device and the user in front of it: time passes only while the device sleeps, and the user acts when the test
 /// says so.
 package final class DeviceFixture: Sendable {
     package let world: World
@@ -48,7 +48,7 @@ package final class DeviceFixture: Sendable {
         try Task.checkCancellation()
     }
 
-    /// The person opens the page with the code in it, and decides.
+    /// The user opens the page with the code in it, and decides.
     package func decide(_ action: String = "allow") async throws {
         var entries = ["username": "alice", "password": "looking-glass"]
         if action == "deny" { entries["action"] = "deny" }

@@ -22,7 +22,7 @@ import JOSE
 ///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
 ///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
-/// With `--unattended` as a call that nobody waits for, with `--expected` as one that knows of a session there.
+/// With `--unattended` as a call without a waiting user, with `--expected` as one that expects a session.
 /// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
 /// Prints one JSON object.
 @main
@@ -175,7 +175,7 @@ enum Main {
         return "none"
     }
 
-    /// The threads that wait for the person.
+    /// The threads that wait for the user.
     private static func openQuestions() throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { id in
             FileManager.default.contents(atPath: "/proc/self/task/\(id)/comm") == Data("appauth-unlock\n".utf8)

@@ -4,7 +4,7 @@ internal import Glibc
 internal import JOSE
 internal import ScriptedBrowser
 
-/// A browser for tests to name in `$BROWSER`: opens the URL that is its last argument and plays the person's part.
+/// A browser for tests to name in `$BROWSER`: opens the URL that is its last argument and plays the user's part.
 ///
 /// `SCRIPTED_BROWSER_FORM` is what to enter into forms, as a query. `SCRIPTED_BROWSER_REPORT` names a file or a pipe that
 /// is there and gets two lines of JSON: `{"arguments":[…]}` at the start, `{"page":"…"}` or `{"error":"…"}` at the end.

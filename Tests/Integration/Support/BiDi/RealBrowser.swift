@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A headless browser, as somebody has set it up.
+/// A headless browser with the settings of a user.
 final class RealBrowser: Sendable {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
         case chromium, firefox

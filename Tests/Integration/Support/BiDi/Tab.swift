@@ -1,11 +1,11 @@
 import Foundation
 
-/// A tab of a real browser, and what a person does with it.
+/// A tab of a real browser, and what a user does with it.
 struct Tab: Sendable {
     let session: BiDiSession
     let id: String
 
-    /// What the person sees.
+    /// What the user sees.
     struct Page: Decodable, Sendable {
         let url: String
         let language: String
@@ -73,7 +73,7 @@ struct Tab: Sendable {
         try await perform([["type": "key", "id": "keyboard", "actions": keys]])
     }
 
-    /// Presses the mouse in the middle of what the selector finds, as a person would aim at it.
+    /// Presses the mouse in the middle of what the selector finds, as a user would aim at it.
     func click(_ selector: String) async throws { try await click(found: "document.querySelector('\(selector)')") }
 
     /// Presses the button with this label.

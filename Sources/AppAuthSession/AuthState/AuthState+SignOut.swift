@@ -1,0 +1,118 @@
+internal import AppAuthConcurrency
+public import AppAuthProtocol
+
+/// The end of an app's use of a session.
+extension AuthState {
+    /// Waits until a refresh that was sent has ended and its refresh token is stored, but no longer than the limit.
+    /// Tries once more to store what the store has rejected.
+    ///
+    /// Call it before the end of a process in which a caller was cancelled: the caller returns at once, and the refresh
+    /// that it leaves behind has used up its refresh token. This method waits even in a cancelled task. It also waits
+    /// for changes of the client's registration and for revocations. It does not wait for a refresh that has sent
+    /// nothing, nor for the verification of a response whose refresh token is stored.
+    ///
+    /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
+    public func settle(atMost limit: Duration = .seconds(90)) async {
+        guard machine.isExposed || registering?.running != nil || machine.unsaved != nil || revoking != nil else {
+            return
+        }
+        let (ends, end) = AsyncStream.makeStream(of: Never.self)
+        Task {
+            if machine.isExposed { await withCheckedContinuation { settling.append($0) } }
+            await registering?.settle()
+            _ = try? await perform(.save)
+            await revoking?.value
+            end.finish()
+        }
+        let clock = Task {
+            try await Task.sleep(for: limit)
+            end.finish()
+        }
+        await Task { for await _ in ends {} }.value
+        clock.cancel()
+    }
+
+    /// Signs the user out of this app: revokes the tokens (RFC 7009), ends the session and removes it from the store.
+    ///
+    /// No later response brings the session back, here or in another process. A newer session in the store stays. The
+    /// session in the browser stays too: `SignOut` in AppAuth ends it.
+    ///
+    /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent unless a refresh is running.
+    /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed; none if the
+    ///   provider has no revocation endpoint, or if another sign-in has replaced the session in the store.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
+    ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
+    ///   responded to a revocation. In both cases the session in memory has ended.
+    @discardableResult
+    public func signOut(revokingTokens: Bool = true) async throws -> [TokenRevocation] {
+        let revocations = revokingTokens ? await revokeTokens() : []
+        try await forget()
+        return revocations
+    }
+
+    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
+    ///
+    /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
+    ///
+    /// - Returns: As ``signOut(revokingTokens:)``.
+    package func revokeTokens() async -> [TokenRevocation] {
+        // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
+        // session, revoke nothing: several providers then end all grants of the client, including the new one.
+        if case .read(isReplaced: true) = try? await perform(.read) { return [] }
+        let tokens = record.revocable
+        take(.revoked(tokens.map(\.value)))
+        return await revoke(tokens)
+    }
+
+    func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
+        await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
+    }
+
+    /// Ends the session here and removes it from the store. Tokens that a refresh has brought since ``revokeTokens()``
+    /// are revoked.
+    ///
+    /// - Throws: As ``signOut(revokingTokens:)``.
+    package func forget() async throws { try await forget(because: "signed out") }
+
+    func forget(because reason: String) async throws {
+        let id = newID()
+        // A caller that is cancelled during the sign-out is still signed out, unless the store takes too long for a
+        // cancelled caller.
+        _ = try await withTaskCancellationHandler {
+            try await outcome(of: id) { take(.begin(id, .signOut(reason: reason))) }
+        } onCancel: {
+            Task {
+                try await Task.sleep(for: .seconds(2))
+                await self.leave(id)
+            }
+        }
+    }
+
+    private func leave(_ id: SessionMachine.ID) {
+        take(.leave(id))
+        // The store may have removed the session, with a revocation still in progress.
+        waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
+    }
+
+    /// Ends the session if the provider has ended it.
+    ///
+    /// - Parameter isNamed: Whether the provider's message names the session of an ID token.
+    /// - Returns: Whether the session was ended by this call; false if it was over already.
+    package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
+        // Another process may have stored or ended the session.
+        _ = try? await perform(.read)
+        // A session that has ended in memory may still be in a store that rejected its removal.
+        guard record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) else {
+            return false
+        }
+        try await forget(because: "the provider has ended it")
+        return true
+    }
+}
+
+extension EndSessionRequest {
+    /// Creates a request to sign out of a stored session; see ``init(client:idToken:postLogoutRedirectURI:)``.
+    public init(record: AuthStateRecord, postLogoutRedirectURI: String?) throws {
+        try self.init(client: record.client, idToken: record.idToken, postLogoutRedirectURI: postLogoutRedirectURI)
+    }
+}

@@ -1,0 +1,173 @@
+internal import AppAuthConcurrency
+public import AppAuthProtocol
+internal import FoundationEssentials
+internal import JOSE
+internal import Logging
+
+/// A signed-in session, the object that an app keeps.
+///
+/// It exchanges the code, returns valid access tokens, refreshes them when needed, keeps the verified ID token,
+/// authenticates requests and signs out. The store has a new refresh token before any caller gets the access token that
+/// came with it.
+///
+/// A session can be shared within a process and, through the store, among processes. However many callers need a token
+/// at the same time, they share one refresh. A caller that is cancelled does not cancel it for the others.
+///
+/// ```swift
+/// if let state = try await AuthState(restoring: store, environment: .live) {
+///     let token = try await state.freshAccessToken()
+/// }
+/// ```
+public actor AuthState {
+    /// The control flow of the session.
+    var machine: SessionMachine
+    package nonisolated let environment: Environment
+    let store: any TokenStore
+    var verifier: JWTVerifier
+    let feed = ChangeFeed()
+    let cache: TokenCache
+    /// The last identifier of an operation. The callers, locks and tasks below belong to operations.
+    var lastID = 0
+    var waiting: [SessionMachine.ID: CheckedContinuation<SessionMachine.Outcome, any Error>] = [:]
+    var locks: [SessionMachine.ID: RefreshLock] = [:]
+    var locking: [SessionMachine.ID: Task<Void, Never>] = [:]
+    var timers: [SessionMachine.ID: Task<Void, any Error>] = [:]
+    /// The revocation that began last, if it has not ended, and the number of those that have not.
+    var revoking: Task<Void, Never>?
+    var revocations = 0
+    /// Callers of ``settle(atMost:)``.
+    var settling: [CheckedContinuation<Void, Never>] = []
+    /// The change of the client's registration that began last.
+    var registering: SingleFlight<ClientRegistration>?
+
+    /// Restores a stored session; nil if there is none. Sends nothing.
+    ///
+    /// - Parameters:
+    ///   - store: The store that has the session.
+    ///   - client: The current client, if its secret or its authentication method has changed since the sign-in; nil
+    ///     for the client that was stored.
+    ///   - environment: HTTP, clock and log.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, or if
+    ///   the session is being moved, and ``AuthError/Code/invalidConfiguration`` if the session belongs to another
+    ///   client or another issuer.
+    public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
+        guard var record = try await store.attempt({ try await store.load() }) else { return nil }
+        try record.refuseToMove(at: store.location)
+        if let client {
+            guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {
+                throw AuthError(
+                    .invalidConfiguration, .configuration,
+                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.location), found one of "
+                        + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
+            }
+            record.change(client.unless(registeredLater: record.client))
+        }
+        self.init(record: record, store: store, environment: environment, wasStored: true)
+    }
+
+    /// Creates a session from tokens that an app has from elsewhere. It is stored with its first change, unless the
+    /// store has another session by then.
+    ///
+    /// For a session that was read from this same store, use ``init(restoring:as:environment:)`` instead. This
+    /// initializer takes an empty store for a new one, and would bring back a session that another process has signed
+    /// out meanwhile.
+    public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
+        self.init(record: record, store: store, environment: environment, wasStored: false)
+    }
+
+    /// - Parameter proof: A proof that is already in use with the record's key, and knows its servers.
+    package init(
+        record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
+    ) {
+        (self.store, self.environment) = (store, environment)
+        machine = SessionMachine(
+            record: record, wasStored: wasStored, location: store.location, patience: environment.lockPatience,
+            now: environment.now())
+        cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
+        verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
+    }
+
+    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
+    public var record: AuthStateRecord { machine.record }
+
+    /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
+    package nonisolated var proof: DPoP? { cache.proof }
+
+    /// Whether there are tokens that the store has rejected so far. If the process ends now, they are lost.
+    public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
+
+    /// Whether the session goes on: as far as this process knows, it has neither ended nor been removed from the store.
+    public var isAuthorized: Bool { machine.isAuthorized }
+
+    /// The claims of the verified ID token, which identify the user; nil if the session has no ID token.
+    public var claims: Claims? { record.idToken?.claims }
+
+    /// The changes of the session from now on. Each access begins a new stream. A stream that is not read keeps the
+    /// latest 64 changes. The stream ends with the `AuthState`.
+    public nonisolated var changes: AsyncStream<SessionChange> { feed.subscribe() }
+
+    /// Returns a valid access token, refreshing it if necessary.
+    ///
+    /// By default, a token is refreshed 60 seconds before it expires, or a tenth of its lifetime if that is shorter.
+    /// Callers that need a refresh at the same time share one, even in different processes. A token that is issued
+    /// while a caller waits is returned even if its validity is shorter than requested. A new token is returned only
+    /// after the store has the refresh token that came with it. If the store rejects it, the error is
+    /// ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store them again.
+    ///
+    /// After a second failure in a row, nothing is sent for a while, and callers get the error at once.
+    /// ``AuthError/nextAttempt`` says when the next attempt is made. A server's `Retry-After` causes a pause even after
+    /// the first failure, of five minutes at most.
+    ///
+    /// If the same user signs in again meanwhile, with the same client and store, the caller gets the new session's
+    /// token, and this `AuthState` continues with that session.
+    ///
+    /// - Parameters:
+    ///   - minimumValidity: How long the token must remain valid.
+    ///   - forceRefresh: Whether to refresh even if the token seems valid, and even in a pause after failures: for a
+    ///     user who asks for it. After a 401, call ``reject(_:)`` instead, which respects the pauses.
+    ///   - parameters: A request for fewer scopes, or for certain resources. Such tokens are kept apart.
+    /// - Throws: ``AuthError``: ``AuthError/Code/signInRequired`` after the session has ended (by `invalid_grant`, by
+    ///   an ID token about another user, or by a sign-out); ``AuthError/Code/sessionReplaced`` if the store has the
+    ///   session of another sign-in, which is not known to be the same user's. The other errors do not end the session:
+    ///   ``AuthError/Code/noRefreshToken``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/store``, the server's own code, and `CancellationError`.
+    public nonisolated func freshAccessToken(
+        minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
+    ) async throws -> AccessToken {
+        if minimumValidity == nil, !forceRefresh, parameters == .session, let run = cache.toJoin {
+            return try await run.value()
+        }
+        return try await accessToken(minimumValidity, forceRefresh, parameters)
+    }
+
+    /// Not inlined, so that a task that only joins a refresh keeps little: with 10,000 waiting tasks, a process has
+    /// 35 MB in place of 45 (Tests/Benchmarks/herd).
+    @inline(never)
+    private nonisolated func accessToken(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
+    ) async throws -> AccessToken {
+        var need = SessionRules.TokenRequirement(began: environment.now())
+        (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
+        (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
+        switch cache.find(for: &need) {
+        case .ready(let token): return token
+        case .toJoin(let run): return try await run.value()
+        case .toBegin(let flight):
+            return try await flight.run { [need] in
+                guard case .token(let token) = try await self.perform(.token(need)) else { throw CancellationError() }
+                return token
+            }
+        }
+    }
+
+    /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). The token is not
+    /// returned again, and the next caller gets a new one. ``send(_:)`` does this by itself.
+    public nonisolated func reject(_ token: AccessToken) { cache.refuse(token) }
+
+    /// How many callers wait for a token.
+    package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
+
+    /// How many operations wait until the store accepts the unsaved change.
+    package var savingCount: Int { machine.savingCount }
+}

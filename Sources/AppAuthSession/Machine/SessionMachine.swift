@@ -1,0 +1,322 @@
+package import AppAuthProtocol
+
+/// The control flow of a session, as a pure value: it takes inputs and returns effects.
+///
+/// It uses no task, clock, file or socket. ``AuthState`` executes the effects. The simulation in the tests executes the
+/// same effects in virtual time. ``SessionRules`` decides what is stored and whether a response is accepted.
+///
+/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``; one that changes
+/// the client's registration has one more when it has the lock, and ends with ``Input/end(_:)``. An operation that obtains a
+/// token passes through these phases. The store's result, the lock, the response or a timer leads from
+/// one to the next:
+///
+/// reading → queued → awaitingSave → locking → marking → sending → storingRefreshToken → verifying → storing
+///
+/// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
+/// than the one in memory, and what was requested after a sign-out finds the session removed from the store.
+package struct SessionMachine {
+    package typealias ID = Int
+
+    /// How the session in memory relates to the one in the store.
+    package enum Situation {
+        /// The session has never been stored.
+        case new
+        /// The store had this session at the last read or write.
+        case stored
+        /// The store has not accepted the latest change yet. The refresh lock, if any, stays with that change.
+        case unsaved(Unsaved)
+        /// The store no longer has the session, or has another one. The session may come back later.
+        case missing
+        /// The session has ended, and the store has accepted the latest change.
+        case ended
+    }
+
+    /// A change that the store has not accepted yet. If it has a lock, no process may send the refresh token that the store
+    /// still has: it is used up.
+    package struct Unsaved {
+        /// Distinguishes this change from later ones.
+        let number: Int
+        let event: SessionRules.Event
+        let known: SessionRules.Knowledge
+        /// The time of the change, if pauses must begin there.
+        let time: Timestamp?
+        /// The operation whose lock is kept until the change is stored; nil for a sign-out, which needs none.
+        let lock: ID?
+    }
+
+    /// The goal of an operation.
+    package enum Purpose {
+        case token(SessionRules.TokenRequirement)
+        /// The refresh lock and the stored session, for a change of the client's registration. The lock is held until
+        /// ``Input/end(_:)``.
+        case registration
+        /// The end of the session, in memory and in the store.
+        case signOut(reason: String)
+        /// A save of the unsaved change.
+        case save
+        /// The session as another process may have stored it.
+        case read
+    }
+
+    package enum Input {
+        case begin(ID, Purpose)
+        /// The caller has stopped waiting.
+        case leave(ID)
+        /// The result of ``Effect/call(_:)``.
+        case storeReturned(Result<StoreResult, any Error>)
+        /// An operation has acquired the store's refresh lock. If there is an error, it could not.
+        case locked(ID, (any Error)?)
+        /// The time of ``Effect/wait(_:_:)`` has passed.
+        case waited(ID)
+        /// The time of ``Effect/retry(_:after:)`` has passed.
+        case retry(Int)
+        /// The result of ``Effect/send(_:_:)``. The jitter is between 0 and 1.
+        case responded(ID, Result<TokenResponse, AuthError>, jitter: Double)
+        /// The result of ``Effect/verify(_:_:)``. The jitter is between 0 and 1.
+        case verified(ID, SessionRules.IDTokenOutcome, jitter: Double)
+        /// The provider has changed the client's registration and invalidated the previous registration access token.
+        case registered(ID, Client)
+        /// An operation no longer needs its lock.
+        case end(ID)
+        /// The client has newer metadata in this process.
+        case changed(Client)
+        /// The app has asked the provider to revoke these tokens.
+        case revoked([Secret])
+    }
+
+    package enum Effect {
+        /// Reads or changes the store. The next call follows only after the result of this one.
+        case call(StoreCall)
+        /// Waits for the store's refresh lock. ``unlock(_:)`` ends the wait.
+        case lock(ID, expectsSession: Bool)
+        /// Releases the operation's lock, or stops waiting for it.
+        case unlock(ID)
+        /// The wait for the lock has taken too long. An ``Input/locked(_:_:)`` with an error that names the holder follows,
+        /// unless the lock comes before it.
+        case lockTimedOut(ID)
+        /// Waits for this duration, then sends ``Input/waited(_:)``.
+        case wait(ID, Duration)
+        case stopWaiting(ID)
+        /// Waits for this duration, then sends ``Input/retry(_:)``.
+        case retry(Int, after: Duration)
+        /// Sends the refresh token or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
+        case send(ID, SessionRules.Attempt)
+        /// Verifies the ID token of a response.
+        case verify(ID, TokenResponse)
+        case publish(SessionChange)
+        /// Revokes tokens that will not be used, after all earlier revocations, then executes the remaining effects.
+        case revoke([RevocableToken], then: [Effect])
+        case finish(ID, Result<Outcome, any Error>)
+    }
+
+    package enum Outcome: Sendable {
+        case token(AccessToken)
+        case done
+        /// Whether the store has another session instead of this one.
+        case read(isReplaced: Bool)
+    }
+
+    package struct StoreCall: Sendable {
+        package enum Work: Sendable {
+            case load
+            case update(SessionRules.Event, known: SessionRules.Knowledge, at: Timestamp?)
+        }
+
+        package let work: Work
+        /// See ``TokenStoreCall``.
+        package let isUnattended: Bool, expectsSession: Bool
+    }
+
+    package enum StoreResult: Sendable {
+        case loaded(AuthStateRecord?)
+        /// The decision, and the stored session after it.
+        case updated(SessionRules.Decision, AuthStateRecord?)
+    }
+
+    /// The signature of ``SessionRules/apply(_:to:known:at:occurredAt:)``. The simulation can replace that function with one
+    /// that lacks a protection, to show that the protection is needed.
+    package typealias Rules = (
+        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
+        _ now: Timestamp,
+        _ occurrence: Timestamp?
+    ) -> SessionRules.Decision
+
+    /// The session as this process knows it.
+    package internal(set) var record: AuthStateRecord { didSet { revision += 1 } }
+    package internal(set) var situation: Situation { didSet { revision += 1 } }
+    /// Grows with each change of `record` or `situation`.
+    package private(set) var revision = 0
+
+    let location: String
+    let patience: LockPatience
+    let rules: Rules
+    var now: Timestamp
+    var effects: [Effect] = []
+    var operations: [ID: Operation] = [:]
+    /// Operations that need the refresh lock. The first holds the lock or waits for it; the others wait for the first.
+    var queue: [ID] = []
+    /// The requested store calls; `current` is the one in progress.
+    var calls: [Call] = []
+    var current: Call?
+    /// Operations that wait until the unsaved change is stored.
+    var savers: [ID] = []
+    /// The pause before the next attempt to save that no caller waits for; nil if none is planned.
+    var retryPause: Duration?
+    /// Whether that attempt is in progress.
+    var isRetrying = false
+    /// The number of the latest pause, which distinguishes it from earlier ones.
+    var retryNumber = 0
+    /// The tokens that the app has asked the provider to revoke.
+    var revoked: Set<Secret> = []
+    private var unsavedNumber = 0
+
+    package init(
+        record: AuthStateRecord, wasStored: Bool, location: String, patience: LockPatience, now: Timestamp,
+        rules: @escaping Rules = { SessionRules.apply($0, to: &$1, known: $2, at: $3, occurredAt: $4) }
+    ) {
+        (self.record, self.location, self.patience, self.now, self.rules) = (record, location, patience, now, rules)
+        situation = wasStored ? (record.end == nil ? .stored : .ended) : .new
+    }
+
+    /// Takes one input.
+    ///
+    /// - Returns: The effects, in the order in which to execute them.
+    package mutating func handle(_ input: Input, at now: Timestamp) -> [Effect] {
+        self.now = now
+        effects = []
+        switch input {
+        case .begin(let id, let purpose): begin(id, purpose)
+        case .leave(let id): leave(id)
+        case .storeReturned(let result): storeReturned(result)
+        case .locked(let id, let error): locked(id, error)
+        case .waited(let id): waited(id)
+        case .retry(let number): retry(number)
+        case .responded(let id, let result, let jitter): responded(id, result, jitter)
+        case .verified(let id, let outcome, let jitter): verified(id, outcome, jitter)
+        case .registered(let id, let client): registered(id, client)
+        case .end(let id): remove(id)
+        case .changed(let client): record.change(client)
+        case .revoked(let tokens): revoked.formUnion(tokens)
+        }
+        callStore()
+        return effects
+    }
+
+    // MARK: - Knowledge
+
+    /// Whether the store has or had the session. If so, its absence means that it was removed.
+    var wasStored: Bool {
+        switch situation {
+        case .new: false
+        case .unsaved(let unsaved): unsaved.known.wasStored
+        case .stored, .missing, .ended: true
+        }
+    }
+
+    var knowledge: SessionRules.Knowledge { SessionRules.Knowledge(record: record, wasStored: wasStored) }
+
+    var unsaved: Unsaved? { if case .unsaved(let unsaved) = situation { unsaved } else { nil } }
+
+    /// Whether the store has not accepted tokens, a registration or the end of the session yet, which the lock protects.
+    package var hasUnsavedTokens: Bool { unsaved?.lock != nil }
+
+    /// Whether the session goes on, as far as this process knows.
+    package var isAuthorized: Bool {
+        if case .missing = situation { return false }
+        return record.end == nil
+    }
+
+    /// Whether tokens may be handed out without reading the store: nothing is unsaved, and the session is not missing.
+    package var isOpen: Bool {
+        switch situation {
+        case .new, .stored, .ended: true
+        case .unsaved, .missing: false
+        }
+    }
+
+    /// Whether a refresh token may be at the provider while its successor is not stored.
+    package var isExposed: Bool { operations.values.contains { $0.phase.isExposed } }
+
+    /// How many operations wait until the store accepts the unsaved change. An attempt without a caller counts as one.
+    package var savingCount: Int { savers.count + (isRetrying ? 1 : 0) }
+
+    mutating func setUnsaved(
+        _ event: SessionRules.Event, known: SessionRules.Knowledge, at time: Timestamp?, lock: ID?
+    ) {
+        unsavedNumber += 1
+        situation = .unsaved(Unsaved(number: unsavedNumber, event: event, known: known, time: time, lock: lock))
+    }
+}
+
+extension SessionMachine {
+    /// An operation that a caller has begun.
+    struct Operation {
+        let id: ID
+        var purpose: Purpose
+        var phase: Phase
+        /// How much longer the operation waits for the lock.
+        var patience: Duration
+        /// Whether the operation reads the store while it waits for the lock. Such a read never prompts the user.
+        var isPolling = false
+    }
+
+    enum Phase {
+        /// Reads the store, without the lock.
+        case reading
+        /// Waits for earlier operations of this process.
+        case queued
+        /// Waits until the unsaved change is stored, since that change has the lock.
+        case awaitingSave
+        /// Waits for the store's lock.
+        case locking
+        /// Records in the store that the refresh token is about to be sent.
+        case marking
+        case sending(SessionRules.Attempt)
+        /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
+        case storingRefreshToken(SessionRules.Attempt, TokenResponse)
+        case verifying(SessionRules.Attempt, TokenResponse, hasStoredRefreshToken: Bool)
+        /// Stores the result. `inMemory` is the decision about the session in memory, once the store has rejected the result.
+        case storing(hasStoredRefreshToken: Bool, inMemory: SessionRules.Decision? = nil)
+        /// The caller works under the lock.
+        case working
+
+        /// Whether the operation waits for the lock.
+        var isWaiting: Bool {
+            switch self {
+            case .queued, .awaitingSave, .locking: true
+            default: false
+            }
+        }
+
+        /// Whether a refresh token may be at the provider while its successor is not stored.
+        var isExposed: Bool {
+            switch self {
+            case .marking, .sending, .storingRefreshToken: true
+            case .verifying(_, _, let hasStoredRefreshToken), .storing(let hasStoredRefreshToken, _):
+                !hasStoredRefreshToken
+            case .reading, .queued, .awaitingSave, .locking, .working: false
+            }
+        }
+    }
+
+    /// A requested store call.
+    struct Call {
+        enum Work {
+            case load
+            case update(SessionRules.Event, at: Timestamp?)
+            /// Stores the change that is unsaved when the call is made.
+            case save
+        }
+
+        /// Nil for ``Work/save``, which several operations may wait for.
+        let operation: ID?
+        let work: Work
+        var isUnattended = false
+        /// What this process knew when the call was made.
+        var known: SessionRules.Knowledge?
+        /// The change that ``Work/save`` stores.
+        var unsaved: Unsaved?
+
+        var isSave: Bool { if case .save = work { true } else { false } }
+    }
+}

@@ -1,0 +1,45 @@
+public import AppAuthProtocol
+
+extension AuthState {
+    /// Exchanges an authorization code for tokens, verifies the ID token and stores the session.
+    ///
+    /// The signed parts of the provider's response are verified first. One POST goes to the token endpoint, never a
+    /// second one, since a code is good once. (The exception is a server that demands another proof of the key, RFC
+    /// 9449 §8, and has not read the code yet.) RFC 6749 §4.1.3, RFC 7636 §4.5, OpenID Connect Core §3.1.3.
+    ///
+    /// - Parameters:
+    ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
+    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
+    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored, and tokens that have
+    ///   arrived are revoked, unless the store has a session, which several providers would end with them.
+    public static func exchange(
+        _ response: AuthorizationResponse, store: any TokenStore, environment: Environment
+    ) async throws -> AuthState {
+        try await exchange(response, store: store, environment: environment) { _ in }
+    }
+
+    /// - Parameter confirm: A last step before the session is stored.
+    package static func exchange(
+        _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void
+    ) async throws -> AuthState {
+        let request = response.request
+        let verifier = JWTVerifier(client: request.client, environment: environment)
+        let grant = try await response.grant(verifiedBy: verifier)
+        let early = try await verifier.idToken(with: grant, for: request)
+        let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
+            .send(.exchange(grant, request), stage: .token)
+        return try await begin(
+            with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
+            confirm: confirm
+        ) {
+            let idToken = try await verifier.idToken(
+                of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
+            try idToken?.requireSameUser(as: early)
+            return try AuthStateRecord(
+                request: request, response: tokens, idToken: idToken, keys: verifier.keys?.entry)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+internal import AppAuthProtocol
+
+/// A store for one session, for all the processes that share it.
+///
+/// A store has three duties: to read the session, to change it in one step, and to provide a lock. Its errors are
+/// ``AuthError`` with ``AuthError/Code/store`` that name the location and the reason. The test suite for stores in
+/// `AppAuthTestSupport` checks all the requirements below.
+public protocol TokenStore: Sendable {
+    /// The location, for messages: `file:/home/jane/.local/state/app/session.json`.
+    var location: String { get }
+
+    /// Reads the session; nil if there is none.
+    ///
+    /// Takes no lock, so that it works where nothing can be written. It sees the session before a change or after it,
+    /// never in between. It throws if there is something else at the location, or a damaged record. It takes
+    /// milliseconds and does not block forever, since it is also called while a caller waits for the lock.
+    func load() async throws -> AuthStateRecord?
+
+    /// Reads the session, lets `change` alter it, and writes it, in one step: no other change comes between.
+    ///
+    /// If `change` sets the session to nil, it is removed. If `change` alters nothing or throws, nothing is written.
+    /// When this returns, the change is safe: after a crash or a power failure the store has this session or a later
+    /// one. When this throws, the store has the old session, or the new one if the store could not make sure that it is
+    /// safe: ``AuthState`` can handle both. This takes milliseconds; `change` does no I/O. Data that is not a session
+    /// is neither read as one nor overwritten.
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result
+
+    /// Checks, before a user signs in, whether a session could be stored. Changes nothing.
+    ///
+    /// - Throws: What ``update(_:)`` would throw, as far as that can be known: the location cannot be read, holds
+    ///   something else, or has no room. The default implementation only reads.
+    func prepare() async throws
+
+    /// Waits for the lock under which a refresh token is sent, for as long as the refresh of another holder takes.
+    ///
+    /// The lock has one holder at a time among all that share the session, in this process and in others. If a process
+    /// dies, its lock is released. ``load()`` and ``update(_:)`` work even while the lock is held. The wait blocks no
+    /// thread of the cooperative pool. If its task is cancelled, it ends with `CancellationError`.
+    func refreshLock() async throws -> RefreshLock
+
+    /// Returns a description of the holder of the refresh lock, for messages, for example `process 4711 (my-app)`; nil
+    /// if the lock is free, or if the store cannot tell, which is the default.
+    func refreshLockHolder() async -> String?
+}
+
+extension TokenStore {
+    /// Returns nil: the store cannot tell.
+    public func refreshLockHolder() async -> String? { nil }
+}
+
+/// What a store can know about the call that it serves.
+public enum TokenStoreCall {
+    /// Whether ``AuthState`` repeats the call from time to time by itself: a write that the store has rejected, or a read
+    /// while another process holds the refresh lock. A store that could prompt the user, for example to unlock a keyring,
+    /// does not do so then: it would prompt every minute.
+    @TaskLocal public static var isUnattended = false
+
+    /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a
+    /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
+    /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, it is a new one.
+    @TaskLocal public static var expectsSession = false
+}
+
+/// The right to send the refresh token of a stored session, held until it is released or deinitialized.
+public final class RefreshLock: Sendable {
+    private let flag = Once()
+    private let end: @Sendable () -> Void
+
+    /// Creates a lock that was just acquired.
+    ///
+    /// - Parameter release: Releases the lock; called once.
+    public init(release: @escaping @Sendable () -> Void) { end = release }
+
+    /// Releases the lock. Further calls have no effect.
+    public func release() { if flag.first() { end() } }
+
+    deinit { release() }
+}
+
+extension TokenStore {
+    /// Reads the session.
+    public func prepare() async throws { _ = try await load() }
+
+    /// Runs an operation of an app's store and converts its errors into ``AuthError``.
+    ///
+    /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
+    package func attempt<Value: Sendable>(
+        expectsSession: Bool = false, _ operation: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let expectsSession = expectsSession || TokenStoreCall.expectsSession
+        do {
+            return try await TokenStoreCall.$expectsSession.withValue(expectsSession) { try await operation() }
+        } catch let error as AuthError { throw error } catch let error
+            as CancellationError
+        { throw error } catch {
+            throw AuthError(
+                .store, .store, "\(location) failed: \(AuthError.summary(of: error))", outcome: .notSent,
+                isTemporary: true)
+        }
+    }
+
+    /// Replaces any stored session with a new one.
+    package func replace(with record: AuthStateRecord) async throws {
+        try await attempt { try await update { $0 = record } }
+    }
+}
