@@ -57,12 +57,13 @@ struct StoredRecordTests {
             world.provider.fault(.status(.internalServerError), at: .token, times: nil)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
             let stored = try #require(await store.record)
-            await store.put(
-                try changed(stored) { members in
-                    var trouble = members["trouble"]?.object ?? [:]
-                    trouble["count"] = .number(.init(Int.max))
-                    members["trouble"] = .object(trouble)
-                })
+            let greatest = try changed(stored) { members in
+                var backoff = members["backoff"]?.object ?? [:]
+                backoff["count"] = .number(.init(Int.max))
+                members["backoff"] = .object(backoff)
+            }
+            #expect(greatest.backoff?.count == Int.max)
+            await store.put(greatest)
             let next = try #require(await AuthState(restoring: store, environment: world.environment))
             world.clock.advance(by: 120)
             let error = await authError { try await next.freshAccessToken(forceRefresh: true) }

@@ -176,6 +176,8 @@ struct FAPI1Tests {
             let idToken = try #require(await state.record.idToken)
             #expect(idToken.claims["at_hash"] == nil)
             try await party.use(state)
+            // The provider sends one otherwise.
+            #expect(try await party.signIn().record.idToken?.claims["at_hash"] != nil)
         }
         try await plan.refuses(.invalidIDToken, "expected 'at_hash' to be '", after: [.token]) {
             $0.provider.fault(.editIDToken { $0.claims["at_hash"] = "another" }, at: .token)

@@ -208,9 +208,13 @@ struct SessionFile: Sendable {
             let error = failure("cannot be written")
             guard !error.isTemporary else { throw error }
         }
-        unlink(new)
+        let removal = unlink(new) == 0 ? EEXIST : errno
         let descriptor = open(new, flags | O_CREAT | O_EXCL, 0o600)
-        guard descriptor >= 0 else { throw failure("cannot be written") }
+        guard descriptor >= 0 else {
+            // A folder, or in a shared folder another user's file.
+            if errno == EEXIST { throw failure("cannot be written, since \(new) cannot be removed", removal) }
+            throw failure("cannot be written")
+        }
         return (descriptor, 0)
     }
 

@@ -23,7 +23,7 @@ struct RecoveryTests {
         record.pendingRefresh = mark
         try await folder.store.replace(with: record)
         var json = try #require(JSON(parsing: record.encoded()).object)
-        json["presented"] = nil
+        json["pendingRefresh"] = nil
         if remains != .sameToken { json["refreshToken"] = .string("after") }
         if remains == .anotherSession { json["id"] = "another" }
         if remains == .ended { json["end"] = ["reason": "signed out", "date": 1_700_000_000] }

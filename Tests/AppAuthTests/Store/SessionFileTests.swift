@@ -46,6 +46,20 @@ struct SessionFileTests {
         }
     }
 
+    @Test func `a folder in place of the new file is named, and the session stays`() async throws {
+        let folder = try StoreFolder()
+        let (old, new) = (try StoreFolder.record(), try StoreFolder.record(token: "after"))
+        try await folder.store.replace(with: old)
+        let inside = URL(filePath: folder.path + ".new/inside")
+        try FileManager.default.createDirectory(at: inside, withIntermediateDirectories: true)
+        let error = await authError { try await folder.store.replace(with: new) }
+        #expect(error?.message.contains("\(folder.path).new cannot be removed: Is a directory") == true)
+        #expect(try await folder.store.load() == old)
+        try FileManager.default.removeItem(atPath: folder.path + ".new")
+        try await folder.store.replace(with: new)
+        #expect(try await folder.store.load() == new)
+    }
+
     @Test func `removing a session that is not there is no error`() async throws {
         let folder = try StoreFolder()
         try await folder.store.update { $0 = nil }

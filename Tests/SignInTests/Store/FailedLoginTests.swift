@@ -42,11 +42,12 @@ struct FailedLoginTests {
     ]
 
     @Test(arguments: failures)
-    func `a failed sign-in changes nothing`(failure: Failure) async throws {
+    func `a failed sign-in changes nothing, and the page in the browser reports it`(failure: Failure) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(failure.fault, at: failure.endpoint)
             let first = try await fixture.start(fixture.loginArguments(failure.arguments)).outcome()
             try first.failure(1, failure.code)
+            #expect(try await fixture.browser.page().contains("The sign-in did not succeed"))
             #expect(fixture.stored.isEmpty)
 
             _ = try await fixture.login().result()
@@ -54,16 +55,6 @@ struct FailedLoginTests {
             fixture.provider.fault(failure.fault, at: failure.endpoint)
             try await fixture.start(fixture.loginArguments(failure.arguments)).outcome().failure(1, failure.code)
             #expect(try fixture.session() == before)
-        }
-    }
-
-    @Test(arguments: failures)
-    func `the page in the browser reports the failure`(failure: Failure) async throws {
-        try await withDesk { fixture in
-            fixture.provider.fault(failure.fault, at: failure.endpoint)
-            let outcome = try await fixture.start(fixture.loginArguments(failure.arguments)).outcome()
-            try outcome.failure(1, failure.code)
-            #expect(try await fixture.browser.page().contains("The sign-in did not succeed"))
         }
     }
 }

@@ -160,7 +160,7 @@ extension Torture {
     /// The pause after failures is over, as if time had passed.
     private func endPause() throws {
         try CommandFixture.editSession(at: "\(fixture.sessions)/\(try #require(fixture.stored.first))") {
-            $0.endPause()
+            try $0.endPause()
         }
     }
 

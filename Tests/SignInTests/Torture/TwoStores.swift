@@ -76,7 +76,7 @@ struct TwoStores {
 
     func expire(in location: Place) async throws {
         switch location {
-        case .file: try CommandFixture.editSession(at: file) { $0.expire() }
+        case .file: try CommandFixture.editSession(at: file) { try $0.expire() }
         case .keyring: _ = try await program(["expire"]).outcome().result()
         }
     }
