@@ -114,6 +114,17 @@ struct KeyringSignInTests {
         }
     }
 
+    @Test func `a sign-in without a keyring ends before the browser opens`() async throws {
+        try await withDesk { fixture in
+            // A user without a keyring, and no display on which to ask for one.
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let login = try await fixture.start(fixture.loginArguments(keyring), bus).outcome()
+                #expect(try login.failure(1, "store").contains("keyring:sign-in/"), "\(login)")
+                #expect(fixture.provider.log.isEmpty)
+            }
+        }
+    }
+
     @Test func `twenty processes that need a token at once see one refresh`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
