@@ -7,6 +7,7 @@ enum Main {
     static func main() {
         // This process holds secrets: no core dump, and no debugger of another process of the same user.
         shims_forbid_dumps()
+        prepareStreams()
         let input = StandardInput()
         let arguments = Array(CommandLine.arguments.dropFirst())
         if StoredToken.print(arguments) { exit(0) }
@@ -29,6 +30,17 @@ enum Main {
             exit(status)
         }
         interrupts.wait()
+    }
+
+    /// Makes sure that no output ends the process in the middle of a refresh, or goes to a file of the session.
+    private static func prepareStreams() {
+        // If the reader of a pipe is gone, writing to it is an error.
+        signal(SIGPIPE, SIG_IGN)
+        // A closed stream is opened on /dev/null: otherwise the next file gets its number. Only the error output accepts
+        // data, since a result that is not written is a failure.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) < 0 {
+            _ = open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY)
+        }
     }
 
     private static func openFilesLeft(atMost count: Int) -> Int {

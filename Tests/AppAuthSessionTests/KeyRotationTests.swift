@@ -162,4 +162,25 @@ struct KeyRotationTests {
     private func kid(_ state: AuthState) async throws -> String? {
         try JWS(compact: #require(await state.record.idToken?.rawValue.reveal())).header.kid
     }
+
+    /// Another process has stored the keys of the URL that was valid before.
+    @Test func `keys of another URL are not adopted from the store`() async throws {
+        try await World.run { world in
+            let other = try await world.signIn()
+            var client = await other.record.client
+            var document = client.provider.document
+            document["jwks_uri"] = .string(world.provider.issuer + "/moved")
+            client.provider = try ProviderMetadata(document: .object(document))
+            let store = TestStore(await other.record)
+            let state = try #require(
+                await AuthState(restoring: store, as: client, environment: world.environment))
+            world.clock.advance(by: 3000)
+            let token = try await other.freshAccessToken(forceRefresh: true)
+            await store.put(await other.record)
+            world.clock.advance(by: 700)
+            #expect(try await state.freshAccessToken() == token)
+            #expect(await other.record.keys != nil)
+            #expect(await state.record.keys == nil)
+        }
+    }
 }

@@ -281,6 +281,23 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `settle() makes an attempt of its own if one that had begun fails`() async throws {
+        try await withRefusedTokens { _, store, state, before, _ in
+            let saves = await store.saves
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { try await state.freshAccessToken() }
+            try await store.begun(saves + 1)
+            let settled = Task { await state.settle(atMost: .seconds(60)) }
+            try await waitUntil { await state.savingCount == 2 }
+            await store.release()
+            #expect(await authError { try await caller.value }?.code == .store)
+            await settled.value
+            #expect(await !state.hasUnsavedTokens)
+            #expect(await store.record?.refreshToken != before.refreshToken)
+        }
+    }
+
     @Test func `settle() makes one more attempt to store the tokens`() async throws {
         try await withRefusedTokens { _, store, state, before, _ in
             await state.settle(atMost: .seconds(60))

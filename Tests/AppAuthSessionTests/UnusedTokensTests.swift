@@ -116,4 +116,74 @@ struct UnusedTokensTests {
             #expect(revoked(world).isEmpty && world.provider.isAlive(old.reveal()))
         }
     }
+
+    enum Owner: CaseIterable, CustomStringConvertible {
+        case anotherUser, anotherClient
+        var description: String { self == .anotherUser ? "another user" : "another client" }
+    }
+
+    /// Signs alice in, and then somebody whose grant the revocation of alice's tokens cannot end.
+    private func signInInTurn(
+        _ owner: Owner, confirm: @escaping @Sendable (AuthState) async throws -> Void = { _ in },
+        _ body: (World, _ old: AuthStateRecord, TestStore, Result<AuthState, any Error>) async throws -> Void
+    ) async throws {
+        let bob = LocalProvider.User(name: "bob", password: "builder")
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users = [.alice, bob]
+        configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            let old = try await world.signIn(store: store).record
+            let client = try await world.client(owner == .anotherClient ? "other" : "demo")
+            let response = try await world.authorize(client, as: owner == .anotherUser ? bob : .alice)
+            let result: Result<AuthState, any Error>
+            do {
+                result = .success(
+                    try await AuthState.exchange(
+                        response, store: store, environment: world.environment, confirm: confirm))
+            } catch { result = .failure(error) }
+            try await body(world, old, store, result)
+        }
+    }
+
+    private func revokedTokens(_ world: World) -> [String?] {
+        world.provider.log(.revocation).map { $0.form["token"] }
+    }
+
+    @Test(arguments: Owner.allCases)
+    func `the tokens of a replaced session are revoked if that cannot end the new one`(owner: Owner) async throws {
+        try await signInInTurn(owner) { world, old, store, result in
+            let state = try result.get()
+            #expect(revokedTokens(world) == [old.refreshToken?.reveal(), old.accessToken?.value.reveal()])
+            #expect(await store.record?.id == state.record.id)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test(arguments: Owner.allCases)
+    func `unused tokens are revoked if that cannot end the stored session`(owner: Owner) async throws {
+        let unused = MemoryTokenStore()
+        try await signInInTurn(owner) { state in
+            try await unused.replace(with: await state.record)
+            throw Refusal()
+        } _: { world, old, store, result in
+            #expect(throws: Refusal.self) { try result.get() }
+            let tokens = try #require(await unused.load())
+            #expect(revokedTokens(world) == [tokens.refreshToken?.reveal(), tokens.accessToken?.value.reveal()])
+            #expect(await store.record?.id == old.id)
+            #expect(world.provider.isAlive(try #require(old.refreshToken).reveal()))
+        }
+    }
+
+    /// The other store has the same tokens.
+    @Test func `the tokens of a session that is being moved are not revoked`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))
+        try await World.run(configuration) { world in
+            var old = try await world.signIn().record
+            old.move = .leaving(to: "elsewhere")
+            _ = try await world.signIn(try await world.client("other"), store: TestStore(old))
+            #expect(revoked(world).isEmpty)
+        }
+    }
 }

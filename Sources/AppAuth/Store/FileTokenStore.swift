@@ -60,12 +60,13 @@ public struct FileTokenStore: TokenStore {
     /// Reads the session without checking its lock, for a caller that cannot wait for a thread.
     package func read() throws -> AuthStateRecord? { try hintingAtDiscard { try file.read() } }
 
-    /// Reads the session and checks that its folder is writable and has room. If the folder does not exist, the closest
-    /// existing parent is checked.
+    /// Reads the session and checks that its lock can be used, and that its folder is writable and has room. If the
+    /// folder does not exist, the closest existing parent is checked.
     public func prepare() async throws {
-        try await onThread(named: "appauth-store", for: .store, of: location) { [file, folder] in
+        try await onThread(named: "appauth-store", for: .store, of: location) { [file, folder, lock] in
             _ = try hintingAtDiscard { try file.read() }
             try folder.probe(bytes: Self.probedRoom)
+            try lock.check()
         }
     }
 

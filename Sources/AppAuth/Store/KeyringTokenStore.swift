@@ -74,6 +74,15 @@ public struct KeyringTokenStore: TokenStore {
         }
     }
 
+    /// Reads the session, and checks that there is a keyring for a new one and that its lock can be used. If the keyring
+    /// is locked or does not exist yet, the user is prompted now, and not at the end of the sign-in.
+    public func prepare() async throws {
+        try await open(entry(account: account)) { service, _ in
+            if try decode(service.read()) == nil { try service.prepare() }
+            try lock.check()
+        }
+    }
+
     /// Changes the session under the lock.
     public func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
@@ -196,8 +205,9 @@ public struct KeyringTokenStore: TokenStore {
 
     private var unanswered: AuthError {
         .store(
-            location, .unanswered, "cannot be opened", "it was not unlocked within \(promptTimeout)",
-            isTemporary: true)
+            location, .unanswered, "cannot be opened",
+            "it was not unlocked within \(Int(promptTimeout.seconds.rounded(.up))) s, or the keyring service does not "
+                + "respond", isTemporary: true)
     }
 
     /// The lock file of the session, in the home folder. `XDG_STATE_HOME` and `XDG_RUNTIME_DIR` are not used, since

@@ -71,6 +71,16 @@ struct LockFile: Sendable {
     /// Describes the holder of a lock. Returns nil if the lock is free, or if the file is missing or not ours.
     func holder(_ purpose: Purpose) -> String? { (try? OpenLock(purpose, of: self, isRead: true))?.holder }
 
+    /// Checks, before a user signs in, that the locks can be used. Changes nothing.
+    ///
+    /// - Throws: ``AuthError`` if the file is not ours or cannot be opened, or if it is missing and cannot be created.
+    func check() throws {
+        guard Folder.isOurs(path) != nil else { return try folder.probe(bytes: LockHolder.room) }
+        var existing = self
+        existing.isMade = false
+        _ = try OpenLock(.session, of: existing)
+    }
+
     /// Takes a lock. If its file does not belong to this user or is not a regular file, the file is set aside first. No
     /// process of this user holds a lock of such a file, so there are never two holders.
     func withoutForeignFile(_ take: () throws -> RefreshLock) throws -> RefreshLock {

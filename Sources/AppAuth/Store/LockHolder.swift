@@ -10,6 +10,8 @@ internal import JOSE
 enum LockHolder {
     /// The length of a line. Each lock has one line, and the file contains nothing else.
     private static let length = 32
+    /// The length of the whole file.
+    static let room = 2 * length
 
     /// Writes or clears this process's name. It is only for messages, so errors are ignored.
     static func note(_ isHeld: Bool, at index: Int, in descriptor: Int32) {
@@ -41,9 +43,9 @@ enum LockHolder {
 
     /// Returns whether the file contains only such lines. A file of that name may have existed before.
     private static func isOurs(_ descriptor: Int32) -> Bool {
-        var bytes = [UInt8](repeating: 0, count: 2 * length + 1)
+        var bytes = [UInt8](repeating: 0, count: room + 1)
         let count = pread(descriptor, &bytes, bytes.count, 0)
-        guard (0...2 * length).contains(count) else { return false }
+        guard (0...room).contains(count) else { return false }
         return bytes[..<count].allSatisfy {
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, 32, 10].contains($0)
         }

@@ -20,7 +20,9 @@ extension AuthState {
         Task {
             if machine.isExposed { await withCheckedContinuation { settling.append($0) } }
             await registering?.settle()
-            _ = try? await perform(.save)
+            // An attempt that has begun may fail for a reason that is gone by now: a prompt that nobody answered.
+            let wasSaving = machine.isSaving
+            if (try? await perform(.save)) == nil, wasSaving { _ = try? await perform(.save) }
             await revoking?.value
             end.finish()
         }

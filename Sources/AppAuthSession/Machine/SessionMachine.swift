@@ -240,6 +240,9 @@ package struct SessionMachine {
     /// How many operations wait until the store accepts the unsaved change. An attempt without a caller counts as one.
     package var savingCount: Int { savers.count + (isRetrying ? 1 : 0) }
 
+    /// Whether the store is being asked to accept the unsaved change.
+    var isSaving: Bool { current?.isSave ?? false }
+
     mutating func setUnsaved(
         _ event: SessionRules.Event, known: SessionRules.Knowledge, at time: Timestamp?, lock: ID?
     ) {

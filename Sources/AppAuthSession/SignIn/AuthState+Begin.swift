@@ -2,12 +2,14 @@ internal import AppAuthProtocol
 
 extension AuthState {
     /// Verifies, confirms and stores tokens that have just arrived. If they cannot be stored in the end, they are
-    /// revoked: otherwise they would stay valid for months, and no sign-out could reach them.
+    /// revoked: otherwise they would stay valid for months, and no sign-out could reach them. For the same reason, the
+    /// tokens of the session that they replace are revoked.
+    ///
+    /// Nothing is revoked if that could end the session that stays, see ``AuthStateRecord/mayShareGrant(with:)``.
     ///
     /// - Parameters:
     ///   - tokens: The response of the token endpoint.
-    ///   - store: The store for the session. An existing session is replaced. If there is one and this one fails,
-    ///     nothing is revoked, since several providers would end the grant of the stored session too.
+    ///   - store: The store for the session. An existing session is replaced.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
     ///   - verified: Verifies the response.
     /// - Returns: The session with the record that was stored.
@@ -16,8 +18,10 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
     ) async throws -> AuthState {
         var unused = RevocableToken.tokens(tokens.refreshToken, tokens.accessToken)
+        var failed: AuthStateRecord?
         do {
             let record = try await verified()
+            failed = record
             let state = AuthState(
                 record: record, store: MemoryTokenStore(record), environment: environment, wasStored: true, proof: proof
             )
@@ -28,36 +32,55 @@ extension AuthState {
             let confirmed = await state.record
             unused = confirmed.revocable
             try result.get()
-            try await store.replace(with: confirmed)
+            // If the replaced session is being moved, another store has it too.
+            if let replaced = try await store.replace(with: confirmed), replaced.end == nil, replaced.move == nil,
+                !replaced.mayShareGrant(with: confirmed)
+            {
+                await revoke(replaced.revocable, of: replaced.client, environment)
+            }
             return AuthState(
                 record: confirmed, store: store, environment: environment, wasStored: true, proof: proof)
         } catch {
             // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation. (The
             // tokens of a refused refresh are revoked: that grant was this user's.)
             if let error = error as? AuthError, error.stage == .idToken { throw error }
-            await revoke(unused, of: client, unlessStoredIn: store, environment)
+            await revoke(unused, of: client, environment) { [failed] in
+                guard let stored = try await store.load(), stored.end == nil else { return true }
+                return failed.map { !stored.mayShareGrant(with: $0) } ?? false
+            }
             throw error
         }
     }
 
-    /// Revokes tokens, unless the store has a session or cannot be read. Waits a few seconds at most for the provider,
-    /// even in a cancelled task.
+    /// Revokes tokens, unless `mayRevoke` returns false or throws. Waits a few seconds at most for the provider, even in
+    /// a cancelled task.
     private static func revoke(
-        _ tokens: [RevocableToken], of client: Client, unlessStoredIn store: any TokenStore,
-        _ environment: Environment
+        _ tokens: [RevocableToken], of client: Client, _ environment: Environment,
+        if mayRevoke: @escaping @Sendable () async throws -> Bool = { true }
     ) async {
         let revocation = RevocationEndpoint(client: client, environment: environment)
         await Task {
             await withTaskGroup { group in
                 group.addTask {
-                    let stored: AuthStateRecord?
-                    do { stored = try await store.load() } catch { return }
-                    if stored == nil || stored?.end != nil { _ = await revocation.revoke(tokens) }
+                    guard (try? await mayRevoke()) ?? false else { return }
+                    _ = await revocation.revoke(tokens)
                 }
                 group.addTask { try? await Task.sleep(for: .seconds(5)) }
                 await group.next()
                 group.cancelAll()
             }
         }.value
+    }
+}
+
+extension AuthStateRecord {
+    /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
+    /// user has given the client. If a session does not say whose it is, they may have the same user.
+    fileprivate func mayShareGrant(with other: AuthStateRecord) -> Bool {
+        guard client.id.isExactly(other.client.id), client.provider.issuer == other.client.provider.issuer else {
+            return false
+        }
+        guard let subject = idToken?.subject, let theirs = other.idToken?.subject else { return true }
+        return subject.isExactly(theirs)
     }
 }

@@ -101,8 +101,14 @@ extension TokenStore {
         }
     }
 
-    /// Replaces any stored session with a new one.
-    package func replace(with record: AuthStateRecord) async throws {
-        try await attempt { try await update { $0 = record } }
+    /// Replaces any stored session with a new one, and returns the replaced one.
+    @discardableResult
+    package func replace(with record: AuthStateRecord) async throws -> AuthStateRecord? {
+        try await attempt {
+            try await update { stored in
+                defer { stored = record }
+                return stored
+            }
+        }
     }
 }

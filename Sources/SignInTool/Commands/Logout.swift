@@ -41,9 +41,12 @@ struct Logout: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var (report, aside) = (SignOut.Report(), nil as String?)
-        if let store = try await session.find()?.within(limit) {
-            if discard { aside = try await StateFolder.discard(store, console) }
-            if let state = try await state(in: store, console.environment) {
+        let stored = try await withTimeout(limit, .store, "the store did not respond") {
+            try await find(console, limit)
+        }
+        if let (store, state, discarded) = stored {
+            aside = discarded
+            if let state {
                 let note = WaitingNote(within: limit)
                 defer { note.stop() }
                 report = try await signOut(await state.record, note, console, limit: limit).run(state)
@@ -58,6 +61,15 @@ struct Logout: Command {
         if let aside { result["discarded"] = .string(aside) }
         try console.succeed(.object(result), text: "Signed out.")
         return 0
+    }
+
+    /// Returns the store, its session, and where a damaged one is now.
+    private func find(
+        _ console: Console, _ limit: Duration
+    ) async throws -> (any TokenStore, AuthState?, discarded: String?)? {
+        guard let store = try await session.find()?.within(limit) else { return nil }
+        let discarded = discard ? try await StateFolder.discard(store, console) : nil
+        return (store, try await state(in: store, console.environment), discarded)
     }
 
     private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {

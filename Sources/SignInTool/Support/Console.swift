@@ -27,7 +27,7 @@ struct Console: Sendable {
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         var environment = Environment.live
         (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
-        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forLocks)
+        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
         self.environment = environment
     }
 

@@ -2,11 +2,17 @@ internal import AppAuth
 internal import AppAuthConcurrency
 internal import Glibc
 
-/// A handler that turns termination signals into the cancellation of the work, so that the work can clean up. A second
-/// signal exits at once. Before the process exits or stops, the terminal is restored.
+/// A handler that turns termination signals into the cancellation of the work, so that the work can clean up. If the user
+/// interrupts again, the process exits at once. Before it exits or stops, the terminal is restored.
 struct Interrupts: Sendable {
+    /// How long after the first signal another one has no effect: timeout(1) sends each signal twice, and the user does
+    /// not know yet what the process is still doing.
+    static let grace = Duration.milliseconds(500)
+
     private struct State {
         var signal: Int32 = 0
+        /// When the first signal arrived.
+        var first = ContinuousClock.now
         var cancel: (@Sendable () -> Void)?
     }
 
@@ -34,12 +40,15 @@ struct Interrupts: Sendable {
                 input.whileRestored(stop)
                 continue
             }
-            let cancel = state.withLock { state in
-                if state.signal != 0 {
-                    input.restore()
-                    _exit(signal == SIGINT ? 130 : 1)
+            let cancel = state.withLock { state -> (@Sendable () -> Void)? in
+                guard state.signal == 0 else {
+                    if ContinuousClock.now - state.first >= Self.grace, signal != SIGHUP {
+                        input.restore()
+                        _exit(signal == SIGINT ? 130 : 1)
+                    }
+                    return nil
                 }
-                state.signal = signal
+                (state.signal, state.first) = (signal, .now)
                 return state.cancel
             }
             cancel?()

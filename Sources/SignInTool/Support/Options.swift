@@ -39,19 +39,21 @@ struct Seconds: ExpressibleByArgument, Sendable {
 }
 
 extension Duration {
-    /// The part of a command's time that it may wait for locks.
-    var forLocks: Duration { self * 5 / 6 }
+    /// The part of a command's time that it may wait for a lock, or for the user to unlock the keyring. The rest is for the
+    /// error that says so.
+    var forWaits: Duration { self * 5 / 6 }
 }
 
 extension TokenStore {
-    /// Returns the store with a lock timeout that fits a command's time limit.
+    /// Returns the store with timeouts that fit a command's time limit.
     func within(_ limit: Duration) -> any TokenStore {
         if var file = self as? FileTokenStore {
-            file.lockTimeout = min(file.lockTimeout, limit.forLocks)
+            file.lockTimeout = min(file.lockTimeout, limit.forWaits)
             return file
         }
         guard var keyring = self as? KeyringTokenStore else { return self }
-        keyring.lockTimeout = min(keyring.lockTimeout, limit.forLocks)
+        keyring.lockTimeout = min(keyring.lockTimeout, limit.forWaits)
+        keyring.promptTimeout = min(keyring.promptTimeout, limit.forWaits)
         return keyring
     }
 }

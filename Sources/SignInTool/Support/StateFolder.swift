@@ -163,7 +163,7 @@ extension SessionOptions {
     /// user who waits.
     private func settle(_ state: AuthState, _ console: Console) async {
         let note = Task {
-            try await Task.sleep(for: .milliseconds(300))
+            try await Task.sleep(for: Interrupts.grace)
             console.explain("finishing the refresh, press Ctrl-C again to give up")
         }
         await state.settle()

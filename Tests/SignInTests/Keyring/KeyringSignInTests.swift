@@ -114,6 +114,34 @@ struct KeyringSignInTests {
         }
     }
 
+    @Test func `a sign-in without a keyring ends before the browser opens`() async throws {
+        try await withDesk { fixture in
+            // A user without a keyring, and no display on which to ask for one.
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let login = try await fixture.start(fixture.loginArguments(keyring), bus).outcome()
+                #expect(try login.failure(1, "store").contains("keyring:sign-in/"), "\(login)")
+                #expect(fixture.provider.log.isEmpty)
+            }
+        }
+    }
+
+    /// The prompt of a keyring service may stay open for longer than the command runs.
+    @Test(arguments: [["token"], ["logout", "--local"]])
+    func `a keyring that is not unlocked is named before the command's timeout`(command: [String]) async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+            }
+            try await fixture.withKeyring(.locked(isAnswered: false)) { bus in
+                let start = ContinuousClock.now
+                let outcome = try await fixture.start(command + ["--json", "--timeout", "6"], bus).outcome()
+                #expect(try outcome.failure(1, "store").contains("was not unlocked within 5 s"), "\(outcome)")
+                // Without its own limit, a prompt would have 30 s.
+                #expect(ContinuousClock.now - start < .seconds(25))
+            }
+        }
+    }
+
     @Test func `twenty processes that need a token at once see one refresh`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in

@@ -119,7 +119,7 @@ struct KeyringStoreTests {
         try await withDesk { fixture in
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"] == .null)
-                for call in ["save", "probe"] {
+                for call in ["save", "probe", "prepare"] {
                     try expect(await fixture.keyringProgram(call, with: bus), "locked", isTemporary: true)
                 }
                 // Where a session was stored, that is no sign-out.

@@ -105,8 +105,13 @@ struct DiscardTests {
             let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
             try FileManager.default.moveItem(atPath: lock, toPath: fixture.home + "/target")
             try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: fixture.home + "/target")
-            let refused = try await fixture.run("token", "--json", "--force-refresh").failure(1, "store")
-            #expect(refused.contains("--discard"), "\(refused)")
+            let requests = fixture.provider.log.count
+            for command in [["token", "--json", "--force-refresh"], fixture.loginArguments([])] {
+                let refused = try await fixture.start(command).outcome().failure(1, "store")
+                #expect(refused.contains("--discard"), "\(refused)")
+            }
+            // Not even a sign-in begins.
+            #expect(fixture.provider.log.count == requests)
             _ = try await fixture.run("logout", "--json", "--revoke-only", "--discard").result()
             #expect(FileManager.default.fileExists(atPath: fixture.home + "/target"))
             #expect(fixture.stored.count == 1 && fixture.stored.allSatisfy { $0.contains(".lock.damaged-") })

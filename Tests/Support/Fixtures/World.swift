@@ -43,9 +43,9 @@ extension World {
         Client(id: id, authentication: authentication, provider: try await metadata())
     }
 
-    /// Signs in as alice on the provider's pages.
+    /// Signs in on the provider's pages, as alice or another user.
     package func authorize(
-        _ client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
+        _ client: Client, as user: LocalProvider.User = .alice, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: AuthorizationRequest.Options = .init(), in environment: Environment? = nil
     ) async throws -> AuthorizationResponse {
         let listener = try LoopbackRedirectListener(responseMode: options.responseMode ?? .query)
@@ -53,7 +53,7 @@ extension World {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: environment ?? self.environment)
-        async let lastPage = browser.visit(request.url)
+        async let lastPage = browser(of: user).visit(request.url)
         let result = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             do { return try request.response(fromQuery: query).map(Result.success) } catch {
                 return .failure(error)
@@ -74,7 +74,9 @@ extension World {
         return try await AuthState.exchange(response, store: store, environment: environment)
     }
 
-    package var browser: ScriptedBrowser {
-        ScriptedBrowser(transport: transport, entries: ["username": "alice", "password": "looking-glass"])
+    package var browser: ScriptedBrowser { browser(of: .alice) }
+
+    private func browser(of user: LocalProvider.User) -> ScriptedBrowser {
+        ScriptedBrowser(transport: transport, entries: ["username": user.name, "password": user.password])
     }
 }

@@ -11,7 +11,7 @@ import JOSE
 /// Uses the keyring of the session bus that it finds, since libsecret takes that from its process's environment.
 ///
 ///     keyring-program conformance
-///     keyring-program load|save|remove|probe|stored|spoil|discard|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
+///     keyring-program load|save|remove|probe|prepare|stored|spoil|discard|restart COMMAND [--no-prompt] [--timeout SECONDS] [--library NAME]
 ///     keyring-program change COMMAND [remove]                (runs the command in the middle of a change)
 ///     keyring-program crowd COUNT                            (loads at once and then again, and counts the questions)
 ///     keyring-program without-threads FILE                   (changes the file where no thread can be started)
@@ -84,6 +84,7 @@ enum Main {
             try await store.update { $0 = record }
         case "remove": try await store.update { $0 = nil }
         case "probe": _ = try await store.probe()
+        case "prepare": try await store.prepare()
         case "stored":
             let stored = try await KeyringTokenStore.stored(application: store.application)
             return ["stored": .array(stored.map { ["account": .string($0.account), "label": .string($0.label)] })]
