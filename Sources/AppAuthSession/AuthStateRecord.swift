@@ -131,7 +131,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The latest verified ID token. It stays after the end of the session, for "Welcome back, …".
     public var idToken: IDToken? { verifiedIDToken.flatMap { try? IDToken(storedAfterVerification: $0) } }
 
-    /// Every access token, whatever its parameters.
+    /// All access tokens: the session's own, and those for other parameters.
     var accessTokens: [AccessToken] { [accessToken].compactMap(\.self) + otherTokens.values }
 
     /// Returns the token that was issued for these parameters.

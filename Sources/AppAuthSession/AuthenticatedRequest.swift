@@ -3,7 +3,7 @@ internal import HTTPTypes
 
 extension AuthState {
     /// Sends a request with a valid access token in its `Authorization` field (RFC 6750 §2.1), and returns the
-    /// response, whatever its status.
+    /// response, even with an error status.
     ///
     /// If the response is a 401 with `invalid_token`, or one that ``Dialect/refusesToken`` treats in the same way, the
     /// token is refreshed and the request is sent once more, with its body. Redirects are not followed, since they

@@ -103,7 +103,7 @@ extension SessionRules {
         if let backoff = record.backoff {
             let error: AuthError? =
                 if backoff.pause.begin.isAfter(need.began) {
-                    // All callers that waited for the refresh get its result, even a failure, in whatever process they wait.
+                    // All callers that waited for the refresh, in all processes, get its result, even a failure.
                     backoff.error(at: now)
                 } else if !need.ignoresPause, !backoff.pause.isOver(at: now) {
                     backoff.pauseError(at: now)

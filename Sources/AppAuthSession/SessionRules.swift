@@ -8,7 +8,7 @@ package enum SessionRules {
         package var parameters = TokenParameters.session
         /// How long the token must remain valid; nil for the default margin.
         package var minimumValidity: Duration?
-        /// Whether the token that the caller has seen is unusable, whatever its expiry.
+        /// Whether the token that the caller has seen is unusable, even if it has not expired.
         package var isForced = false
         /// Whether to refresh even in a pause after failures, since the caller has explicitly asked for a refresh.
         package var ignoresPause = false

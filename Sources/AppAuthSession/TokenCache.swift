@@ -15,7 +15,7 @@ final class TokenCache: Sendable {
         /// Whether one of those callers has found the current token too old.
         var isStale = false
         var others: [SessionRules.TokenRequirement.Kind: Flight] = [:]
-        /// Tokens that resource servers have rejected, whatever their expiry.
+        /// Tokens that resource servers have rejected, even if they have not expired.
         var refused: Set<Issue> = []
 
         mutating func other(for kind: SessionRules.TokenRequirement.Kind) -> Flight {

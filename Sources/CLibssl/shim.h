@@ -5,19 +5,19 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-// RFC 8705 §2.2, §3: a token is bound to the certificate itself, whoever issued it.
+// RFC 8705 §2.2, §3: a token is bound to the certificate itself, not to its issuer.
 static inline int clibssl_accept_any(int is_trusted, X509_STORE_CTX *store) {
     (void)is_trusted;
     (void)store;
     return 1;
 }
 
-// Much of this is macros, which Swift cannot import. NULL if a file is not what it should be.
+// Swift cannot import these macros. Returns NULL if a file is malformed.
 static inline SSL_CTX *clibssl_server_context(const char *certificate, const char *key) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL) return NULL;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    // Each connection shows the certificate anew.
+    // The client presents its certificate on each connection.
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, clibssl_accept_any);

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 
-// At exit libcrypto would free what threads of ours still verify signatures with: a program that ends meanwhile would end by
-// SIGSEGV. The first to start libcrypto decides, so it is done when this library is loaded. OPENSSL_init_crypto(3).
+// At exit, libcrypto would free memory that other threads still use to verify signatures, and the program would end by
+// SIGSEGV. The first initialization counts, so this runs when the library is loaded. See OPENSSL_init_crypto(3).
 __attribute__((constructor)) static void outlive_exit(void) { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
 
 static const EVP_MD *sha256, *sha384, *sha512;
@@ -70,7 +70,7 @@ EVP_PKEY *shims_rsa_private(const uint8_t *const numbers[8], const size_t length
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     int ok = builder != NULL;
     for (int i = 0; i < 8 && ok; i++) {
-        // The private ones in memory of their own kind, which libcrypto wipes.
+        // Private numbers are in secure memory, which libcrypto wipes.
         values[i] = lengths[i] > 2048 ? NULL : i < 2 ? BN_new() : BN_secure_new();
         ok = values[i] != NULL && BN_bin2bn(numbers[i], (int)lengths[i], values[i]) != NULL &&
              OSSL_PARAM_BLD_push_BN(builder, names[i], values[i]) == 1;
@@ -155,7 +155,7 @@ size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out
     return ok ? 2 * half : 0;
 }
 
-// Without a callback libcrypto would ask on the terminal.
+// Without a callback, libcrypto would prompt on the terminal.
 static int passphrase_of(char *buffer, int size, int writing, void *passphrase) {
     (void)writing;
     size_t length = passphrase == NULL ? 0 : strlen(passphrase);
@@ -182,7 +182,7 @@ size_t shims_private_key_to_pem(const EVP_PKEY *key, char *out, size_t capacity)
     return length;
 }
 
-// A number as DER has it: without zeros in front, but for one before a bit that would make it negative.
+// Writes a number in DER: without leading zeros, except one before a bit that would make it negative.
 static size_t der_integer(const uint8_t *number, size_t length, uint8_t *out) {
     while (length > 1 && number[0] == 0) number++, length--;
     size_t pad = number[0] >> 7;
@@ -199,7 +199,7 @@ size_t shims_ecdsa_to_der(const uint8_t *raw, size_t raw_length, uint8_t *out, s
     if (half == 0 || half > 66) return 0;
     size_t length = der_integer(raw, half, body);
     length += der_integer(raw + half, half, body + length);
-    // From 128 on the length takes a byte more (X.690 8.1.3.5).
+    // From 128 on, the length takes another byte (X.690 8.1.3.5).
     size_t head = length < 128 ? 2 : 3;
     if (head + length > capacity) return 0;
     out[0] = 0x30;

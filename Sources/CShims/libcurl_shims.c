@@ -34,7 +34,7 @@ struct shims_curl {
 #undef MEMBER
 };
 
-// Of the kind that lets a waiting writer in before new readers.
+// A waiting writer gets this lock before new readers.
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 void shims_curl_enter(void) { pthread_rwlock_rdlock(&gate); }
@@ -52,7 +52,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static int gate_is_set;
 
 const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t capacity) {
-    // Lazily: of the symbols of libcurl and its thirty libraries a session needs a few, and to look for all takes time.
+    // Lazily: a session needs few of the symbols of libcurl and its thirty libraries, and resolving all takes time.
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(problem, capacity, "%s", dlerror());
@@ -73,7 +73,7 @@ const struct shims_curl *shims_curl_open(const char *name, char *problem, size_t
     }
     pthread_mutex_lock(&opening);
     CURLcode code = curl->global_init(CURL_GLOBAL_DEFAULT);
-    // After libcurl has started OpenSSL, so that at exit, in reverse order, this comes before its end.
+    // Registered after libcurl has started OpenSSL. At exit, in reverse order, this runs before OpenSSL ends.
     if (code == CURLE_OK && !gate_is_set) gate_is_set = atexit(close_gate) == 0;
     pthread_mutex_unlock(&opening);
     if (code == CURLE_OK) return curl;

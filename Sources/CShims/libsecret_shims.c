@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What of GLib, GIO and libsecret is used here, declared by hand, so that no -dev package is needed to build. All of it
-// is part of their ABI.
+// The parts of GLib, GIO and libsecret that are used here. They are declared by hand, so that a build needs no -dev
+// package. All are part of the ABI of these libraries.
 typedef struct {
     uint32_t domain;
     int code;
@@ -89,7 +89,7 @@ struct shims_secret_call {
     size_t capacity;
 };
 
-// The name of the schema is matched too: entries of other programs with the same attributes are not ours.
+// The name of the schema is matched too, because other programs may have entries with the same attributes.
 static const SecretSchema schema = {
     .name = "org.swift-appauth.Session", .attributes = {{"application", 0}, {"account", 0}}};
 
@@ -125,7 +125,7 @@ struct shims_secret_call *shims_secret_call_new(
 
 void shims_secret_call_free(struct shims_secret_call *call) { free(call); }
 
-// What an error means. Frees it. Nothing here is ever cancelled: see the header.
+// Returns the meaning of an error, and frees it. No call is ever cancelled: see the header.
 static enum shims_secret_code meaning(struct shims_secret_call *call, GError *error) {
     const struct shims_secrets *s = call->secrets;
     if (error == NULL) return SHIMS_SECRET_OK;
@@ -136,7 +136,7 @@ static enum shims_secret_code meaning(struct shims_secret_call *call, GError *er
         if (error->code == DBUS_SERVICE_UNKNOWN) code = SHIMS_SECRET_NO_SERVICE;
         if (error->code >= DBUS_SPAWN_FIRST && error->code <= DBUS_SPAWN_LAST) code = SHIMS_SECRET_NO_SERVICE;
         if (error->code == DBUS_ACCESS_DENIED || error->code == DBUS_AUTH_FAILED) code = SHIMS_SECRET_DENIED;
-        // The collection that the service has promised is not there: GNOME Keyring before the first unlock.
+        // The service names a collection that does not exist: GNOME Keyring before the first unlock.
         if (error->code == DBUS_UNKNOWN_METHOD || error->code == DBUS_UNKNOWN_OBJECT) code = SHIMS_SECRET_LOCKED;
     } else if (error->domain == s->secret_error_get_quark()) {
         if (error->code == SECRET_IS_LOCKED || error->code == SECRET_NO_SUCH_OBJECT) code = SHIMS_SECRET_LOCKED;
@@ -146,7 +146,7 @@ static enum shims_secret_code meaning(struct shims_secret_call *call, GError *er
     return code;
 }
 
-// Before anything else, so that a bus that is not there is told from all that may go wrong on it.
+// This comes first, to distinguish a missing bus from all other failures.
 static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
@@ -155,7 +155,7 @@ static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
         meaning(call, error);
         return SHIMS_SECRET_NO_BUS;
     }
-    // GLib ends a process whose session bus goes away. That is for an application of GLib's to want, and for nobody else.
+    // By default, GLib ends a process whose session bus disappears. A program without GLib does not expect that.
     if (s->g_application_get_default() == NULL) s->g_dbus_connection_set_exit_on_close(bus, 0);
     s->g_object_unref(bus);
     return SHIMS_SECRET_OK;
@@ -177,8 +177,8 @@ static enum shims_secret_code search(
     struct shims_secret_call *call, const struct shims_secret_place *place, GList **items) {
     const struct shims_secrets *s = call->secrets;
     enum shims_secret_code code = connect_bus(call);
-    // libsecret keeps what it knows of a service; of one that has been started anew, without a main loop, it knows nothing
-    // right. So it is asked twice.
+    // libsecret caches the state of a service. Without a main loop, the cache is wrong after the service was restarted.
+    // So the call is repeated once.
     for (int attempt = 0; code == SHIMS_SECRET_OK; attempt++) {
         GError *error = NULL;
         void *table = attributes(s, place);
@@ -193,7 +193,7 @@ static enum shims_secret_code search(
     return code;
 }
 
-// Only what is on the bus can be locked; libsecret's own file, in a Flatpak, cannot.
+// Only keyrings on the bus can be locked. libsecret's own file, in a Flatpak, cannot.
 static bool is_locked(const struct shims_secrets *s, void *item) {
     return s->g_type_check_instance_is_a(item, s->secret_item_get_type()) && s->secret_item_get_locked(item);
 }
@@ -203,7 +203,7 @@ static enum shims_secret_code locked(struct shims_secret_call *call) {
     return SHIMS_SECRET_LOCKED;
 }
 
-// Asks the person.
+// Prompts the user.
 static enum shims_secret_code unlock(struct shims_secret_call *call, void *object) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
@@ -216,7 +216,7 @@ static enum shims_secret_code unlock(struct shims_secret_call *call, void *objec
     return SHIMS_SECRET_DISMISSED;
 }
 
-// The keyring for new entries, unlocked if `asking`. NO_KEYRING if there is none.
+// Returns the keyring for new entries, and unlocks it if `asking`. NO_KEYRING if there is none.
 static enum shims_secret_code find_default(struct shims_secret_call *call, bool asking) {
     const struct shims_secrets *s = call->secrets;
     GError *error = NULL;
@@ -232,7 +232,7 @@ static enum shims_secret_code find_default(struct shims_secret_call *call, bool 
     return code;
 }
 
-// The newest entry, an unlocked one if there is one. NONE if there is none, as far as one can see.
+// Returns the newest entry, preferably an unlocked one. NONE if no entry is visible.
 static enum shims_secret_code find(
     struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
     const struct shims_secrets *s = call->secrets;
@@ -253,8 +253,8 @@ static enum shims_secret_code find(
     return newest != NULL ? SHIMS_SECRET_OK : SHIMS_SECRET_NONE;
 }
 
-// The newest entry. NONE if there is none, NO_KEYRING if there is no keyring either, and neither if a locked keyring does
-// not tell what it has.
+// Returns the newest entry. NONE if there is none, NO_KEYRING if there is no keyring either. If a locked keyring hides its
+// entries, the result is neither of the two.
 static enum shims_secret_code find_unlocked(
     struct shims_secret_call *call, const struct shims_secret_place *place, void **found) {
     enum shims_secret_code code = find(call, place, found);
@@ -303,7 +303,7 @@ enum shims_secret_code shims_secret_read(
         s->g_object_unref(item);
         if (error == NULL) break;
         code = meaning(call, error);
-        // Removed since it was found, or locked: to find it once more tells which.
+        // The entry was removed since it was found, or it is locked. Another search tells which.
         if (code != SHIMS_SECRET_LOCKED || attempt > 0) return code;
     }
     if (value == NULL) {
@@ -336,7 +336,7 @@ enum shims_secret_code shims_secret_write(
     void *item;
     enum shims_secret_code code = find_unlocked(call, place, &item);
     if (code == SHIMS_SECRET_OK) {
-        // Its secret is changed, whatever keyring it is in: a second entry in another one would be a second session.
+        // Changes the secret in the keyring that has the entry: a second entry in another keyring would be a second session.
         if (s->g_type_check_instance_is_a(item, s->secret_item_get_type())) {
             GError *error = NULL;
             void *value = s->secret_value_new(secret, (intptr_t)length, "application/json");
@@ -392,7 +392,7 @@ enum shims_secret_code shims_secret_remove(
     if (code == SHIMS_SECRET_OK && items != NULL) {
         bool is_shut = false;
         for (GList *item = items; item != NULL; item = item->next) is_shut |= is_locked(s, item->data);
-        // What is open and still there has been kept by whoever was asked; libsecret does not tell.
+        // If an unlocked entry still exists, the user has declined to delete it. libsecret does not report that.
         code = is_shut ? SHIMS_SECRET_LOCKED : SHIMS_SECRET_DISMISSED;
         snprintf(
             call->problem, call->capacity, "%s",
@@ -409,7 +409,7 @@ enum shims_secret_code shims_secret_list(
     GList *items = NULL;
     enum shims_secret_code code = search(call, place, &items);
     if (code == SHIMS_SECRET_OK && items == NULL) {
-        // A keyring that is locked does not tell what it has.
+        // A locked keyring hides its entries.
         code = find_default(call, false);
         return code == SHIMS_SECRET_NO_KEYRING ? SHIMS_SECRET_OK : code;
     }

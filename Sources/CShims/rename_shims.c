@@ -9,7 +9,7 @@
 int shims_rename_to_free_name(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
-    // A file system that cannot do it in one step, such as NFS.
+    // The file system does not support the flag, for example NFS.
     struct stat status;
     if (lstat(to, &status) == 0) {
         errno = EEXIST;

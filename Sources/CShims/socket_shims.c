@@ -37,9 +37,9 @@ static int bind_and_listen(int fd, int family, uint16_t port, int backlog, uint1
     socklen_t length = loopback(family, port, &address);
     int on = 1;
     if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) return -1;
-    // A port must be free again at once, although connections of the last sign-in are still in TIME_WAIT (our side
-    // closes first). On Linux this never lets two sockets listen on one port, nor pushes one aside that listens; and a
-    // free port is still one that nobody else has.
+    // A port must be free again at once, although connections of the last sign-in are still in TIME_WAIT (this side
+    // closes first). On Linux, this option never lets two sockets listen on one port, and port 0 still gives an unused
+    // port.
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return -1;
     if (bind(fd, &address.any, length) != 0 || listen(fd, backlog) != 0) return -1;
     if (getsockname(fd, &address.any, &length) != 0) return -1;
@@ -68,7 +68,7 @@ void shims_end(int fd) {
     close(fd);
 }
 
-// Asks the kernel about the one socket with these ends (sock_diag(7)).
+// Asks the kernel about the socket with these two addresses (sock_diag(7)).
 static int ask(int diagnosis, const union address *local, const union address *remote) {
     struct {
         struct nlmsghdr head;
@@ -105,13 +105,13 @@ static int user_of(int diagnosis, const union address *local, const union addres
         char attributes[512];
     } answer;
     int result = -1;
-    // What is left of an earlier question would be taken for the answer to this one.
+    // Discards the rest of an earlier response, which would be taken for the response to this request.
     while (recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT) > 0) {}
-    // The kernel answers before the request's send returns; what is not there then does not come.
+    // The kernel responds before the send of the request returns. A response that is missing then does not come.
     if (ask(diagnosis, local, remote) == 0) {
         ssize_t count = recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
         if (count >= (ssize_t)NLMSG_LENGTH(sizeof answer.body) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
-            // A socket whose process has closed it has no inode, and belongs to nobody any more.
+            // A socket that its process has closed has no inode and no owner.
             *user = answer.body.idiag_inode != 0 ? answer.body.idiag_uid : UINT32_MAX;
             result = 0;
         }
@@ -132,7 +132,7 @@ int shims_tells_users(int diagnosis, int listener) {
     union address ours, none;
     socklen_t length = sizeof ours;
     if (getsockname(listener, &ours.any, &length) != 0) return 0;
-    // A socket that listens has no other end.
+    // A listening socket has no other end.
     memset(&none, 0, sizeof none);
     uint32_t user = UINT32_MAX;
     return user_of(diagnosis, &ours, &none, &user) == 0 && user == geteuid();

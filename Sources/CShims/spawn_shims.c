@@ -74,7 +74,7 @@ int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *p
 }
 
 void shims_forbid_dumps(void) {
-    // Not the hard limit: that would stay with every program that is started from here.
+    // Not the hard limit, which every started program would inherit.
     struct rlimit limit;
     if (getrlimit(RLIMIT_CORE, &limit) == 0) {
         limit.rlim_cur = 0;
@@ -84,7 +84,7 @@ void shims_forbid_dumps(void) {
 }
 
 int shims_wait_briefly(pid_t pid, int milliseconds) {
-    // By number: glibc has a function for it since 2.36 only.
+    // By its number: glibc has a function for it only since 2.36.
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return 0;
     struct pollfd process = {.fd = fd, .events = POLLIN};

@@ -25,7 +25,7 @@ int shims_listen_at(const char *path, int backlog) {
     if (error != 0) return -error;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
-    // Linux gives the file the socket's own mode, less the umask: there is no moment in which others could connect.
+    // Linux gives the file the socket's mode, less the umask. So other users can never connect.
     if (fchmod(fd, S_IRUSR | S_IWUSR) == 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0) {
         if (listen(fd, backlog) == 0) return fd;
         error = errno;
@@ -39,7 +39,7 @@ int shims_listen_at(const char *path, int backlog) {
 
 static int set_times(int fd, int milliseconds) {
     struct timeval time = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
-    // Connecting waits, for room in the backlog, as long as sending does.
+    // The limit for sending also applies to connecting, which waits for room in the backlog.
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time) != 0) return -1;
     return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 }

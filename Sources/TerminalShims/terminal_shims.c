@@ -18,7 +18,7 @@ bool terminal_hand_over_bytes(int descriptor, struct termios *former) {
     return tcsetattr(descriptor, TCSANOW, &modes) == 0;
 }
 
-// From libqrencode's public header; part of the ABI of libqrencode.so.4.
+// From libqrencode's public header. It is part of the ABI of libqrencode.so.4.
 struct qr_code {
     int version;
     int width;
@@ -38,7 +38,7 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity) {
     if (code != NULL) {
         if ((size_t)code->width * (size_t)code->width <= capacity) {
             width = code->width;
-            // The lowest bit of a module is its colour; the others say what it is for.
+            // The lowest bit of a module is its colour. The others give its purpose.
             for (int i = 0; i < width * width; i++) modules[i] = code->data[i] & 1;
         }
         release(code);

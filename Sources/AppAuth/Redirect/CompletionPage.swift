@@ -1,8 +1,8 @@
 /// A page that a browser shows when it reaches the listener, mainly the outcome of a sign-in, in the user's language.
 ///
 /// ```swift
-/// var page = CompletionPage.signedIn(appName: "Harbour")
-/// page.texts.append(.init(language: "fr", title: "Connecté", heading: "Connecté", message: "Revenez à Harbour."))
+/// var page = CompletionPage.signedIn(appName: "My App")
+/// page.texts.append(.init(language: "fr", title: "Connecté", heading: "Connecté", message: "Revenez à My App."))
 /// await listener.finish(with: page)
 /// ```
 /// The texts are plain text; the page escapes them. The page needs no script. It does not promise to close the tab,

@@ -1,10 +1,10 @@
 /// The pages that the listener shows to the user, and their colours. An app can change all of them.
 ///
 /// ```swift
-/// var pages = CompletionPages(appName: "Harbour")
+/// var pages = CompletionPages(appName: "My App")
 /// pages.light.success = 0x00488A
-/// pages.signedIn.texts[0].message = "Harbour is loading your ships."
-/// pages.failed.replacement = .url("https://harbour.example/help/sign-in")
+/// pages.signedIn.texts[0].message = "My App is loading your mail."
+/// pages.failed.replacement = .url("https://my-app.example/help/sign-in")
 /// signIn.pages = pages
 /// ```
 public struct CompletionPages: Sendable, Hashable {
@@ -27,14 +27,16 @@ public struct CompletionPages: Sendable, Hashable {
 
     /// Creates the library's own pages, in English and German.
     ///
-    /// - Parameter appName: The app that the user returns to. If nil, the pages say "the app".
-    public init(appName: String? = nil) {
-        signedIn = .signedIn(appName: appName)
-        failed = .failed(appName: appName)
-        signedOut = .signedOut(appName: appName)
+    /// - Parameters:
+    ///   - appName: The app that the user returns to. If nil, the pages say "the app".
+    ///   - inTerminal: Whether the app runs in a terminal. The pages then say "the terminal".
+    public init(appName: String? = nil, inTerminal: Bool = false) {
+        signedIn = .signedIn(appName: appName, inTerminal: inTerminal)
+        failed = .failed(appName: appName, inTerminal: inTerminal)
+        signedOut = .signedOut(appName: appName, inTerminal: inTerminal)
         foreignRedirect = .foreignRedirect
-        usedRedirect = .usedRedirect(appName: appName)
-        usedLink = .usedLink(appName: appName)
+        usedRedirect = .usedRedirect(appName: appName, inTerminal: inTerminal)
+        usedLink = .usedLink(appName: appName, inTerminal: inTerminal)
     }
 
     /// Returns the page for a failed sign-in.

@@ -2,9 +2,11 @@
 extension CompletionPage {
     /// Returns the page for a successful sign-in.
     ///
-    /// - Parameter appName: The app that the user returns to. If nil, the page says "the app".
-    public static func signedIn(appName: String? = nil) -> CompletionPage {
-        let app = AppWords(appName)
+    /// - Parameters:
+    ///   - appName: The app that the user returns to. If nil, the page says "the app".
+    ///   - inTerminal: Whether the app runs in a terminal. The page then says "the terminal".
+    public static func signedIn(appName: String? = nil, inTerminal: Bool = false) -> CompletionPage {
+        let app = AppWords(appName, inTerminal)
         return CompletionPage(
             texts: [
                 Text(
@@ -19,10 +21,13 @@ extension CompletionPage {
     /// Returns the page for a failed sign-in.
     ///
     /// - Parameters:
-    ///   - appName: The app's name, or nil.
+    ///   - appName: The app that the user returns to. If nil, the page says "the app".
+    ///   - inTerminal: Whether the app runs in a terminal. The page then says "the terminal".
     ///   - reason: One line for the user, for example the message of an ``AuthError``.
-    public static func failed(appName: String? = nil, reason: String? = nil) -> CompletionPage {
-        let app = AppWords(appName)
+    public static func failed(
+        appName: String? = nil, inTerminal: Bool = false, reason: String? = nil
+    ) -> CompletionPage {
+        let app = AppWords(appName, inTerminal)
         return CompletionPage(
             texts: [
                 Text(
@@ -37,8 +42,12 @@ extension CompletionPage {
     }
 
     /// Returns the page for a sign-out.
-    public static func signedOut(appName: String? = nil) -> CompletionPage {
-        let app = AppWords(appName)
+    ///
+    /// - Parameters:
+    ///   - appName: The app that the user returns to. If nil, the page says "the app".
+    ///   - inTerminal: Whether the app runs in a terminal. The page then says "the terminal".
+    public static func signedOut(appName: String? = nil, inTerminal: Bool = false) -> CompletionPage {
+        let app = AppWords(appName, inTerminal)
         return CompletionPage(
             texts: [
                 Text(
@@ -63,8 +72,8 @@ extension CompletionPage {
         ], isSuccess: false)
 
     /// Returns the page for any redirect after the awaited one, including a repetition of it.
-    static func usedRedirect(appName: String? = nil) -> CompletionPage {
-        let app = AppWords(appName)
+    static func usedRedirect(appName: String?, inTerminal: Bool) -> CompletionPage {
+        let app = AppWords(appName, inTerminal)
         return CompletionPage(
             texts: [
                 Text(
@@ -78,8 +87,8 @@ extension CompletionPage {
     }
 
     /// Returns the page for a one-time URL that was opened before.
-    static func usedLink(appName: String? = nil) -> CompletionPage {
-        let app = AppWords(appName)
+    static func usedLink(appName: String?, inTerminal: Bool) -> CompletionPage {
+        let app = AppWords(appName, inTerminal)
         return CompletionPage(
             texts: [
                 Text(
@@ -92,15 +101,15 @@ extension CompletionPage {
     }
 }
 
-/// The app's name as the sentences use it.
+/// The app, or its terminal, in the words of the sentences.
 private struct AppWords {
     let suffix: String
     let english: String
     let toGerman: String
 
-    init(_ name: String?) {
+    init(_ name: String?, _ inTerminal: Bool) {
         suffix = name.map { " – " + $0 } ?? ""
-        english = name ?? "the app"
-        toGerman = name.map { "zu " + $0 } ?? "zur App"
+        english = inTerminal ? "the terminal" : name ?? "the app"
+        toGerman = inTerminal ? "zum Terminal" : name.map { "zu " + $0 } ?? "zur App"
     }
 }

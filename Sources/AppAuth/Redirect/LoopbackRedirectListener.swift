@@ -9,7 +9,7 @@ internal import JOSE
 /// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
 /// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let response = try await listener.response(to: request)
-/// await listener.finish(with: .signedIn(appName: "Harbour"))
+/// await listener.finish(with: .signedIn(appName: "My App"))
 /// ```
 /// An accepted redirect is at once redirected to an address without the code. The browser is held there until
 /// ``finish(with:)`` shows the outcome.

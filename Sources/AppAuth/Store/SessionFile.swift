@@ -192,7 +192,7 @@ struct SessionFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
-    /// Opens the file to write: the reserved room, or a new file that replaces whatever else is there.
+    /// Opens the file to write: the reserved room, or a new file that replaces anything else.
     private func openNew() throws -> (descriptor: Int32, size: Int) {
         let flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let room = open(new, flags)

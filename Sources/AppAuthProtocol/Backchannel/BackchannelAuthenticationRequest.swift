@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
 /// A request to have a user approve a sign-in on their own device, in poll mode (OpenID Connect Client-Initiated
-/// Backchannel Authentication §7.1). For a till, a call centre, or a terminal that another person operates.
+/// Backchannel Authentication §7.1). For a till, a call centre, or a terminal that another user operates.
 ///
 /// ```swift
 /// let request = try BackchannelAuthenticationRequest(client: client, hint: .login("jane@example.org"))

@@ -23,7 +23,7 @@ package struct ClientEndpoint: Sendable {
         return values + [client.authentication.secret].compactMap(\.self)
     }
 
-    /// Posts a form with the client's authentication, and returns the response, whatever its status.
+    /// Posts a form with the client's authentication, and returns the response, even with an error status.
     ///
     /// - Parameter adjust: Changes the complete form and header fields before they are sent.
     package func post(
@@ -59,7 +59,7 @@ package struct ClientEndpoint: Sendable {
             throw error
         }
         adjust(&form, &request.headerFields)
-        // RFC 6749 §4, §6: the body is a form, whatever `adjust` has changed.
+        // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
     }

@@ -6,7 +6,7 @@ public import HTTPTypes
 /// limits of the request while it reads, and must end the transfer when its task is cancelled. It returns a response
 /// for every status, and throws only if there is no response.
 public protocol HTTPTransport: Sendable {
-    /// Sends a request and returns the response, whatever its status.
+    /// Sends a request and returns the response, even with an error status.
     ///
     /// - Throws: ``AuthError`` with the code ``AuthError/Code/transport`` or ``AuthError/Code/timeout``, whose
     ///   ``AuthError/outcome`` says whether the request may have reached the server (any other error counts as

@@ -30,7 +30,10 @@ public struct SecureURL: Sendable, Hashable {
         }
         // From here on the code works on bytes: the text is ASCII, and this runs for each request.
         let scheme = string.utf8.prefix { $0 != UInt8(ascii: ":") }
-        guard string[scheme.endIndex...].hasPrefix("://") else { throw refuse("it does not begin with https://") }
+        guard string[scheme.endIndex...].hasPrefix("://") else {
+            let isHost = !string.contains("://") && (try? SecureURL("https://" + string)) != nil
+            throw refuse("it does not begin with https://" + (isHost ? ". Use 'https://\(Self.excerpt(string))'" : ""))
+        }
         let rest = string[scheme.endIndex...].dropFirst(3)
         let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         let authority = rest[..<end]

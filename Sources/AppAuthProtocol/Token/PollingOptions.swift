@@ -35,7 +35,7 @@ public struct PollingOptions: Sendable {
         let left = term.remaining(at: environment.now())
         try await sleep(min(pause, left))
         // The term is checked again, because the machine may have slept for longer. After a shortened pause, there is
-        // never another poll, whatever the clock says.
+        // never another poll, even if the clock still allows one.
         guard pause < left, !term.isOver(at: environment.now()) else { throw AuthError.expiredApproval() }
     }
 }

@@ -72,8 +72,8 @@ struct Server: Sendable {
     func close() async { try? await listener.channel.close().get() }
 }
 
-/// The connections that were accepted and are not served yet. If the server closes, nobody gets them any more, and NIO
-/// traps if a channel is released that was never used. So each is kept here until it is served or refused.
+/// The connections that were accepted and are not served yet. If the server closes before, no handler gets them, and NIO
+/// traps if an unused channel is released. So each one is kept here until it is served or refused.
 private final class Unserved: Sendable {
     private struct State {
         var isOver = false

@@ -1,10 +1,10 @@
-// CLOCK_BOOTTIME, in a form whose type every version of Swift finds.
+// CLOCK_BOOTTIME. Not every version of Swift imports its type.
 #ifndef CLOCK_SHIMS_H
 #define CLOCK_SHIMS_H
 
 #include <stdint.h>
 
-// Milliseconds since the machine was started, the time in which it slept included.
+// Returns the milliseconds since the machine was started, including the time in which it slept.
 int64_t shims_milliseconds_since_boot(void);
 
 #endif

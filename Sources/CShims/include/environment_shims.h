@@ -1,9 +1,9 @@
-// secure_getenv, which Glibc's module leaves out since it is an extension of GNU's.
+// secure_getenv, a GNU extension, which Swift's module Glibc leaves out.
 #ifndef ENVIRONMENT_SHIMS_H
 #define ENVIRONMENT_SHIMS_H
 
-// A variable of the environment; NULL also where the program has more rights than the user who started it (setuid, setgid
-// or capabilities): that user could otherwise choose what it trusts.
+// Returns a variable of the environment. Returns NULL if the program has more rights than the user who started it (setuid,
+// setgid or capabilities): that user could otherwise choose what the program trusts.
 const char *_Nullable shims_secure_getenv(const char *_Nonnull name);
 
 #endif

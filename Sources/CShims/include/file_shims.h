@@ -1,8 +1,8 @@
-// What Swift cannot import from glibc's files: O_TMPFILE (a GNU extension).
+// O_TMPFILE, a GNU extension, which Swift cannot import.
 #ifndef FILE_SHIMS_H
 #define FILE_SHIMS_H
 
-// A file without a name in a folder, which goes with its descriptor, or -1 with errno.
+// Creates a file without a name in a folder. It exists until its descriptor is closed. Returns -1 with errno on error.
 int shims_open_unnamed(const char *_Nonnull folder);
 
 #endif

@@ -1,15 +1,15 @@
-// libcurl, opened when it is first needed, behind functions with fixed parameters (its own are variadic), and
+// libcurl, which is opened when it is first needed, behind functions with fixed parameters (its own are variadic), and
 // a gate for the end of a process.
 //
-// curl.h itself stays out of here: it includes half of the system's headers, and a Swift file that imports
-// Glibc alone does not find an enumerator, such as SHUT_RDWR, that another module has seen first.
+// This header does not include curl.h, which includes many headers of the system: a Swift file that imports only Glibc
+// would then not find enumerators such as SHUT_RDWR, because another module has imported them first.
 #ifndef LIBCURL_SHIMS_H
 #define LIBCURL_SHIMS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// libcurl's options, values and codes that are used here. The numbers are part of its ABI; the compiler
+// The options, values and codes of libcurl that are used here. The numbers are part of its ABI. The compiler
 // compares them with curl.h.
 #define SHIMS_CURL_OPTIONS(X)                                                                               \
     X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(SSL_VERIFYPEER, 64)                \
@@ -55,12 +55,12 @@ struct shims_curl;
 typedef void shims_curl_easy;
 typedef void shims_curl_multi;
 
-// Opens a libcurl and initialises it. NULL if it is missing or incomplete; `problem` then says why.
+// Opens a libcurl and initialises it. Returns NULL if it is missing or incomplete, and `problem` says why.
 const struct shims_curl *_Nullable shims_curl_open(const char *_Nonnull name, char *_Nonnull problem, size_t capacity);
 // Frees the table. The library stays in the process: unloading it under OpenSSL is not safe.
 void shims_curl_free(const struct shims_curl *_Nonnull curl);
 
-// What a libcurl says of itself. The strings are its own; the paths are NULL where it was built with none.
+// The description that a libcurl gives of itself. It owns the strings. A path is NULL if it was built without one.
 struct shims_curl_version {
     uint32_t number;  // 0xXXYYZZ
     const char *_Nonnull text;
@@ -71,7 +71,7 @@ struct shims_curl_version shims_curl_version(const struct shims_curl *_Nonnull c
 const char *_Nonnull shims_curl_meaning(const struct shims_curl *_Nonnull curl, enum shims_curl_code code);
 
 typedef size_t (*shims_curl_data_callback)(char *_Nonnull bytes, size_t size, size_t count, void *_Nonnull context);
-// 0 lets the request go, 1 ends the transfer.
+// 0 continues the request, 1 ends the transfer.
 typedef int (*shims_curl_prereq_callback)(
     void *_Nonnull context, char *_Nullable peer, char *_Nullable local, int peer_port, int local_port);
 
@@ -103,7 +103,7 @@ enum shims_curl_code shims_curl_set_prereq_callback(
 // The errno of the last connection that failed, or 0.
 int shims_curl_system_error(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
-// A list of header lines for SHIMS_CURLOPT_HTTPHEADER. Appending copies the line; NULL if there is no memory.
+// A list of header lines for SHIMS_CURLOPT_HTTPHEADER. Appending copies the line, and returns NULL if there is no memory.
 void *_Nullable shims_curl_list_append(
     const struct shims_curl *_Nonnull curl, void *_Nullable list, const char *_Nonnull line);
 void shims_curl_list_free(const struct shims_curl *_Nonnull curl, void *_Nullable list);
@@ -115,19 +115,19 @@ int shims_curl_multi_add(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
 void shims_curl_multi_remove(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
-// Does what can be done without waiting.
+// Performs the transfers as far as possible without waiting.
 void shims_curl_multi_perform(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
-// Waits until there is something to do, or for a wake-up, which any thread may send, but no longer than the milliseconds.
+// Waits for activity or for a wake-up, which any thread may send, up to a limit in milliseconds.
 void shims_curl_multi_wait(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, int milliseconds);
 void shims_curl_multi_wake(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
-// The next transfer that has ended and has not been told of yet, or NULL.
+// Returns the next transfer that has ended and was not returned before, or NULL.
 shims_curl_easy *_Nullable shims_curl_multi_next_ended(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, enum shims_curl_code *_Nonnull code);
 
-// OpenSSL frees its state when the process exits, whatever other threads do with it. A thread that runs
-// libcurl does so between these two calls; an exiting process waits up to a second for those that are inside,
-// and lets no further one in.
+// OpenSSL frees its state when the process exits, even if other threads still use it. So a thread runs libcurl only
+// between these two calls. An exiting process waits up to a second for the threads between them, and lets no further
+// thread in.
 void shims_curl_enter(void);
 void shims_curl_leave(void);
 

@@ -44,7 +44,7 @@ struct Demo: Command {
         var signIn = try SignIn(
             issuer: Issuer(issuer), clientID: "demo", scope: [.openID, .profile, .email, .offlineAccess],
             appName: "sign-in", environment: console.environment)
-        signIn.pages = .terminal
+        signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signIn.browser = browser
         signIn.observe = { event in
             switch event {
@@ -82,7 +82,7 @@ struct Demo: Command {
         )
 
         var signOut = SignOut(appName: "sign-in")
-        signOut.pages = .terminal
+        signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signOut.browser = browser
         signOut.observe = { event in if case .openingBrowser = event { story.wait("Waiting for the browser") } }
         let report = try await signOut.run(state)

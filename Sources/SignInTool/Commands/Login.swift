@@ -62,7 +62,7 @@ struct Login: Command {
         var signIn = try SignIn(
             issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
             scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
-        signIn.pages = .terminal
+        signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signIn.authentication = authentication
         signIn.registration = registered?.registration
         signIn.options = asked.options

@@ -71,7 +71,7 @@ struct Logout: Command {
         _ record: AuthStateRecord, _ note: WaitingNote, _ console: Console, limit: Duration
     ) -> SignOut {
         var signOut = SignOut(appName: "sign-in")
-        signOut.pages = .terminal
+        signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signOut.timeout = limit
         signOut.revokesTokens = !local
         signOut.endsBrowserSession = !local && !revokeOnly

@@ -1,6 +1,5 @@
-// What Swift cannot import for the samples' terminals: the size of one (ioctl is variadic), its modes (an array whose
-// order each processor has of its own), and libqrencode, opened when it is first needed, so that neither a build nor a
-// start depends on it.
+// What Swift cannot import for terminals: their size (ioctl is variadic), their modes (an array whose order depends on the
+// processor), and libqrencode, which is opened when it is first needed, so that neither a build nor a start depends on it.
 #ifndef TERMINAL_SHIMS_H
 #define TERMINAL_SHIMS_H
 
@@ -13,15 +12,16 @@ struct terminal_size {
     int columns, rows;
 };
 
-// The size of a terminal; 0 and 0 if the descriptor is none.
+// Gets the size of a terminal; 0 and 0 if the descriptor is not a terminal.
 struct terminal_size terminal_size(int descriptor);
 
-// Has a terminal hand over each byte as it comes, unechoed, and a read never wait; signal keys stay. Otherwise it would
-// cut a line at 4095 bytes (N_TTY_BUF_SIZE). `former` receives how it was, for tcsetattr. Returns whether that worked.
+// Makes a terminal deliver each byte at once and without an echo; reads never wait, and signal keys still work. By default,
+// a terminal cuts a line at 4095 bytes (N_TTY_BUF_SIZE). `former` receives the earlier modes, for tcsetattr. Returns whether
+// it succeeded.
 bool terminal_hand_over_bytes(int descriptor, struct termios *former);
 
-// Makes the smallest QR code of a text, with the lowest error correction. Writes its modules row by row, 1 for a dark
-// one, and returns its width; 0 if libqrencode is not installed, or the code does not fit.
+// Creates the smallest QR code for a text, with the lowest error correction. Writes its modules row by row, 1 for a dark
+// one, and returns its width, or 0 if libqrencode is not installed or the code does not fit.
 int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity);
 
 #endif

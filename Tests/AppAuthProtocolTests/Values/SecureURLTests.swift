@@ -36,6 +36,15 @@ struct SecureURLTests {
     }
 
     @Test(arguments: [
+        ("example.org/realm", true), ("example.org:8443", true), ("mailto:jane@example.org", false), ("", false),
+        ("two words", false),
+    ])
+    func `a URL without a scheme is rejected, and https is suggested for a host`(text: String, isHost: Bool) throws {
+        let error = try #require(refusal { try SecureURL(text) })
+        #expect(error.message.contains("Use 'https://\(text)'") == isHost)
+    }
+
+    @Test(arguments: [
         ("https://user@example.org", "https://example.org"), ("https://u:p@example.org", "https://example.org"),
         ("https://example.org@evil.example", "https://example.org"), ("https://example.org/#f", "https://example.org/"),
         ("https://example.org#", "https://example.org"), ("https:///path", "https://h/path"), ("https://", "https://h"),

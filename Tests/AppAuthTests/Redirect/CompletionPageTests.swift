@@ -162,6 +162,16 @@ struct OwnPagesTests {
         #expect(CompletionPages(appName: "Harbour").usedRedirect.texts[1].message.hasSuffix("zu Harbour zurück."))
     }
 
+    @Test func `the pages of a program in a terminal send the user back to the terminal`() {
+        let pages = CompletionPages(appName: "Harbour", inTerminal: true)
+        for page in [pages.signedIn, pages.failed, pages.signedOut, pages.usedRedirect, pages.usedLink] {
+            #expect(page.texts[0].message.contains("to the terminal"))
+            #expect(page.texts[1].message.contains("zum Terminal"))
+            #expect(page.texts.allSatisfy { !$0.message.contains("Harbour") })
+        }
+        #expect(pages.signedIn.texts.map(\.title) == ["Signed in – Harbour", "Angemeldet – Harbour"])
+    }
+
     /// WCAG 2.2, 1.4.3 for text and 1.4.11 for the marks, level AA.
     @Test(arguments: [CompletionPages.Palette.light, .dark])
     func `text and marks stand out from what is behind them`(_ palette: CompletionPages.Palette) {

@@ -30,7 +30,7 @@ struct ExternalCallbackEndpoint {
             return pages.error("Facebook does not know this code.", .badRequest)
         }
         guard let user = facebook.person(context) else {
-            return pages.error("Nobody has an account.", .badRequest)
+            return pages.error("No user has an account.", .badRequest)
         }
         return try InteractionEndpoint(context: context).signIn(user, interaction, browser)
     }

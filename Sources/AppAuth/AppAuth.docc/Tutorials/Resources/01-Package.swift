@@ -7,5 +7,7 @@ let package = Package(
         .package(url: "https://example.org/swift-appauth.git", branch: "main")
     ],
     targets: [
-        .executableTarget(name: "greeter", dependencies: [.product(name: "AppAuth", package: "swift-appauth")])
+        .executableTarget(
+            name: "greeter",
+            dependencies: [.product(name: "AppAuth", package: "swift-appauth")])
     ])

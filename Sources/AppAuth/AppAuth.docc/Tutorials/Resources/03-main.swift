@@ -2,6 +2,4 @@ import AppAuth
 
 let store = try FileTokenStore(appID: "org.example.Greeter")
 var signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "Greeter")
-signIn.observe = { event in
-    if case .authorization(let url) = event { print("Sign in with the browser:", url) }
-}
+signIn.observe = SignIn.printURL

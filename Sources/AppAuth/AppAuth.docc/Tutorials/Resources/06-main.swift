@@ -2,16 +2,14 @@ import AppAuth
 
 let store = try FileTokenStore(appID: "org.example.Greeter")
 var signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "Greeter")
-signIn.observe = { event in
-    if case .authorization(let url) = event { print("Sign in with the browser:", url) }
-}
+signIn.observe = SignIn.printURL
 
 do {
     let state = try await signIn.restoreOrSignIn(store: store)
-    print("Hello,", await state.record.idToken?.claims.name ?? "stranger")
+    print("Hello,", await state.claims?.name ?? "stranger")
 
     let claims = try await state.userInfo()
-    print("The provider knows you as", claims.subject ?? "nobody")
+    print("The provider knows you as", claims.subject ?? "an unknown user")
 } catch let error as AuthError where error.code == .signInRequired {
     print("You have been signed out. Start the program again to sign in.")
 } catch let error as AuthError where error.isTemporary {
