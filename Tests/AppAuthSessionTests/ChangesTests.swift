@@ -73,6 +73,47 @@ struct ChangesTests {
         }
     }
 
+    @Test func `reading the store reports new tokens and a sign-out in another process, and sends nothing`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            let changes = second.changes
+            try await second.synchronize()
+            let token = try await first.freshAccessToken(forceRefresh: true)
+            let sent = world.provider.count(.token)
+            try await second.synchronize()
+            #expect(try await second.freshAccessToken() == token)
+            try await first.forget()
+            await store.refuse(with: TestStore.Refusal(), after: 0)
+            #expect(await authError { try await second.synchronize() }?.code == .store)
+            #expect(await second.isAuthorized)
+            await store.refuse(with: nil)
+            try await second.synchronize()
+            try await second.synchronize()
+            #expect(await !second.isAuthorized)
+            #expect(await names(changes, 2) == ["renewed", "ended"])
+            #expect(world.provider.count(.token) == sent)
+            #expect(await authError { try await second.freshAccessToken() }?.code == .signInRequired)
+        }
+    }
+
+    @Test func `reading the store reports another user's sign-in as the end, and the same user's not`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let changes = state.changes
+            let sameUser = try await world.signIn().record
+            await store.put(sameUser)
+            try await state.synchronize()
+            #expect(await state.isAuthorized)
+            await store.put(try AuthStateRecord(client: sameUser.client, accessToken: nil, refreshToken: "foreign"))
+            try await state.synchronize()
+            #expect(await !state.isAuthorized)
+            #expect(await names(changes, 1) == ["ended"])
+        }
+    }
+
     @Test func `a sign-out is reported once, with its reason`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

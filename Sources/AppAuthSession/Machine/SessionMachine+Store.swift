@@ -66,17 +66,27 @@ extension SessionMachine {
         guard record.end == nil else { return }
         if let end = stored?.end { throw SessionRules.signInRequired(end.reason) }
         if let stored, stored.id != record.id { throw SessionRules.sessionReplaced }
-        if stored == nil, wasStored { throw SessionRules.signInRequired("it was signed out") }
+        if stored == nil, wasStored { throw SessionRules.signInRequired(SessionRules.signedOutElsewhere) }
     }
 
-    /// Adopts this session as another process has stored it, if it can be read and nothing here is newer.
+    /// Adopts this session as another process has stored it, unless something here is newer. If another process has
+    /// removed the session or replaced it by another user's, reports its end.
     ///
     /// - Returns: Whether the store has another session instead.
-    mutating func adoptSame(_ result: Result<AuthStateRecord?, any Error>) -> Bool {
-        guard let stored = try? result.get() else { return false }
-        guard stored.id == record.id else { return true }
-        if unsaved == nil { adopt(stored) }
-        return false
+    mutating func adoptSame(_ stored: AuthStateRecord?) -> Bool {
+        if let stored, stored.id == record.id {
+            let token = record.accessToken
+            if unsaved == nil { adopt(stored) }
+            if record.accessToken != token, isAuthorized { publish(.renewed(record)) }
+            return false
+        }
+        // A refresh goes on with a later sign-in of the same user.
+        if case .stored = situation, isAuthorized, !(stored?.succeeds(record) ?? false) {
+            let reason = stored == nil ? SessionRules.signedOutElsewhere : SessionRules.replacedElsewhere
+            situation = .missing
+            publish(.ended(AuthStateRecord.End(reason: reason, date: now.wall)))
+        }
+        return stored != nil
     }
 
     /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.

@@ -57,7 +57,7 @@ extension SessionRules {
         init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
 
         static let replaced = SessionLoss(
-            replacedBy: "another sign-in has replaced it",
+            replacedBy: replacedElsewhere,
             "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session "
                 + "from the store")
 
@@ -72,7 +72,7 @@ extension SessionRules {
     {
         if let end = known.record.end { return .failure(SessionLoss(end.reason)) }
         guard var record = stored else {
-            return known.wasStored ? .failure(SessionLoss("it was signed out")) : .success(known.record)
+            return known.wasStored ? .failure(SessionLoss(signedOutElsewhere)) : .success(known.record)
         }
         guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
         // The app's own configuration takes precedence: it may have a new client secret.
@@ -231,6 +231,9 @@ extension SessionRules {
         }
         return Decision(.done)
     }
+
+    /// Reasons of an end that this process finds in the store.
+    static let signedOutElsewhere = "it was signed out", replacedElsewhere = "another sign-in has replaced it"
 
     static let sessionReplaced = SessionLoss.replaced.error
 

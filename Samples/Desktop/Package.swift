@@ -1,0 +1,17 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A package of its own, so that nobody needs GTK to build the library. It uses the public products alone.
+let package = Package(
+    name: "my-account",
+    dependencies: [.package(name: "swift-appauth", path: "../..")],
+    targets: [
+        .systemLibrary(
+            name: "CAdwaita", pkgConfig: "libadwaita-1", providers: [.apt(["libgtk-4-dev", "libadwaita-1-dev"])]),
+        .executableTarget(
+            name: "my-account", dependencies: ["CAdwaita", .product(name: "AppAuth", package: "swift-appauth")],
+            path: "Sources/MyAccount", resources: [.embedInCode("window.ui")]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,4 @@
+#include <adwaita.h>
+#include <libintl.h>
+#include <locale.h>
+#include "MainActorLoop.h"
