@@ -16,7 +16,7 @@ public struct TokenStoreConformance: Sendable {
     public struct Violation: Error, Sendable, Hashable, CustomStringConvertible {
         /// The promise.
         public let sentence: String
-        /// The behavior that the check found instead.
+        /// The behaviour that the check found instead.
         public let found: String
         /// The promise and the finding.
         public var description: String { "\(sentence) But: \(found)." }

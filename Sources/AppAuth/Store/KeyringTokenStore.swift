@@ -20,7 +20,8 @@ internal import JOSE
 /// has none while no database is open. None of these errors ends a session.
 ///
 /// ```swift
-/// let store = KeyringTokenStore(application: "My App", issuer: try Issuer("https://op.example"), clientID: "my-app")
+/// let store = KeyringTokenStore(
+///     application: "org.example.MyApp", issuer: try Issuer("https://op.example"), clientID: "my-app")
 /// ```
 public struct KeyringTokenStore: TokenStore {
     /// The app. It is not secret: any program of the user can list it.

@@ -21,7 +21,7 @@ extension KeyringTokenStore {
     /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
     /// ```swift
-    /// let choice = try await KeyringTokenStore(application: "My App", issuer: issuer, clientID: "my-app")
+    /// let choice = try await KeyringTokenStore(application: "org.example.MyApp", issuer: issuer, clientID: "my-app")
     ///     .orElse(FileTokenStore(path: path))
     /// if let refusal = choice.refusal { log("The session is kept in \(choice.store.location): \(refusal.message)") }
     /// ```

@@ -40,7 +40,7 @@ extension LocalProvider {
 /// Runs a test with a provider of its own, and stops it at the end.
 ///
 /// - Parameters:
-///   - configuration: The provider's clients, users and behavior.
+///   - configuration: The provider's clients, users and behaviour.
 ///   - host: `127.0.0.1`, `::1` or `localhost`, as for ``LocalProvider/start(_:host:port:)``.
 ///   - isolation: The actor that the body runs on.
 ///   - body: The test.

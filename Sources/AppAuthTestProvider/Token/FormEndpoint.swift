@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// The common behavior of the endpoints to which clients POST forms (RFC 6749 §3.2, RFC 7009 §2.1, RFC 7662 §2.1).
+/// The common behaviour of the endpoints to which clients POST forms (RFC 6749 §3.2, RFC 7009 §2.1, RFC 7662 §2.1).
 struct FormEndpoint {
     let context: Context
 

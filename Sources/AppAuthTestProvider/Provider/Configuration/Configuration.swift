@@ -2,7 +2,7 @@ public import FoundationEssentials
 package import JOSE
 
 extension LocalProvider {
-    /// The provider's behavior. Lifetimes are in seconds.
+    /// The provider's behaviour. Lifetimes are in seconds.
     public struct Configuration: Sendable {
         /// The registered clients.
         public var clients: [RegisteredClient]

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import JOSE
 
-/// The common behavior of the accounts API: bearer tokens, JSON in and out.
+/// The common behaviour of the accounts API: bearer tokens, JSON in and out.
 struct AccountsAPI {
     let context: Context
 

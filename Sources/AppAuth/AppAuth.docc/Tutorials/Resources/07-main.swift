@@ -20,7 +20,7 @@ do {
 } catch let error as AuthError where error.code == .signInRequired {
     print("You have been signed out. Start the program again to sign in.")
 } catch let error as AuthError where error.isTemporary {
-    print("Not now: \(error.message). You are still signed in.")
+    print("Not now: \(error.message). Try again later; a stored session is unchanged.")
 } catch let error as AuthError {
     print("That did not work: \(error.message)")
 }
