@@ -13,24 +13,32 @@ package enum Base64URL {
     }()
 
     package static func encode(_ bytes: [UInt8]) -> String {
-        let length = (bytes.count * 4 + 2) / 3
+        let length = length(bytes.count)
         return String(unsafeUninitializedCapacity: length) { out in
-            alphabet.withUnsafeBufferPointer { alphabet in
-                var accumulator: UInt32 = 0
-                var bits = 0
-                var position = 0
-                for byte in bytes {
-                    accumulator = accumulator << 8 | UInt32(byte)
-                    bits += 8
-                    while bits >= 6 {
-                        bits -= 6
-                        out[position] = alphabet[Int(accumulator >> UInt32(bits)) & 63]
-                        position += 1
-                    }
-                }
-                if bits > 0 { out[position] = alphabet[Int(accumulator << UInt32(6 - bits)) & 63] }
-            }
+            bytes.withUnsafeBytes { encode($0, into: UnsafeMutableRawBufferPointer(out)) }
             return length
+        }
+    }
+
+    /// The number of characters for so many bytes.
+    static func length(_ byteCount: Int) -> Int { (byteCount * 4 + 2) / 3 }
+
+    /// Fills `out`, whose size is at least ``length(_:)``.
+    static func encode(_ bytes: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer) {
+        alphabet.withUnsafeBufferPointer { alphabet in
+            var accumulator: UInt32 = 0
+            var bits = 0
+            var position = 0
+            for byte in bytes {
+                accumulator = accumulator << 8 | UInt32(byte)
+                bits += 8
+                while bits >= 6 {
+                    bits -= 6
+                    out[position] = alphabet[Int(accumulator >> UInt32(bits)) & 63]
+                    position += 1
+                }
+            }
+            if bits > 0 { out[position] = alphabet[Int(accumulator << UInt32(6 - bits)) & 63] }
         }
     }
 

@@ -55,15 +55,16 @@ package func constantTimeEqual(_ left: String, _ right: String) -> Bool {
 ///
 /// - Throws: ``JOSEError`` if the system cannot provide them; there is no fallback.
 package func randomBytes(_ count: Int) throws -> [UInt8] {
-    var failed = false
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { out, written in
-        failed = RAND_bytes(out.baseAddress, Int32(count)) != 1
-        if failed { out.initialize(repeating: 0) }
+    try [UInt8](unsafeUninitializedCapacity: count) { out, written in
+        try fillWithRandomBytes(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(out)[..<count]))
         written = count
     }
-    if failed {
+}
+
+/// Does the same for a buffer of the caller's.
+func fillWithRandomBytes(_ buffer: UnsafeMutableRawBufferPointer) throws {
+    guard RAND_bytes(buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(buffer.count)) == 1 else {
         ERR_clear_error()
         throw JOSEError("libcrypto could not give random bytes")
     }
-    return bytes
 }

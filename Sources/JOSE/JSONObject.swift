@@ -19,7 +19,7 @@ extension JSON {
         /// The position of each name, only for large objects: searching a short list is faster.
         private var index: [ExactText: Int]?
 
-        private static let indexedAbove = 32
+        private static let indexedAbove = 64
 
         /// Creates an object without members.
         public init() {}

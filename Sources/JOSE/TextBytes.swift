@@ -17,7 +17,7 @@ extension String {
     }
 
     /// Runs the body with the text in UTF-8, without a copy if it is stored that way, as it always is on Linux.
-    func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+    package func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
         var text = self
         return try text.withUTF8(body)
     }

@@ -67,6 +67,7 @@ extension AuthorizationRequest {
         /// Moves additional parameters that have a property into it. The checks of the response, and the wait for it,
         /// then apply to them too.
         package func withTypedParameters() throws -> Options {
+            guard !additionalParameters.isEmpty else { return self }
             var options = self
             options.additionalParameters = []
             for parameter in additionalParameters {

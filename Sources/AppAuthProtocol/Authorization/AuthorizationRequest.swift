@@ -49,9 +49,11 @@ public struct AuthorizationRequest: Sendable {
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
     ) throws {
+        let secrets = try Secret.random(3)
         try self.init(
-            client: client, redirectURI: redirectURI, scope: scope, options: options, state: Secret(randomBytes: 32),
-            nonce: scope.contains(.openID) ? Secret(randomBytes: 32) : nil, pkce: PKCE(), proof: DPoP(for: client))
+            client: client, redirectURI: redirectURI, scope: scope, options: options, state: secrets[0],
+            nonce: scope.contains(.openID) ? secrets[1] : nil, pkce: PKCE(codeVerifier: secrets[2]),
+            proof: DPoP(for: client))
     }
 
     package init(
@@ -70,7 +72,7 @@ public struct AuthorizationRequest: Sendable {
                 "expected the provider to support the response mode \(mode), found \(known.joined(separator: ", "))",
                 outcome: .notSent)
         }
-        var parameters = FormParameters()
+        var parameters = FormParameters(capacity: 16)
         parameters.append("response_type", options.responseType.rawValue)
         parameters.append("client_id", client.id)
         parameters.append("redirect_uri", redirectURI)
@@ -82,7 +84,10 @@ public struct AuthorizationRequest: Sendable {
         // RFC 9449 §10: only the holder of this key can use the code.
         parameters.append("dpop_jkt", proof?.key.thumbprint)
         try options.append(to: &parameters, scope: scope)
-        try Self.requireEachOnce(parameters, endpoint)
+        // The library itself sets each parameter once.
+        if endpoint.query != nil || !options.additionalParameters.isEmpty {
+            try Self.requireEachOnce(parameters, endpoint)
+        }
         (self.parameters, carried) = (parameters, parameters)
     }
 

@@ -16,6 +16,9 @@ public struct FormParameters: Sendable, Hashable {
     /// Creates an empty list.
     public init() {}
 
+    /// Creates an empty list with room for so many parameters.
+    init(capacity: Int) { items.reserveCapacity(capacity) }
+
     /// Decodes a query or a form body. Empty pieces between separators are skipped.
     ///
     /// - Returns: nil if a `%` is not followed by two hexadecimal digits, or if the text is not UTF-8.
@@ -57,30 +60,51 @@ public struct FormParameters: Sendable, Hashable {
     }
 
     package var encoded: String {
-        var text = ""
-        for item in items {
-            if !text.isEmpty { text += "&" }
-            text += Self.encode(item.name) + "=" + Self.encode(item.value)
+        let longest = items.reduce(0) { $0 + 3 * ($1.name.utf8.count + $1.value.utf8.count) + 2 }
+        return String(unsafeUninitializedCapacity: longest) { out in
+            var count = 0
+            for item in items {
+                if count > 0 { Self.write(UInt8(ascii: "&"), to: out, &count) }
+                Self.encode(item.name, into: out, &count)
+                Self.write(UInt8(ascii: "="), to: out, &count)
+                Self.encode(item.value, into: out, &count)
+            }
+            return count
         }
-        return text
     }
 
     /// Encodes one name or value: keeps letters, digits and `*-._`, and writes a space as `+`.
     package static func encode(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count)
+        String(unsafeUninitializedCapacity: text.utf8.count * 3) { out in
+            var count = 0
+            encode(text, into: out, &count)
+            return count
+        }
+    }
+
+    private static func encode(_ text: String, into out: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
                 UInt8(ascii: "_"):
-                bytes.append(byte)
-            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                write(byte, to: out, &count)
+            case UInt8(ascii: " "): write(UInt8(ascii: "+"), to: out, &count)
+            default:
+                write(UInt8(ascii: "%"), to: out, &count)
+                write(hexadecimalDigit(byte >> 4), to: out, &count)
+                write(hexadecimalDigit(byte & 15), to: out, &count)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func write(_ byte: UInt8, to out: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
+        out[count] = byte
+        count += 1
+    }
+
+    private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
     private static func decode(_ piece: some Collection<UInt8>) -> String? {

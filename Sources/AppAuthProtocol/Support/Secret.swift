@@ -18,7 +18,7 @@ public struct Secret: Sendable, Hashable, Codable {
     package var bytes: [UInt8] { storage.bytes }
 
     /// The SHA-256 of the text in base64url. It distinguishes secrets in a record or a log without revealing them.
-    package var fingerprint: String { Base64URL.encode(Digest.sha256.hash(bytes)) }
+    package var fingerprint: String { storage.fingerprint }
 
     /// Decodes a single string.
     public init(from decoder: any Decoder) throws {
@@ -50,8 +50,19 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 extension Secret {
     /// Creates random bytes from libcrypto, in base64url.
     package init(randomBytes count: Int) throws {
-        do { self.init(Base64URL.encode(try JOSE.randomBytes(count))) } catch {
-            throw AuthError(.unavailable, .configuration, "\(error)")
+        do { storage = try SecretBytes.random(1, bytes: count)[0] } catch { throw Self.unavailable(error) }
+    }
+
+    /// Creates secrets of 32 random bytes each, in base64url, with one call of libcrypto.
+    static func random(_ count: Int) throws -> [Secret] {
+        do { return try SecretBytes.random(count, bytes: 32).map(Secret.init(storage:)) } catch {
+            throw unavailable(error)
         }
+    }
+
+    private init(storage: SecretBytes) { self.storage = storage }
+
+    private static func unavailable(_ error: any Error) -> AuthError {
+        AuthError(.unavailable, .configuration, "\(error)")
     }
 }

@@ -1,3 +1,6 @@
+internal import Glibc
+internal import JOSE
+
 /// An absolute URL to which credentials may be sent: `https`, or `http` to loopback (`127.0.0.0/8`, `[::1]` and
 /// `localhost`).
 ///
@@ -6,14 +9,31 @@
 public struct SecureURL: Sendable, Hashable {
     /// The URL as written.
     public let string: String
+    /// Positions in the UTF-8 of ``string``, which is ASCII. This way, parsing copies nothing: it is done for each
+    /// request.
+    private let schemeEnd, hostEnd, authorityEnd: Int
+
     /// `https` or `http`.
-    public let scheme: String
+    public var scheme: String { part(0..<schemeEnd).lowercased() }
+
     /// The host and, if given, the port, as in the URL and in a `Host` header.
-    public let authority: String
+    public var authority: String { part(authorityStart..<authorityEnd) }
+
     /// The host in lower case. An IPv6 address keeps its brackets.
-    public let host: String
+    public var host: String { part(authorityStart..<hostEnd).lowercased() }
+
     /// Path and query, beginning with `/`, as in an HTTP request line.
-    public let pathAndQuery: String
+    public var pathAndQuery: String {
+        let rest = part(authorityEnd..<string.utf8.count)
+        return rest.hasPrefix("/") ? rest : "/" + rest
+    }
+
+    private var authorityStart: Int { schemeEnd + "://".utf8.count }
+
+    private func part(_ range: Range<Int>) -> String {
+        let start = string.utf8.index(string.startIndex, offsetBy: range.lowerBound)
+        return String(string[start..<string.utf8.index(start, offsetBy: range.count)])
+    }
 
     /// Parses and checks a URL.
     ///
@@ -24,41 +44,44 @@ public struct SecureURL: Sendable, Hashable {
                 .invalidConfiguration, .configuration,
                 "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)", outcome: .notSent)
         }
-        guard string.utf8.count <= 8192 else { throw refuse("it is longer than 8192 bytes") }
-        guard string.utf8.allSatisfy(Self.isAllowed), Self.escapesAreComplete(string) else {
-            throw refuse("it has a character that must be percent-encoded")
-        }
-        // From here on the code works on bytes: the text is ASCII, and this runs for each request.
-        let scheme = string.utf8.prefix { $0 != UInt8(ascii: ":") }
-        guard string[scheme.endIndex...].hasPrefix("://") else {
-            let isHost = !string.contains("://") && (try? SecureURL("https://" + string)) != nil
-            throw refuse("it does not begin with https://" + (isHost ? ". Use 'https://\(Self.excerpt(string))'" : ""))
-        }
-        let rest = string[scheme.endIndex...].dropFirst(3)
-        let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
-        let authority = rest[..<end]
-        guard let (host, port) = Self.split(authority) else { throw refuse("its host or port is malformed") }
-        guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else { throw refuse("its port is not 1 to 65535") }
-        let tail = rest[end...]
         self.string = string
-        self.scheme = Substring(scheme).lowercased()
-        self.authority = String(authority)
-        self.host = host.lowercased()
-        pathAndQuery = tail.hasPrefix("/") ? String(tail) : "/" + tail
-        switch self.scheme {
+        (schemeEnd, hostEnd, authorityEnd) = try string.withBytes { bytes in
+            guard bytes.count <= 8192 else { throw refuse("it is longer than 8192 bytes") }
+            guard bytes.allSatisfy(\.isAllowed), Self.escapesAreComplete(bytes) else {
+                throw refuse("it has a character that must be percent-encoded")
+            }
+            let schemeEnd = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
+            guard bytes[schemeEnd...].starts(with: "://".utf8) else {
+                let isHost = !string.contains("://") && (try? SecureURL("https://" + string)) != nil
+                let remedy = isHost ? ". Use 'https://\(Self.excerpt(string))'" : ""
+                throw refuse("it does not begin with https://" + remedy)
+            }
+            let rest = bytes[(schemeEnd + "://".utf8.count)...]
+            let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+            guard let hostEnd = Self.hostEnd(rest[..<end]) else { throw refuse("its host or port is malformed") }
+            let port = String(decoding: bytes[hostEnd..<end].dropFirst(), as: UTF8.self)
+            guard port.isEmpty || UInt16(port).map({ $0 > 0 }) == true else {
+                throw refuse("its port is not 1 to 65535")
+            }
+            return (schemeEnd, hostEnd, end)
+        }
+        switch scheme {
         case "https": break
         case "http" where isLoopback: break
         case "http":
-            throw refuse("http is allowed for loopback hosts only. Use 'https://\(Self.excerpt(String(rest)))'")
+            let rest = part(authorityStart..<string.utf8.count)
+            throw refuse("http is allowed for loopback hosts only. Use 'https://\(Self.excerpt(rest))'")
         default: throw refuse("its scheme is not https")
         }
     }
 
     /// Whether the host is this machine: `127.0.0.0/8`, `[::1]` or `localhost`.
     public var isLoopback: Bool {
+        let host = host
         if host == "localhost" || host == "[::1]" { return true }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0).map(String.init) == String($0) }
+        // It parses four decimal numbers without leading zeros, and nothing else.
+        var address = in_addr()
+        return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
     }
 
     /// Scheme, host and port. Two URLs have the same origin if these are equal (RFC 6454 §4).
@@ -67,28 +90,25 @@ public struct SecureURL: Sendable, Hashable {
     }
 
     /// The port, if the URL names one.
-    public var port: UInt16? { Self.split(authority[...]).flatMap { UInt16($0.port) } }
+    public var port: UInt16? { UInt16(part(hostEnd..<authorityEnd).dropFirst()) }
 
     /// The path without the query.
-    public var path: String { String(pathAndQuery.prefix { $0 != "?" }) }
+    public var path: String { String(Substring(pathAndQuery.utf8.prefix { $0 != UInt8(ascii: "?") })) }
 
     /// The query without its `?`, or nil if there is none.
     public var query: String? {
-        pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[pathAndQuery.index(after: $0)...]) }
+        string.utf8.firstIndex(of: UInt8(ascii: "?")).map { String(string[string.utf8.index(after: $0)...]) }
     }
 
     /// Returns the URL with parameters appended to its query, which stays unchanged (RFC 6749 §3.1).
     package func appending(_ parameters: FormParameters) -> String {
-        let joint = query == nil ? "?" : query == "" || pathAndQuery.hasSuffix("&") ? "" : "&"
-        return string + joint + parameters.encoded
+        let query = query
+        let joint = query == nil ? "?" : query == "" || string.hasSuffix("&") ? "" : "&"
+        return "\(string)\(joint)\(parameters.encoded)"
     }
 
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte.isDigit || "-._~:/?[]@!$&'()*+,;=%".utf8.contains(byte)
-    }
-
-    private static func escapesAreComplete(_ string: String) -> Bool {
-        var rest = string.utf8[...]
+    private static func escapesAreComplete(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var rest = bytes[...]
         while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
             rest = rest[percent...].dropFirst()
             guard rest.count >= 2, rest.prefix(2).allSatisfy(\.isHexDigit) else { return false }
@@ -104,26 +124,26 @@ public struct SecureURL: Sendable, Hashable {
         return visible.shortened(to: 200)
     }
 
-    /// Splits `host[:port]`. Returns nil for user information, an empty host, and brackets around anything but an IPv6
-    /// address. Escapes, which RFC 3986 §3.2.2 allows, are rejected too: HTTP clients disagree on their meaning.
-    private static func split(_ authority: Substring) -> (host: Substring, port: Substring)? {
-        let bytes = authority.utf8
-        let host: Substring.UTF8View
-        if bytes.first == UInt8(ascii: "[") {
-            guard let end = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
-            host = bytes[...end]
+    /// Returns the end of the host in `host[:port]`. Returns nil for user information, an empty host, and brackets around
+    /// anything but an IPv6 address. Escapes, which RFC 3986 §3.2.2 allows, are rejected too: HTTP clients disagree on
+    /// their meaning.
+    private static func hostEnd(_ authority: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
+        let host: Slice<UnsafeBufferPointer<UInt8>>
+        if authority.first == UInt8(ascii: "[") {
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            host = authority[...end]
             let address = host.dropFirst().dropLast()
             guard address.contains(UInt8(ascii: ":")),
                 address.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
             else { return nil }
         } else {
-            host = bytes.prefix { $0 != UInt8(ascii: ":") }
-            guard host.allSatisfy({ $0.isLetter || $0.isDigit || "-._~".utf8.contains($0) }) else { return nil }
+            host = authority.prefix { $0 != UInt8(ascii: ":") }
+            guard host.allSatisfy(\.isUnreserved) else { return nil }
         }
-        let rest = bytes[host.endIndex...]
+        let rest = authority[host.endIndex...]
         guard !host.isEmpty, rest.isEmpty || rest.first == UInt8(ascii: ":"), rest.dropFirst().allSatisfy(\.isDigit)
         else { return nil }
-        return (Substring(host), Substring(rest.dropFirst()))
+        return host.endIndex
     }
 }
 
@@ -144,11 +164,27 @@ extension SecureURL: Codable {
 }
 
 extension UInt8 {
+    /// RFC 3986 §2: reserved and unreserved characters and `%`, but no `#`, which begins a fragment.
+    fileprivate var isAllowed: Bool {
+        switch self {
+        case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+            UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+            false
+        default: (0x21...0x7E).contains(self)
+        }
+    }
+
     fileprivate var isLetter: Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
     }
 
     fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// RFC 3986 §2.3.
+    fileprivate var isUnreserved: Bool {
+        isLetter || isDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
+            || self == UInt8(ascii: "~")
+    }
 
     fileprivate var isHexDigit: Bool { isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) }
 }

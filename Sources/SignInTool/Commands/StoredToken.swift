@@ -6,29 +6,15 @@ internal import Glibc
 /// wait for it.
 ///
 /// Starting the parsers, threads and timers of ``Tool`` takes longer than all of this. ``Tool`` handles every other
-/// case: other options, a token that is not fresh, several sessions or none, an unreadable store, the keyring.
+/// case: other options, a token that is not fresh, several matching sessions or none, an unreadable store, the keyring.
 enum StoredToken {
     /// - Parameter arguments: The arguments of the program, without its name.
     /// - Returns: Whether a token was printed.
     static func print(_ arguments: [String]) -> Bool {
-        guard arguments.first == "token" else { return false }
-        var (json, path) = (false, nil as String?)
-        var rest = arguments.dropFirst()
-        while let option = rest.popFirst() {
-            switch option {
-            case "--json": json = true
-            case "--store":
-                guard case .file(let named)? = rest.popFirst().flatMap({ try? StoreChoice($0) }) else {
-                    return false
-                }
-                path = named
-            default: return false
-            }
-        }
-        guard let store = path.map(FileTokenStore.init(path:)) ?? onlyStore, let record = freshOrSoon(store),
-            let token = record.accessToken
+        guard arguments.first == "token", let choice = Choice(arguments.dropFirst()), let store = choice.store,
+            let record = freshOrSoon(store), let token = record.accessToken
         else { return false }
-        let line = json ? Token.result(token, record).serialized() : token.value.reveal()
+        let line = choice.json ? Token.result(token, record).serialized() : token.value.reveal()
         // If the token cannot be written, the slow path reports the error.
         return Console.write(Array((line + "\n").utf8), to: .output) == 0
     }
@@ -50,10 +36,57 @@ enum StoredToken {
         else { return nil }
         return record
     }
+}
 
-    private static var onlyStore: FileTokenStore? {
-        // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
-        guard let stores = try? StateFolder().stores(), stores.count == 1 else { return nil }
-        return stores.first as? FileTokenStore
+extension StoredToken {
+    /// The options that the fast path knows, as ``SessionOptions`` and ``CommonOptions`` parse them.
+    fileprivate struct Choice {
+        var json = false
+        private var issuer: Issuer?
+        private var clientID: String?
+        private var path: String?
+
+        /// Returns nil for any other option or value.
+        init?(_ arguments: ArraySlice<String>) {
+            var rest = arguments
+            while let option = rest.popFirst() {
+                guard option != "--json" else {
+                    json = true
+                    continue
+                }
+                guard let value = rest.popFirst() else { return nil }
+                switch option {
+                case "--issuer":
+                    guard let valid = try? Issuer(value) else { return nil }
+                    issuer = valid
+                case "--client-id": clientID = value
+                case "--store":
+                    guard case .file(let named)? = try? StoreChoice(value) else { return nil }
+                    path = named
+                default: return nil
+                }
+            }
+        }
+
+        /// The store that ``SessionOptions/find()`` would find, if that is a file and the only one.
+        var store: FileTokenStore? {
+            if let path { return FileTokenStore(path: path) }
+            guard let folder = try? StateFolder() else { return nil }
+            // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
+            if let issuer, let clientID {
+                let isNoted = folder.notedKeyring(issuer: issuer, clientID: clientID) != nil
+                return isNoted ? nil : folder.store(issuer: issuer, clientID: clientID)
+            }
+            guard let all = try? folder.stores() else { return nil }
+            let files = all.compactMap { $0 as? FileTokenStore }
+            guard files.count == all.count else { return nil }
+            let found = issuer == nil && clientID == nil ? files : files.filter(matches)
+            return found.count == 1 ? found.first : nil
+        }
+
+        private func matches(_ store: FileTokenStore) -> Bool {
+            guard let client = (try? store.read())?.client else { return false }
+            return (issuer ?? client.provider.issuer) == client.provider.issuer && (clientID ?? client.id) == client.id
+        }
     }
 }

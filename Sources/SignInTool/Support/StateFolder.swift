@@ -41,30 +41,43 @@ struct StateFolder: Sendable {
         FileTokenStore(path: file(issuer, clientID) + ".json")
     }
 
-    /// Returns the path for an issuer's client, without an extension. The host makes it readable; a digest of issuer
-    /// and client id makes it unique.
+    /// Returns the path for an issuer's client, without an extension.
+    ///
+    /// The name contains both, encoded as in a form, so `sign-in token` finds the file without starting libcrypto. A
+    /// name too long for a file system is a digest, which has no `+` as all others do.
     func file(_ issuer: Issuer, _ clientID: String) -> String {
-        let host = issuer.url.host.filter { $0.isLetter || $0.isNumber || $0 == "." || $0 == "-" }.prefix(64)
-        let digest = Base64URL.encode(Array(Digest.sha256.hash("\(issuer.string)\n\(clientID)").prefix(12)))
-        return "\(path)/\(host)-\(digest)"
+        // An issuer contains no space.
+        let name = FormParameters.encode("\(issuer.string) \(clientID)")
+        guard name.utf8.count > 200 else { return "\(path)/\(name)" }
+        return "\(path)/\(Base64URL.encode(Digest.sha256.hash(name)))"
     }
 
     /// Returns all stores that may hold a session, by name.
     func stores() throws -> [any TokenStore] {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
-            throw AuthError(.store, .store, "\(path) cannot be read: \(whyUnreadable)", outcome: .notSent)
-        }
-        return names.sorted().compactMap { name in
+        return try names().sorted().compactMap { name in
             if name.hasSuffix(".json") { return FileTokenStore(path: "\(path)/\(name)") }
             return name.hasSuffix(".keyring") ? Self.keyring(notedIn: "\(path)/\(name)") : nil
         }
     }
 
-    private var whyUnreadable: String {
-        guard let folder = opendir(path) else { return String(cString: strerror(errno)) }
-        closedir(folder)
-        return "its entries cannot be listed"
+    /// The names in the folder. `FileManager` would take longer to start than `sign-in token` takes for everything else
+    /// here.
+    private func names() throws -> [String] {
+        func unreadable(_ error: Int32) -> AuthError {
+            let why = String(cString: strerror(error))
+            return AuthError(.store, .store, "\(path) cannot be read: \(why)", outcome: .notSent)
+        }
+        guard let folder = opendir(path) else { throw unreadable(errno) }
+        defer { closedir(folder) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(folder) {
+            names.append(
+                withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        guard errno == 0 else { throw unreadable(errno) }
+        return names
     }
 
     /// Reads the stored sessions, without prompting the user to unlock the keyring.

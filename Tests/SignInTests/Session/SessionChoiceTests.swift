@@ -46,6 +46,32 @@ struct SessionChoiceTests {
         }
     }
 
+    /// With 12 descriptors, a command that starts threads and timers fails: see ``FewDescriptorsTests``.
+    @Test func `the stored token of the chosen session is printed without threads and timers`() async throws {
+        try await withTwoSessions { fixture in
+            func token(_ choice: String...) async throws -> Outcome {
+                let program = ["sh", "-c", #"ulimit -n 12; exec "$0" "$@""#, try BuiltProducts.path("sign-in")]
+                return try await fixture.start(program, ["token", "--json"] + choice).outcome()
+            }
+            let stored = fixture.stored.map { "file:\(fixture.sessions)/\($0)" }
+            let tokens = try await [
+                token("--client-id", "-second").result(),
+                token("--issuer", fixture.issuer, "--client-id", "-second").result(),
+                token("--store", stored[0], "--issuer", "https://op.example").result(),
+            ].map { $0["access_token"]?.string }
+            #expect(stored[0].hasSuffix("+-second.json") && Set(tokens).count == 1 && tokens[0] != nil)
+            let other = try await token("--issuer", fixture.issuer, "--client-id", "demo").result()
+            #expect(other["access_token"]?.string != tokens[0])
+            // These need the slow path, which reports what is wrong.
+            try await token().failure(1, "unavailable")
+            try await token("--issuer", fixture.issuer).failure(1, "unavailable")
+            try await token("--issuer", "http://op.example", "--store", stored[0]).failure(1, "unavailable")
+            try await token("--client-id", "third").failure(1, "unavailable")
+            _ = try await fixture.run("logout", "--json", "--local", "--client-id", "demo").result()
+            _ = try await token("--issuer", fixture.issuer).result()
+        }
+    }
+
     @Test func `an invalid issuer is rejected, not treated as a missing session`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run(
