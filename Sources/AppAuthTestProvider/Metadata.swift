@@ -23,6 +23,7 @@ enum Metadata {
     private static func common(_ context: Context) -> JSON.Object {
         let issuer = context.issuer
         let idTokenAlgorithms = context.keys.algorithms.map { JSON.string($0.rawValue) }
+        let additional = (context.configuration.addition?.grantTypes ?? []).filter { !grantTypes.contains($0) }
         let document: JSON = [
             "issuer": .string(issuer.identifier),
             "authorization_endpoint": .string(issuer.url(.authorization)),
@@ -35,7 +36,7 @@ enum Metadata {
             "response_modes_supported": .array(
                 AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": .array(
-                (grantTypes + (context.configuration.addition?.grantTypes ?? [])).map(JSON.string)),
+                (grantTypes + additional).map(JSON.string)),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
             "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),
