@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import SampleSupport
 internal import SevenPass
 
@@ -7,22 +8,35 @@ struct App: Sendable {
     let store: any TokenStore
     var redirectURI: String?
     var browser: Browser? = .system
-    /// Facebook's responses, for a sign-in through Facebook.
-    var facebookResponses: AsyncStream<String>?
+    /// The way in which Facebook's responses arrive; nil without a sign-in through Facebook.
+    var facebook: FacebookWay?
+    /// The limit for the browser's part of the sign-out.
+    var logoutLimit: Duration = .seconds(60)
+
+    enum FacebookWay: Sendable {
+        /// The desktop starts this program with them.
+        case desktop
+        case stream(AsyncStream<String>)
+    }
+
+    private static let name = "7Pass sample"
+
+    /// The redirect to a scheme of the app's own, for sign-in and sign-out.
+    private func privateUse() throws -> PrivateUseRedirect? {
+        try redirectURI.map { try PrivateUseRedirect($0, appName: Self.name, arguments: ["--deliver"]) }
+    }
 
     /// Signs in, or restores the stored session.
     private func signIn() async throws -> AuthState {
-        var signIn = try SignIn(configuration, appName: "7Pass sample")
+        var signIn = try SignIn(configuration, appName: Self.name)
         signIn.browser = browser
-        signIn.redirect.privateUse = try redirectURI.map {
-            try PrivateUseRedirect($0, appName: "7Pass sample", arguments: ["--deliver"])
-        }
+        signIn.redirect.privateUse = try privateUse()
         signIn.observe = { event in
             if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
             if case .withoutBrowser(let error?, _) = event { tell(error.message) }
         }
-        guard let facebookResponses else { return try await signIn.restoreOrSignIn(store: store) }
-        var facebook = try FacebookSignIn(configuration, appName: "7Pass sample")
+        guard let way = facebook else { return try await signIn.restoreOrSignIn(store: store) }
+        var facebook = try FacebookSignIn(configuration, appName: Self.name)
         facebook.signIn = signIn
         facebook.observe = { [browser] step in
             if case .open(let url) = step {
@@ -30,7 +44,12 @@ struct App: Sendable {
             }
             if case .refused(let error) = step { tell(error.message) }
         }
-        return try await facebook.run(store: store, responses: facebookResponses)
+        switch way {
+        case .desktop:
+            facebook.redirect = try configuration.facebook?.redirect(appName: Self.name, arguments: ["--deliver"])
+            return try await facebook.restoreOrSignIn(store: store)
+        case .stream(let urls): return try await facebook.restoreOrSignIn(store: store, responses: urls)
+        }
     }
 
     /// Signs in, and performs the actions.
@@ -42,10 +61,16 @@ struct App: Sendable {
             case .signIn:
                 let claims = await state.record.idToken?.claims
                 tell("Signed in as \(claims?.name ?? claims?.email ?? "an unnamed user").")
+            case .claims:
+                // The ID token is verified, and stays with the session.
+                tell("The ID token says:")
+                list(await state.claims?.json)
             case .me:
-                for claim in try await client.get("me").object?.members ?? [] {
-                    tell("  \(claim.name): \(claim.value.string ?? "\(claim.value.serialized())")")
-                }
+                tell("The accounts API says:")
+                list(try await client.get("me"))
+            case .refresh:
+                let token = try await state.freshAccessToken(forceRefresh: true)
+                tell("Refreshed: the access token is valid until \(token.expiresAt?.formatted(.iso8601) ?? "revoked").")
             case .addOptIn:
                 try await client.post("me/optins", ["type": .string(type), "accepted": true])
                 tell("Added \(type).")
@@ -61,11 +86,24 @@ struct App: Sendable {
         }
     }
 
+    private func list(_ object: JSON?) {
+        for member in object?.object?.members ?? [] {
+            tell("  \(member.name): \(member.value.string ?? member.value.serialized())")
+        }
+    }
+
     /// Revokes and deletes the tokens, and ends the session in the browser.
     private func logout(_ state: AuthState) async throws {
-        var signOut = SignOut(appName: "7Pass sample")
-        signOut.browser = browser
-        signOut.observe = { if case .endSession(let url) = $0 { tell("Sign out in the browser too: \(url)") } }
+        var signOut = SignOut(appName: Self.name)
+        (signOut.browser, signOut.timeout) = (browser, logoutLimit)
+        // 7Pass accepts only registered URIs. On loopback, the default is that of the sign-in.
+        if let redirect = try privateUse() { signOut.postLogoutRedirect = .privateUse(redirect) }
+        let countdown = Countdown(logoutLimit)
+        defer { countdown.stop() }
+        signOut.observe = { event in
+            if case .endSession(let url) = event { tell("Sign out in the browser too: \(url)") }
+            if case .waiting = event { countdown.start() }
+        }
         let report = try await signOut.run(state)
         for revocation in report.revocations {
             tell("The \(revocation.token) was \(revocation.error.map { "not revoked: \($0.message)" } ?? "revoked").")

@@ -6,7 +6,8 @@ internal import SevenPass
 @main
 struct SevenPassSample: SampleCommand, Sendable {
     enum Action: String, CaseIterable, ExpressibleByArgument {
-        case signIn = "sign-in", me, addOptIn = "add-optin", optIns = "optins", removeOptIn = "remove-optin", logout
+        case signIn = "sign-in", claims, me, addOptIn = "add-optin", optIns = "optins", removeOptIn = "remove-optin"
+        case refresh, logout
     }
 
     static let configuration = CommandConfiguration(
@@ -18,6 +19,10 @@ struct SevenPassSample: SampleCommand, Sendable {
 
     @Argument(help: "The actions.") var actions = Action.allCases
     @Option(help: "The type of the opt-in that is added or removed.") var type = "sms"
+    @Option(help: "The scope, for example 'openid email'. The default also asks for a refresh token.") var scope:
+        String?
+    @Option(help: ArgumentHelp("How long logout waits for the browser.", valueName: "seconds"))
+    var logoutTimeout = 60
     @OptionGroup var server: Server
     @Option(name: .customLong("api-base"), help: "The base URL of the accounts API. The default is the issuer.")
     var apiBase: String?
@@ -26,12 +31,13 @@ struct SevenPassSample: SampleCommand, Sendable {
     @Option(name: .customLong("param"), help: "A further parameter of the authorization request, as name=value.")
     var parameters: [Assignment] = []
     @Flag(help: "Start no browser. At the double, a scripted browser signs in.") var headless = false
-    @Flag(help: "Sign in through Facebook. The double simulates it; else its responses come on standard input.")
+    @Flag(help: "Offer Facebook. The desktop brings its responses; with --headless, standard input does.")
     var facebook = false
     @Option(help: "The URL for Facebook's responses at 7Pass. The default is that of QA.") var externalCallback: String?
     @Option(help: .hidden) var deliver: String?
 
     func validate() throws {
+        guard logoutTimeout > 0 else { throw ValidationError("expected --logout-timeout with 1 second or more") }
         if !server.isReal, [apiBase, redirectURI, externalCallback].contains(where: { $0 != nil }) {
             throw ValidationError("expected --server with --api-base, --redirect-uri and --external-callback")
         }
@@ -46,24 +52,26 @@ struct SevenPassSample: SampleCommand, Sendable {
             var configuration = SevenPassConfiguration(
                 issuer: location.url, clientID: location.clientID, clientSecret: location.secret,
                 apiBase: apiBase ?? demo("api_base"))
+            if let scope { configuration.scope = scope.split(separator: " ").map { Scope(rawValue: String($0)) } }
             configuration.parameters = parameters.map { .init($0.name, $0.value) }
             let (appID, callback) = (demo("facebook_app_id"), externalCallback ?? demo("external_callback"))
             let qa = SevenPassConfiguration.Facebook.qa
             configuration.facebook = .init(appID: appID ?? qa.appID, externalCallback: callback ?? qa.externalCallback)
             var app = App(configuration: configuration, store: location.store, redirectURI: redirectURI)
+            app.logoutLimit = .seconds(logoutTimeout)
             if server.isReal || !(headless || facebook || DemoUser.hasNoDisplay) {
                 if let name = demo("username") {
                     tell("Sign in as \(name), with the password \(demo("password") ?? "").")
                 }
                 if headless { app.browser = nil }
-                if facebook { app.facebookResponses = .linesOfStandardInput }
+                if facebook { app.facebook = headless ? .stream(.linesOfStandardInput) : .desktop }
                 return try await app.perform(actions, type)
             }
             tell("A scripted browser signs in\(facebook ? ", and simulates Facebook" : "").")
             try await DemoUser.scripted(at: location, choosing: facebook ? "facebook" : "") { [app] browser, urls in
                 var app = app
                 app.browser = browser
-                if facebook { app.facebookResponses = urls }
+                if facebook { app.facebook = .stream(urls) }
                 try await app.perform(actions, type)
             }
         }

@@ -3,15 +3,22 @@ public import AppAuth
 /// A sign-in at 7Pass in which the user may choose Facebook. It uses Facebook's app if the desktop has it.
 ///
 /// ```swift
-/// let signIn = try FacebookSignIn(configuration, appName: "My App")
-/// let state = try await signIn.run(store: store, responses: urlsFromTheDesktop)
+/// var signIn = try FacebookSignIn(configuration, appName: "My App")
+/// signIn.redirect = try configuration.facebook?.redirect(appName: "My App", arguments: ["--redirect"])
+/// let state = try await signIn.restoreOrSignIn(store: store)
 /// ```
-/// Facebook responds to a URL of the scheme `fb<APP_ID>`. The app must be the desktop's handler for that scheme (a
-/// desktop entry with `x-scheme-handler/fb<APP_ID>`), and passes the URLs that it receives to
-/// ``run(store:responses:)``. A user who signs in with a password needs none of this.
+/// Facebook responds to a URL of the scheme `fb<APP_ID>`. With ``redirect``, the app is the desktop's handler for it
+/// during the sign-in: the desktop starts the program with the URL, and the program calls
+/// ``PrivateUseRedirect/deliver(_:)``. An app that receives these URLs in another way passes them to
+/// ``run(store:responses:)``.
+///
+/// The request contains `fbapp_pres`, with which 7Pass offers Facebook, only if Facebook's responses reach the app.
 public struct FacebookSignIn: Sendable {
     /// The underlying sign-in.
     public var signIn: SignIn
+    /// The redirect of Facebook, which ``SevenPassConfiguration/Facebook/redirect(appName:arguments:program:installation:)``
+    /// creates. If nil, Facebook's responses come only from ``run(store:responses:)``.
+    public var redirect: PrivateUseRedirect?
     /// The query for whether Facebook's app is installed.
     public var desktop = DesktopHandlers.system
     /// Called with the next step for each URL that the desktop delivers, even if it is ignored.
@@ -36,7 +43,68 @@ public struct FacebookSignIn: Sendable {
         signIn = try SignIn(configuration, appName: appName, environment: environment)
     }
 
+    /// Returns the stored session, or signs the user in if no stored session can be used, as
+    /// ``SignIn/restoreOrSignIn(store:)`` does.
+    ///
+    /// - Throws: The errors of ``run(store:)``.
+    public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
+        if let state = try await signIn.restore(store: store) { return state }
+        return try await run(store: store)
+    }
+
+    /// Returns the stored session, or signs the user in as ``run(store:responses:)`` does.
+    public func restoreOrSignIn(
+        store: any TokenStore, responses: some AsyncSequence<String, Never> & Sendable
+    ) async throws -> AuthState {
+        if let state = try await signIn.restore(store: store) { return state }
+        return try await run(store: store, responses: responses)
+    }
+
     /// Signs the user in, as ``SignIn/run(store:)`` does.
+    ///
+    /// If the desktop cannot deliver Facebook's responses, for example because xdg-mime is missing, the reason is
+    /// reported by ``observe``, and the user can sign in with a password.
+    ///
+    /// - Throws: As ``SignIn/run(store:)``.
+    public func run(store: any TokenStore) async throws -> AuthState {
+        guard let redirect else { return try await signIn.run(store: store) }
+        let listener: PrivateUseRedirectListener
+        do { listener = try await PrivateUseRedirectListener(redirect) } catch let error as AuthError {
+            observe(.refused(error))
+            return try await signIn.run(store: store)
+        }
+        let (responses, response) = AsyncStream.makeStream(of: String.self)
+        return try await withThrowingTaskGroup(of: AuthState?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await run(store: store, responses: responses) }
+            group.addTask {
+                try? await Self.receive(redirect, by: listener, response)
+                return nil
+            }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Receives every URL of Facebook until the task is cancelled: the user may decline first and then agree.
+    private static func receive(
+        _ redirect: PrivateUseRedirect, by first: PrivateUseRedirectListener,
+        _ response: AsyncStream<String>.Continuation
+    ) async throws {
+        var listener = first
+        defer { listener.close() }
+        while true {
+            response.yield(try await listener.redirect { $0 })
+            // A listener has one redirect. The next one begins before this one ends, so that the desktop entry stays.
+            let next = try await PrivateUseRedirectListener(redirect)
+            listener.close()
+            listener = next
+        }
+    }
+
+    /// Signs the user in, as ``SignIn/run(store:)`` does, with responses that the app receives.
     ///
     /// - Parameter responses: The URLs that the desktop delivers to the app from now on. URLs that are not Facebook's
     ///   are ignored.

@@ -5,18 +5,22 @@ public import HTTPTypes
 extension SevenPassClient {
     /// Sends a GET request and decodes the response with `JSONDecoder`.
     ///
-    /// - Throws: As ``send(_:_:_:)``; ``AuthError/Code/invalidResponse`` if the JSON has another shape.
-    public func get<Value: Decodable>(_ path: String, as type: Value.Type) async throws -> Value {
-        try Self.decode(type, try await exchange(.get, path, nil))
+    /// - Throws: As ``send(_:_:_:query:headers:)``; ``AuthError/Code/invalidResponse`` if the JSON has another shape.
+    public func get<Value: Decodable>(
+        _ path: String, query: [String: String] = [:], headers: HTTPFields = [:], as type: Value.Type
+    ) async throws -> Value {
+        try Self.decode(type, try await exchange(SevenPassCall(.get, path, query, headers)))
     }
 
     /// Sends a request with a body encoded by `JSONEncoder`, and decodes the response with `JSONDecoder`.
     ///
-    /// - Throws: As ``get(_:as:)``; the errors of encoding the body.
+    /// - Throws: As ``get(_:query:headers:as:)``; the errors of encoding the body.
     public func send<Value: Decodable>(
-        _ method: HTTPRequest.Method, _ path: String, encoding body: some Encodable, as type: Value.Type
+        _ method: HTTPRequest.Method, _ path: String, encoding body: some Encodable, headers: HTTPFields = [:],
+        as type: Value.Type
     ) async throws -> Value {
-        try Self.decode(type, try await exchange(method, path, Array(JSONEncoder().encode(body))))
+        let body = SevenPassCall.Body(json: Array(try JSONEncoder().encode(body)))
+        return try Self.decode(type, try await exchange(SevenPassCall(method, path, body: body, [:], headers)))
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, _ response: TransportResponse) throws -> Value {

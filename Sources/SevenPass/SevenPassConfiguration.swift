@@ -20,6 +20,11 @@ public struct SevenPassConfiguration: Sendable, Hashable {
     public var clientSecret: Secret?
     /// The base URL of the accounts API; nil means the issuer.
     public var apiBase: String?
+    /// The base URL of the calls without a user. If nil, `/api/client/` at the server of the API base: an assumption.
+    public var clientAPIBase: String?
+    /// The value of `X-Service-Id` in API calls; nil sends none, except that ``SevenPassCredentialsClient`` then sends the
+    /// client id, as the older SDK is assumed to do.
+    public var serviceID: String?
     /// The requested scope. 7Pass issues a refresh token for `offline_access`, but only with `prompt=consent`, which
     /// the sign-in adds automatically.
     public var scope: [Scope] = [.openID, .profile, .email, .offlineAccess]
@@ -38,6 +43,24 @@ public struct SevenPassConfiguration: Sendable, Hashable {
         /// Creates the parameters. ``FacebookDelivery`` checks them.
         public init(appID: String, externalCallback: String) {
             (self.appID, self.externalCallback) = (appID, externalCallback)
+        }
+
+        /// Creates the redirect that Facebook responds to: every URL of the scheme `fb<appID>`.
+        ///
+        /// - Parameters:
+        ///   - appName: The app's name in the desktop entry.
+        ///   - arguments: Arguments that tell the started program to call ``PrivateUseRedirect/deliver(_:)``. The URL
+        ///     follows them.
+        ///   - program: The absolute path of the program, or nil for this one.
+        ///   - installation: The way in which the app becomes the handler of the scheme.
+        /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration``.
+        public func redirect(
+            appName: String, arguments: [String], program: String? = nil,
+            installation: PrivateUseRedirect.Installation = .whileWaiting
+        ) throws -> PrivateUseRedirect {
+            try PrivateUseRedirect(
+                scheme: "fb" + appID, appName: appName, arguments: arguments, program: program,
+                installation: installation)
         }
 
         /// The app of the QA system.
@@ -72,6 +95,11 @@ public struct SevenPassConfiguration: Sendable, Hashable {
         issuer: String, clientID: String, clientSecret: Secret? = nil, apiBase: String? = nil
     ) -> SevenPassConfiguration {
         SevenPassConfiguration(issuer: issuer, clientID: clientID, clientSecret: clientSecret, apiBase: apiBase)
+    }
+
+    /// The base of the calls without a user.
+    func clientBase() throws -> String {
+        try clientAPIBase ?? SecureURL(apiBase ?? issuer).origin + "/api/client/"
     }
 
     /// Creates the client with the provider's metadata, which takes one request.

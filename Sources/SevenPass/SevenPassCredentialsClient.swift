@@ -1,6 +1,5 @@
 public import AppAuth
 internal import HTTPTypes
-internal import JOSE
 
 /// A client for the calls that need no user: checks of an email address or a password, and a registration.
 ///
@@ -10,6 +9,10 @@ internal import JOSE
 /// try await credentials.checkPassword(password)
 /// let jane = try await credentials.registration(email: "jane@example.com", password: password)
 /// ```
+/// The calls are below `/api/client/`, carry `X-Service-Id`, and send forms. A failure is in `data.error` or
+/// `data.errors` of a response, even of one with status 200, beside `flags`. The names of the parameters and the codes of
+/// the errors are assumed: only the paths, the header field and the place of the failures are known.
+///
 /// Its token comes from the client credentials grant (RFC 6749 §4.4). It is valid for 15 minutes and has no refresh
 /// token. The client requests a new one automatically.
 public struct SevenPassCredentialsClient: Sendable {
@@ -44,7 +47,9 @@ public struct SevenPassCredentialsClient: Sendable {
                 .clientCredentials(), as: configuration.client(environment), store: store,
                 environment: environment)
         }
-        client = try SevenPassClient(state, configuration)
+        client = try SevenPassClient(
+            state, configuration, base: configuration.clientBase(),
+            configuration.serviceID ?? configuration.clientID)
     }
 
     private static func isOf(_ configuration: SevenPassConfiguration, _ record: AuthStateRecord) -> Bool {
@@ -56,35 +61,43 @@ public struct SevenPassCredentialsClient: Sendable {
     /// Checks that an address is well formed and has no account yet.
     ///
     /// - Throws: ``SevenPassError`` with the code `email_taken` or `email_invalid`; as
-    ///   ``SevenPassClient/send(_:_:_:)``.
+    ///   ``SevenPassClient/send(_:_:_:query:headers:)``.
     public func checkMail(_ email: String) async throws {
-        try await client.post("checkMail", ["email": .string(email)])
+        _ = try await call("checkMail", ["email": email])
     }
 
     /// Checks that 7Pass accepts a password.
     ///
-    /// - Throws: ``SevenPassError`` with the code `password_weak`; as ``SevenPassClient/send(_:_:_:)``.
+    /// - Throws: ``SevenPassError`` with the code `password_weak`; as ``SevenPassClient/send(_:_:_:query:headers:)``.
     public func checkPassword(_ password: Secret) async throws {
-        _ = try await call("checkPassword", ["password": .string(password.reveal())], hiding: password)
+        _ = try await call("checkPassword", ["password": password.reveal()], hiding: password)
     }
 
     /// Creates an account. The user can sign in at once.
     ///
     /// - Throws: ``SevenPassError`` with the code `email_taken`, `email_invalid` or `password_weak`; as
-    ///   ``SevenPassClient/send(_:_:_:)``.
+    ///   ``SevenPassClient/send(_:_:_:query:headers:)``.
     public func registration(
         email: String, password: Secret, givenName: String? = nil, familyName: String? = nil
     ) async throws -> Registration {
-        var account: JSON.Object = ["email": .string(email), "password": .string(password.reveal())]
-        account["given_name"] = givenName.map(JSON.string)
-        account["family_name"] = familyName.map(JSON.string)
+        var account = ["email": email, "password": password.reveal()]
+        account["given_name"] = givenName
+        account["family_name"] = familyName
         return try SevenPassClient.decode(
-            Registration.self, try await call("registration", account, hiding: password))
+            Answer.self, try await call("registration", account, hiding: password)
+        ).data
     }
 
-    private func call(_ path: String, _ object: JSON.Object, hiding password: Secret) async throws -> TransportResponse
-    {
-        let body = Array(JSON.object(object).serialized().utf8)
-        return try await client.exchange(.post, path, body, hiding: [password])
+    private struct Answer: Decodable { let data: Registration }
+
+    private func call(
+        _ path: String, _ form: [String: String], hiding password: Secret? = nil
+    ) async throws -> TransportResponse {
+        let secrets = [password].compactMap(\.self)
+        let response = try await client.exchange(
+            SevenPassCall(.post, path, body: .init(form: form)), hiding: secrets)
+        // The failure is in the body even if the status is 200.
+        guard !response.hasFailedData else { throw SevenPassError(response, hiding: secrets) }
+        return response
     }
 }

@@ -1,5 +1,4 @@
 public import AppAuth
-internal import AppAuthLegacy
 
 /// The older SDK's sign-ins without a browser. 7Pass accepts them from clients that are registered for them, with a
 /// secret.
@@ -20,7 +19,8 @@ public struct SevenPassGrants: Sendable {
 
     /// Signs a user in with the access token of another service (an extension grant, RFC 6749 §4.5).
     ///
-    /// The request has `grant_type=social`, `provider` and `provider_token`.
+    /// The request has `grant_type=social`, which is assumed, and the older SDK's parameters `provider_name` and
+    /// `access_token`.
     ///
     /// - Parameters:
     ///   - token: The other service's access token. It is not stored.
@@ -31,11 +31,13 @@ public struct SevenPassGrants: Sendable {
     public func signIn(with token: Secret, of provider: String, store: any TokenStore) async throws -> AuthState {
         let grant = try TokenGrant(
             GrantType(rawValue: "social"), scope: configuration.scope,
-            parameters: ["provider": Secret(provider), "provider_token": token])
+            parameters: ["provider_name": Secret(provider), "access_token": token])
         return try await present(grant, store)
     }
 
     /// Signs a user in with login and password (RFC 6749 §4.3). Neither is stored.
+    ///
+    /// The request has `login`, as the older SDK's, and no `username`.
     ///
     /// - Throws: As ``signIn(with:of:store:)``: ``AuthError/Code/invalidGrant`` if the login or the password is wrong.
     @available(
@@ -49,8 +51,10 @@ public struct SevenPassGrants: Sendable {
     package func signInWithPassword(
         _ login: String, _ password: Secret, _ store: any TokenStore
     ) async throws -> AuthState {
-        try await present(
-            .resourceOwnerPassword(username: login, password: password, scope: configuration.scope), store)
+        let grant = try TokenGrant(
+            GrantType(rawValue: "password"), scope: configuration.scope,
+            parameters: ["login": Secret(login), "password": password])
+        return try await present(grant, store)
     }
 
     private func present(_ grant: TokenGrant, _ store: any TokenStore) async throws -> AuthState {

@@ -30,8 +30,9 @@ import Testing
             var configuration = fixture.configuration
             configuration.apiBase = nil
             let client = try SevenPassClient(try await fixture.session().state, configuration)
-            #expect(try await client.get("/me")["email"] != nil)
-            #expect(fixture.double.log(.me).first?.path == "/me")
+            // The double has its API below the API base only, as 7Pass has.
+            let error = await #expect(throws: SevenPassError.self) { try await client.get("/me") }
+            #expect(error?.status == 404 && fixture.double.log.last?.path == "/me")
         }
     }
 
@@ -90,6 +91,32 @@ import Testing
             #expect(requests.allSatisfy { $0.headers[.authorization] == token })
             let withBody = requests.map { $0.headers[.contentType] }
             #expect(withBody == ["application/json", "application/json", "application/json", nil, nil])
+        }
+    }
+
+    @Test func `queries, forms and header fields travel with a call`() async throws {
+        try await withSevenPass { fixture in
+            let (state, client) = try await fixture.session()
+            let name = try #require(HTTPField.Name("X-Service-Id"))
+            _ = try await client.get(
+                "me?a=1", query: ["b&": "c d", "a2": "ü"], headers: [name: "app", .accept: "text/json"])
+            let get = try #require(fixture.double.log(.me).last)
+            #expect(get.query["a"] == "1" && get.query["b&"] == "c d" && get.query["a2"] == "ü")
+            #expect(get.headers[name] == "app" && get.headers[.accept] == "text/json")
+            let token = try await state.freshAccessToken().authorization
+            #expect(get.headers[.authorization] == token && get.query["appsecret_proof"] == nil)
+            _ = try? await client.post(
+                "me/optins", form: ["type": "s&s", "accepted": "1"], headers: [.authorization: "x"])
+            _ = try? await client.put("me/optins", form: ["a": "b"])
+            _ = try? await client.patch("me/optins", form: ["a": "b"])
+            _ = try? await client.delete("me/optins/sms", query: ["reason": "none"])
+            let seen = fixture.double.log(.optIns)
+            #expect(seen.map(\.method) == [.post, .put, .patch, .delete])
+            #expect(seen[0].form["type"] == "s&s" && seen[0].form["accepted"] == "1")
+            #expect(seen[0].headers[.authorization] == token)
+            let types = seen.map { $0.headers[.contentType] }
+            #expect(types == Array(repeating: "application/x-www-form-urlencoded", count: 3) + [nil])
+            #expect(seen[3].query["reason"] == "none")
         }
     }
 

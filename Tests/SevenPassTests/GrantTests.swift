@@ -17,7 +17,8 @@ import Testing
             let client = try SevenPassClient(state, fixture.olderConfiguration)
             #expect(try await client.get("me")["email"] == "alice@example.com")
             let form = try #require(fixture.double.log(.token).first?.form)
-            #expect(form["grant_type"] == "password" && form["username"] == "alice@example.com")
+            #expect(form["grant_type"] == "password" && form["login"] == "alice@example.com")
+            #expect(form["username"] == nil)
             let stored = String(decoding: try #require(await store.load()).encoded(), as: UTF8.self)
             #expect(!stored.contains("looking-glass"))
             fixture.double.advance(7200)
@@ -46,8 +47,8 @@ import Testing
             #expect(try await state.userInfo().email == "alice@example.com")
             #expect(await state.record.hasRefreshToken)
             let form = try #require(fixture.double.log(.token).first?.form)
-            #expect(form["grant_type"] == "social" && form["provider"] == "facebook")
-            #expect(form["provider_token"] == token.reveal())
+            #expect(form["grant_type"] == "social" && form["provider_name"] == "facebook")
+            #expect(form["access_token"] == token.reveal())
             let stored = String(decoding: try #require(await store.load()).encoded(), as: UTF8.self)
             #expect(!stored.contains(token.reveal()))
             let error = await #expect(throws: AuthError.self) {
@@ -79,7 +80,7 @@ import Testing
                 email: address, password: password, givenName: "Dinah", familyName: "Cat")
             #expect(dinah.email == address && dinah.sub.hasPrefix("7p-"))
             let again = await #expect(throws: SevenPassError.self) { try await credentials.checkMail(address) }
-            #expect(again?.status == 409 && again?.code == "email_taken")
+            #expect(again?.status == 200 && again?.code == "email_taken" && again?.flags == ["email_rejected"])
             let state = try await SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
                 .signInWithPassword(address, password, MemoryTokenStore())
             let claims = try #require(await state.record.idToken?.claims)
@@ -92,11 +93,15 @@ import Testing
             let credentials = try await SevenPassCredentialsClient(
                 fixture.credentialsConfiguration, environment: fixture.environment)
             let mail = await #expect(throws: SevenPassError.self) { try await credentials.checkMail("no address") }
-            #expect(mail?.code == "email_invalid" && mail?.fields == ["email"])
+            #expect(mail?.code == "email_invalid")
             let weak = await #expect(throws: SevenPassError.self) {
                 try await credentials.checkPassword(Secret("short"))
             }
             #expect(weak?.code == "password_weak")
+            let both = await #expect(throws: SevenPassError.self) {
+                try await credentials.registration(email: "no address", password: Secret("short"))
+            }
+            #expect(both?.code == "email_invalid" && both?.fields == ["email", "password"])
             fixture.double.fault(
                 .status(.unprocessableContent, json: ["error": "password_weak", "value": "looking-glass"]),
                 at: .registration)
@@ -104,6 +109,41 @@ import Testing
                 try await credentials.registration(email: "d@example.com", password: Secret("looking-glass"))
             }
             #expect(echo?.body.contains("looking-glass") == false && echo?.body.contains("[redacted]") == true)
+        }
+    }
+
+    @Test func `calls without a user are forms below api-client, with a service id and a proof`() async throws {
+        try await withSevenPass { fixture in
+            var configuration = fixture.credentialsConfiguration
+            try await SevenPassCredentialsClient(configuration, environment: fixture.environment)
+                .checkMail("dinah@example.com")
+            let request = try #require(fixture.double.log(.checkMail).last)
+            #expect(request.path == "/api/client/checkMail" && request.form["email"] == "dinah@example.com")
+            let serviceID = try #require(HTTPField.Name("X-Service-Id"))
+            #expect(request.headers[serviceID] == "seven-pass-credentials")
+            #expect(request.query["appsecret_proof"]?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
+            configuration.serviceID = "another-service"
+            let refused = await #expect(throws: SevenPassError.self) {
+                try await SevenPassCredentialsClient(configuration, environment: fixture.environment)
+                    .checkMail("dinah@example.com")
+            }
+            #expect(refused?.code == "invalid_service")
+        }
+    }
+
+    @Test func `a call whose token is renewed has the proof of the new token`() async throws {
+        try await withSevenPass { fixture in
+            let state = try await SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
+                .signInWithPassword("alice@example.com", Secret("looking-glass"), MemoryTokenStore())
+            let client = try SevenPassClient(state, fixture.olderConfiguration)
+            fixture.double.fault(
+                .status(
+                    .unauthorized, [.wwwAuthenticate: #"Bearer error="invalid_token""#],
+                    json: ["error": "invalid_token"]),
+                at: .me)
+            #expect(try await client.get("me")["email"] == "alice@example.com")
+            let proofs = fixture.double.log(.me).map { $0.query["appsecret_proof"] }
+            #expect(proofs.count == 2 && proofs[0] != proofs[1])
         }
     }
 

@@ -18,8 +18,10 @@ import Testing
                 ["A double of the server", "A scripted browser signs in"]
                 + (options.contains("--facebook") ? ["Facebook has responded"] : [])
                 + [
-                    "Signed in as Alice Liddell", "email: alice@example.com", "Added sms", "newsletter: accepted",
-                    "sms: accepted", "Removed sms", "refresh_token was revoked", "access_token was revoked",
+                    "Signed in as Alice Liddell", "The ID token says", "sub: 7p-248289761001", "The accounts API says",
+                    "email: alice@example.com", "Added sms", "newsletter: accepted",
+                    "sms: accepted", "Removed sms", "Refreshed", "seconds left", "refresh_token was revoked",
+                    "access_token was revoked",
                     "session has ended", "Signed out",
                 ]
             var rest = outcome.outputLines[...]
@@ -56,6 +58,39 @@ import Testing
                 #expect(!FileManager.default.fileExists(atPath: home.session))
                 let again = try await home.start(["logout"] + server).outcome()
                 #expect(again.outputLines == ["No user is signed in."], "\(again)")
+            }
+        }
+    }
+
+    @Test func `scope, store, claims and refresh are the user's to choose`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                let server = home.server(fixture) + ["--store", "file:\(home.path)/tokens.json"]
+                let scope = ["--scope", "openid email"]
+                let signedIn = try await home.start(["sign-in", "claims"] + scope + server).outcome()
+                #expect(signedIn.status == 0 && signedIn.output.contains("  email: alice@example.com"), "\(signedIn)")
+                #expect(!signedIn.output.contains("given_name"), "\(signedIn)")
+                #expect(fixture.double.log(.authorization).first?.query["scope"] == "openid email")
+                #expect(FileManager.default.fileExists(atPath: home.path + "/tokens.json"))
+                #expect(!FileManager.default.fileExists(atPath: home.session))
+                // Without offline_access there is nothing to refresh with.
+                try await home.start(["refresh"] + server).outcome().fails(1, "Sign in again")
+                try FileManager.default.removeItem(atPath: home.path + "/tokens.json")
+                let refreshed = try await home.start(["sign-in", "refresh"] + server).outcome()
+                #expect(refreshed.status == 0 && refreshed.output.contains("Refreshed"), "\(refreshed)")
+                #expect(fixture.double.log(.token).last?.form["grant_type"] == "refresh_token")
+            }
+        }
+    }
+
+    @Test func `a sign-out that does not come back ends at its limit`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                fixture.double.fault(.status(.badRequest), at: .endSession)
+                let server = home.server(fixture) + ["--logout-timeout", "1"]
+                let outcome = try await home.start(["sign-in", "logout"] + server).outcome()
+                #expect(outcome.status == 0 && outcome.output.contains("1 seconds left"), "\(outcome)")
+                #expect(outcome.output.contains("session may last"), "\(outcome)")
             }
         }
     }
@@ -105,6 +140,7 @@ import Testing
     @Test(
         arguments: [
             ["--client-id", "app"], ["--server", "https://op.example"], ["--client-secret-file", "x"],
+            ["--logout-timeout", "0"], ["--store", "memory"],
             ["--demo", "--server", "https://op.example", "--client-id", "app"], ["--api-base", "https://a.example"],
             ["--redirect-uri", "a.b:/c"], ["me", "--param", "novalue"], ["me", "--param", "=x"], ["no-such-step"],
             ["--no-such-option"], ["optins", "--type"],
@@ -145,9 +181,12 @@ import Testing
             try await withSampleHome { home in
                 let uri = "oauthtest://oauth-callback"
                 let outcome = try await home.startOnDesktop(
-                    ["sign-in", "me", "--redirect-uri", uri] + home.server(fixture)
+                    ["sign-in", "me", "logout", "--redirect-uri", uri] + home.server(fixture)
                 )
                 .outcome()
+                #expect(outcome.output.contains("session has ended"), "\(outcome)")
+                let logout = fixture.double.log(.endSession).map { $0.query["post_logout_redirect_uri"] }
+                #expect(logout == [uri])
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
                 #expect(fixture.double.log(.authorization).first?.query["redirect_uri"] == uri)
                 #expect(fixture.double.log(.token).map { $0.form["redirect_uri"] } == [uri])
@@ -160,7 +199,7 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }
-                let start = try home.start(["sign-in", "--facebook"] + home.server(fixture))
+                let start = try home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
                 try await fixture.double.requests(1, at: .authorization)
                 start.process.terminate()
                 _ = await start.outcome()

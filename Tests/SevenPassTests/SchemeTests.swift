@@ -1,4 +1,7 @@
 import AppAuth
+import AppAuthConcurrency
+import HTTPTypes
+import JOSE
 import Foundation
 import AppAuthTestProvider
 import ScriptedBrowser
@@ -26,6 +29,104 @@ import Testing
                 #expect(fixture.double.log(.authorization).first?.query["redirect_uri"] == uri)
                 #expect(fixture.double.log(.token).first?.form["redirect_uri"] == uri)
             }
+        }
+    }
+
+    /// The double accepts no other redirect after a sign-out than those that are registered.
+    @Test(arguments: ["oauthtest://oauth-callback", "de.7pass.example:/cb/authz"], [true, false])
+    func `a sign-out after such a sign-in comes back by the same scheme`(uri: String, isChosen: Bool) async throws {
+        try await withRuntimeFolder {
+            try await withSevenPass { fixture in
+                let report = try await withScriptedBrowser(
+                    entries: SevenPassFixture.alice, transport: fixture.environment.transport,
+                    leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
+                ) { browser in
+                    let redirect = try PrivateUseRedirect(
+                        uri, appName: "Tests", arguments: [], installation: .byPackage)
+                    var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                    (signIn.browser, signIn.redirect.privateUse) = (browser, redirect)
+                    let state = try await signIn.run(store: MemoryTokenStore())
+                    var signOut = SignOut(appName: "Tests")
+                    signOut.browser = browser
+                    if isChosen { signOut.postLogoutRedirect = .privateUse(redirect) }
+                    return try await signOut.run(state)
+                }
+                #expect(report.sessionEnded && report.endSessionError == nil)
+                let sent = fixture.double.log(.endSession).map { $0.query["post_logout_redirect_uri"] }
+                #expect(sent == [uri])
+            }
+        }
+    }
+
+    @Test func `the double refuses a redirect that is not registered, and the sign-out ends at its limit`() async throws
+    {
+        try await withSevenPass { fixture in
+            let report = try await fixture.withAlice { browser in
+                var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                signIn.browser = browser
+                let state = try await signIn.run(store: MemoryTokenStore())
+                var signOut = SignOut(appName: "Tests")
+                (signOut.browser, signOut.timeout) = (browser, .seconds(3))
+                signOut.postLogoutRedirect = .uri("http://127.0.0.1/signed-out")
+                return try await signOut.run(state)
+            }
+            #expect(!report.sessionEnded && report.endSessionError?.code == .timeout)
+            #expect(fixture.double.log(.endSession).map(\.status) == [400])
+        }
+    }
+
+    @Test func `Facebook's response comes by its scheme, with its fragment, beside the redirect`() async throws {
+        try await withRuntimeFolder {
+            try await withSevenPass { fixture in
+                let store = MemoryTokenStore()
+                let steps = LockedValue<[FacebookDelivery.Step]>([])
+                let claims = try await withScriptedBrowser(
+                    entries: ["provider": "facebook"], transport: fixture.environment.transport,
+                    leave: { [base = fixture.double.baseURL] url, open in
+                        guard !url.hasPrefix("fbauth2:") else {
+                            // The user first declines in Facebook's app, and then agrees.
+                            try? PrivateUseRedirect.deliver("fb734789116545825://authorize#error=access_denied")
+                            return open(base + "/facebook/app" + url.drop { $0 != "?" })
+                        }
+                        try? PrivateUseRedirect.deliver(url)
+                    }
+                ) { browser in
+                    var facebook = try FacebookSignIn(
+                        fixture.configuration, appName: "Tests", environment: fixture.environment)
+                    facebook.desktop = DesktopHandlers { _ in "com.facebook.desktop" }
+                    facebook.redirect = try fixture.configuration.facebook?.redirect(
+                        appName: "Tests", arguments: [], installation: .byPackage)
+                    facebook.signIn.browser = browser
+                    facebook.signIn.redirect.privateUse = try PrivateUseRedirect(
+                        "oauthtest://oauth-callback", appName: "Tests", arguments: [], installation: .byPackage)
+                    facebook.observe = { step in steps.withLock { $0.append(step) } }
+                    let state = try await facebook.restoreOrSignIn(store: store)
+                    // The second start asks nobody.
+                    return try await (state.claims, facebook.restoreOrSignIn(store: store).claims)
+                }
+                #expect(claims.0?.email == "alice@example.com" && claims.0 == claims.1)
+                #expect(fixture.double.count(.authorization) == 1)
+                #expect(fixture.double.log(.externalCallback).map { $0.query["fbapp_type"] } == ["native"])
+                let kinds = steps.withLock { $0.map { if case .open = $0 { "open" } else { "refused" } } }
+                #expect(kinds == ["refused", "open"])
+            }
+        }
+    }
+
+    @Test func `without a way for Facebook's responses, 7Pass offers no Facebook`() async throws {
+        try await withSevenPass { fixture in
+            // The scripted browser chooses Facebook where it is offered, and else the password.
+            let entries = SevenPassFixture.alice.merging(["provider": "facebook"]) { $1 }
+            let state = try await withScriptedBrowser(entries: entries, transport: fixture.environment.transport) {
+                browser in
+                var facebook = try FacebookSignIn(
+                    fixture.configuration, appName: "Tests", environment: fixture.environment)
+                facebook.signIn.browser = browser
+                return try await facebook.run(store: MemoryTokenStore())
+            }
+            #expect(await state.claims?.email == "alice@example.com")
+            #expect(fixture.double.log(.authorization).first?.query["fbapp_pres"] == nil)
+            #expect(fixture.double.count(.facebookApp) == 0 && fixture.double.count(.facebookDialog) == 0)
         }
     }
 

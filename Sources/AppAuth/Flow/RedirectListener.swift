@@ -1,7 +1,7 @@
 internal import AppAuthProtocol
 
-/// The listener of a sign-in, either on loopback or for a private-use scheme. It also serves the one-time URL that
-/// opens the authorization URL.
+/// The listener of a sign-in or a sign-out, either on loopback or for a private-use scheme. It also serves the one-time
+/// URL that opens the provider's page.
 enum RedirectListener: Sendable {
     case loopback(LoopbackRedirectListener)
     /// The redirect arrives through the scheme. The browser still starts at a one-time URL on loopback.
@@ -46,6 +46,12 @@ enum RedirectListener: Sendable {
     func oneTimeURL(redirectingTo target: String) -> String {
         switch self {
         case .loopback(let listener), .privateUse(_, let listener): listener.oneTimeURL(redirectingTo: target)
+        }
+    }
+
+    func oneTimeURLsUsed() async throws {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): try await listener.oneTimeURLsUsed()
         }
     }
 

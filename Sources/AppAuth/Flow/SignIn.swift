@@ -147,9 +147,15 @@ public struct SignIn: Sendable {
     ///
     /// - Throws: The errors of ``run(store:)``.
     public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
+        if let state = try await restore(store: store) { return state }
+        return try await run(store: store)
+    }
+
+    /// Returns the stored session, or nil if it cannot be used.
+    package func restore(store: any TokenStore) async throws -> AuthState? {
         guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer == issuer, canGoOn(record)
-        else { return try await run(store: store) }
+        else { return nil }
         try record.refuseToMove(at: store.location)
         // The app's current client secret takes precedence over the stored one.
         record.client = try client(of: record.client.provider).unless(registeredLater: record.client)

@@ -33,11 +33,18 @@ public struct SignOut: Sendable {
     /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which cannot confirm the sign-out.
     public enum PostLogoutRedirect: Sendable, Hashable {
         /// The client's registered URI (``ClientMetadata/postLogoutRedirectURIs``) if a ``ClientRegistrationRequest``
-        /// registered the client, or none if no registered URI is on loopback. Otherwise, the sign-in's redirect URI.
+        /// registered the client, or none if the app can receive none of them. Otherwise, the sign-in's redirect URI.
+        ///
+        /// If that has a private-use scheme, the library only waits for it, as with
+        /// ``PrivateUseRedirect/Installation/byPackage``. An app that is the handler only while it waits uses
+        /// ``privateUse(_:)``.
         case automatic
         /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. If it has
         /// no port, any free port is used.
         case uri(String)
+        /// A URI with a private-use scheme that is registered for the client, often the sign-in's own
+        /// (``SignIn/Redirect/privateUse``).
+        case privateUse(PrivateUseRedirect)
         /// No redirect.
         case nowhere
     }
@@ -126,7 +133,7 @@ public struct SignOut: Sendable {
         }
         let pages = pages ?? CompletionPages(appName: appName)
         let target = try target(of: record)
-        let listener = try listener(at: target, pages)
+        let listener = try await listener(at: target, pages)
         defer { listener.close() }
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let request = try EndSessionRequest(
@@ -148,7 +155,7 @@ public struct SignOut: Sendable {
     /// Sends the browser to the provider.
     ///
     /// - Returns: Whether a browser was started.
-    private func open(_ request: EndSessionRequest, by listener: LoopbackRedirectListener) async throws -> Bool {
+    private func open(_ request: EndSessionRequest, by listener: RedirectListener) async throws -> Bool {
         if let browser {
             observe(.openingBrowser)
             // The real URL contains the ID token, and every user of this machine can read the arguments of a process.
@@ -163,7 +170,7 @@ public struct SignOut: Sendable {
     }
 
     /// Waits until the browser has opened the one-time URL. A browser that has not done so after 30 seconds has failed.
-    private static func sendOn(from listener: LoopbackRedirectListener, within limit: Duration) async throws {
+    private static func sendOn(from listener: RedirectListener, within limit: Duration) async throws {
         try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider's page") {
             try await listener.oneTimeURLsUsed()
         }
@@ -173,25 +180,51 @@ public struct SignOut: Sendable {
     private func target(of record: AuthStateRecord) throws -> Target? {
         switch postLogoutRedirect {
         case .nowhere: return nil
+        case .privateUse(let redirect): return .privateUse(redirect)
         case .uri(let uri):
-            guard let target = Target(uri) else {
+            guard let address = LoopbackAddress(uri) else {
                 throw AuthError(
                     .invalidConfiguration, .logout, "expected a post-logout redirect URI on loopback", outcome: .notSent
                 )
             }
-            return target
+            return .loopback(address)
         case .automatic:
-            let signIn = record.redirectURI.flatMap(Target.init)
-            guard let registration = record.client.registration else { return signIn ?? Target() }
-            let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(Target.init)
+            let signIn = record.redirectURI.flatMap(target(at:))
+            guard let registration = record.client.registration else { return signIn ?? .loopback(LoopbackAddress()) }
+            let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(target(at:))
             // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port.
             if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
-            return registered.first { $0.port != 0 } ?? registered.first
+            return registered.first { $0.hasFixedPort } ?? registered.first
+        }
+    }
+
+    /// Returns how the app receives a redirect to a URI, or nil if it cannot.
+    private func target(at uri: String) -> Target? {
+        if let address = LoopbackAddress(uri) { return .loopback(address) }
+        let redirect = try? PrivateUseRedirect(uri, appName: appName, arguments: [], installation: .byPackage)
+        return redirect.map(Target.privateUse)
+    }
+
+    private enum Target {
+        case loopback(LoopbackAddress)
+        case privateUse(PrivateUseRedirect)
+
+        var hasFixedPort: Bool {
+            if case .loopback(let address) = self { address.port != 0 } else { false }
+        }
+
+        /// Returns whether a provider that registered this address accepts the other.
+        func matches(_ other: Target) -> Bool {
+            switch (self, other) {
+            case (.loopback(let address), .loopback(let other)): address.matches(other)
+            case (.privateUse(let redirect), .privateUse(let other)): redirect.redirectURI == other.redirectURI
+            default: false
+            }
         }
     }
 
     /// A loopback address that the provider redirects the browser to.
-    private struct Target {
+    private struct LoopbackAddress {
         var host = LoopbackRedirectListener.Host.ipv4
         /// 0 is any port.
         var port: UInt16 = 0
@@ -211,17 +244,23 @@ public struct SignOut: Sendable {
         }
 
         /// Returns whether the two addresses are equal. If this address has port 0, any port of the other matches.
-        func matches(_ other: Target) -> Bool {
+        func matches(_ other: LoopbackAddress) -> Bool {
             host == other.host && path == other.path && (port == 0 || port == other.port)
         }
     }
 
     /// Opens a listener at the redirect address, since providers compare it with the registered one. If its port is
     /// taken, a free port is used: most providers do not compare the port of a loopback address (RFC 8252 §7.3).
-    private func listener(at target: Target?, _ pages: CompletionPages) throws -> LoopbackRedirectListener {
-        guard let target else { return try LoopbackRedirectListener(sameUser: sameUser, pages: pages) }
-        return try LoopbackRedirectListener(
-            host: target.host, ports: [target.port, 0], path: target.path, sameUser: sameUser, pages: pages)
+    private func listener(at target: Target?, _ pages: CompletionPages) async throws -> RedirectListener {
+        var redirect = SignIn.Redirect()
+        redirect.sameUser = sameUser
+        switch target {
+        case .loopback(let address):
+            (redirect.host, redirect.ports, redirect.path) = (address.host, [address.port, 0], address.path)
+        case .privateUse(let privateUse): redirect.privateUse = privateUse
+        case nil: break
+        }
+        return try await RedirectListener(redirect, responseMode: .query, pages: pages)
     }
 }
 

@@ -21,10 +21,10 @@ struct DeliveryRules: ConnectionRules {
     }
 
     func step(for url: [UInt8], in phase: RedirectPhase) -> ConnectionStep {
-        guard phase == .open, let query = String(validating: url, as: UTF8.self).flatMap(uri.query(of:)) else {
+        guard phase == .open, let content = String(validating: url, as: UTF8.self).flatMap(uri.content(of:)) else {
             return .ignore(Self.ignored)
         }
-        return .match(query)
+        return .match(content)
     }
 
     func response(to url: [UInt8], isAccepted: Bool) -> [UInt8] {

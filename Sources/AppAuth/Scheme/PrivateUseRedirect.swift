@@ -62,7 +62,24 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         _ redirectURI: String, appName: String, arguments: [String], program: String? = nil,
         installation: Installation = .whileWaiting
     ) throws {
-        uri = try PrivateUseURI(redirectURI)
+        try self.init(
+            PrivateUseURI(redirectURI), appName: appName, arguments: arguments, program: program,
+            installation: installation)
+    }
+
+    /// Creates a redirect that accepts every URL of a scheme. A listener matches the whole URL, with its fragment.
+    package init(
+        scheme: String, appName: String, arguments: [String], program: String?, installation: Installation
+    ) throws {
+        try self.init(
+            PrivateUseURI(scheme: scheme), appName: appName, arguments: arguments, program: program,
+            installation: installation)
+    }
+
+    private init(
+        _ uri: PrivateUseURI, appName: String, arguments: [String], program: String?, installation: Installation
+    ) throws {
+        self.uri = uri
         let program = try program ?? Self.thisProgram()
         (self.appName, self.installation, handler) = (appName, installation, [program] + arguments)
         guard handler.allSatisfy({ $0.isExactly($0.onOneLine) }), program.hasPrefix("/"), !program.contains("=") else {

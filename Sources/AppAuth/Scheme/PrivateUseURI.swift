@@ -4,6 +4,8 @@ internal import AppAuthProtocol
 package struct PrivateUseURI: Sendable, Hashable {
     package let string: String
     package let scheme: String
+    /// Whether every URL of the scheme is accepted, and matched as a whole, with its fragment.
+    private let isWholeScheme: Bool
 
     /// Creates a redirect URI from its registered text. It is compared byte for byte, so it must be in a form that no
     /// browser rewrites.
@@ -22,7 +24,25 @@ package struct PrivateUseURI: Sendable, Hashable {
         guard RedirectPath.isValid(rest) else {
             throw Self.refusal("followed by a path without query, fragment and dots", text)
         }
-        (string, self.scheme) = (text, scheme)
+        (string, self.scheme, isWholeScheme) = (text, scheme, false)
+    }
+
+    /// Accepts every URL of a scheme that is the app's own.
+    package init(scheme text: String) throws {
+        guard let scheme = Self.scheme(of: text + ":"), scheme.isExactly(text) else {
+            throw Self.refusal("in lower case", text)
+        }
+        guard !Self.taken.contains(scheme) else { throw Self.refusal("that is the app's own", scheme + ":") }
+        (string, self.scheme, isWholeScheme) = (scheme + ":", scheme, true)
+    }
+
+    /// Returns what is matched of a URL that the desktop delivers: the query, as ``query(of:)`` returns it, or the whole
+    /// URL if every URL of the scheme is accepted. Returns nil for another URL.
+    func content(of url: String) -> String? {
+        guard isWholeScheme else { return query(of: url) }
+        // RFC 3986 §3.1: schemes do not depend on case.
+        return url.utf8.prefix { $0 != UInt8(ascii: ":") }.elementsEqual(scheme.utf8) { $0 | 0x20 == $1 | 0x20 }
+            ? url : nil
     }
 
     /// Returns the query of a URL that equals this redirect URI up to its query, undecoded and without its `?`. Returns

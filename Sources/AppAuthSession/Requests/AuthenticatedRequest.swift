@@ -34,15 +34,24 @@ extension AuthState {
 
     nonisolated func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
         try request.refuseUnsafeURL(stage)
+        return try await send(stage: stage) { _ in request }
+    }
+
+    /// Sends a request that depends on the token; otherwise as ``send(_:)``.
+    package nonisolated func send(
+        stage: AuthError.Stage = .resource, _ request: @Sendable (AccessToken) throws -> TransportRequest
+    ) async throws -> TransportResponse {
         let token = try await freshAccessToken()
-        let response = try await send(request, with: token, stage: stage)
+        let first = try request(token)
+        try first.refuseUnsafeURL(stage)
+        let response = try await send(first, with: token, stage: stage)
         guard environment.dialect.refusesToken(response) else { return response }
         // Another caller may have received the same response and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return response }
         reject(token)
         let fresh = try await freshAccessToken()
-        return try await send(request, with: fresh, stage: stage)
+        return try await send(request(fresh), with: fresh, stage: stage)
     }
 
     private nonisolated func send(

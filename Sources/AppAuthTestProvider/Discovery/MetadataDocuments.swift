@@ -17,6 +17,7 @@ extension Metadata {
     private static func common(_ context: Context) -> JSON.Object {
         let issuer = context.issuer
         let idTokenAlgorithms = context.keys.algorithms.map { JSON.string($0.rawValue) }
+        let additional = (context.configuration.addition?.grantTypes ?? []).filter { !GrantType.all.contains($0) }
         let document: JSON = [
             "issuer": .string(issuer.identifier),
             "authorization_endpoint": .string(issuer.url(.authorization)),
@@ -29,7 +30,7 @@ extension Metadata {
             "response_modes_supported": .array(
                 AuthorizationReturn.ResponseMode.allCases.map { .string($0.rawValue) }),
             "grant_types_supported": .array(
-                (GrantType.all + (context.configuration.addition?.grantTypes ?? [])).map(JSON.string)),
+                (GrantType.all + additional).map(JSON.string)),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": .array(idTokenAlgorithms),
             "userinfo_signing_alg_values_supported": .array(idTokenAlgorithms),

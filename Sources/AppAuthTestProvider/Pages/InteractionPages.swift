@@ -8,7 +8,7 @@ extension Pages {
     func signIn(_ interaction: Interaction, failedName: String? = nil) -> Reply {
         let (request, words) = (interaction.request, Phrases(interaction.request.language))
         let name = failedName ?? request.loginHint ?? ""
-        let choice = context.configuration.addition?.choice(words)
+        let choice = context.configuration.addition?.choice(words, for: request)
         let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
         let content: HTML = """
             <p class="soft">\(words.toContinue(to: request.client.name))</p>

@@ -6,7 +6,7 @@ protocol ProviderAddition: Sendable {
     /// Responds to a request; nil if the endpoint is not the addition's.
     func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply?
 
-    /// The extension grants (RFC 6749 §4.5) that ``tokens(_:_:_:_:)`` supports.
+    /// The grants that ``tokens(_:_:_:_:)`` supports: extension grants (RFC 6749 §4.5), and others in a form of its own.
     var grantTypes: [String] { get }
 
     func tokens(
@@ -16,8 +16,8 @@ protocol ProviderAddition: Sendable {
     /// Checks the parameters of an authorization request that only this provider supports.
     func check(_ parameters: Parameters) throws(OAuthFailure)
 
-    /// Returns another way to sign in, for the login page.
-    func choice(_ words: Phrases) -> SignInChoice
+    /// Returns another way to sign in, for the login page of a request; nil if the request permits none.
+    func choice(_ words: Phrases, for request: AuthorizationRequest) -> SignInChoice?
 
     /// Responds to a login form in which the user chose that way; nil if the user did not.
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply?

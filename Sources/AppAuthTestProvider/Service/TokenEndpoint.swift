@@ -10,25 +10,31 @@ struct TokenEndpoint {
             context.confirmation = try confirmation(of: client, in: request)
             guard let type = form["grant_type"] else { throw OAuthFailure.invalidRequest("expected a grant_type") }
             let grant: (Parameters, RegisteredClient) throws -> TokenReply
-            switch type {
-            case "authorization_code": grant = CodeGrant(context: context).redeem
-            case "refresh_token": grant = RefreshGrant(context: context).refresh
-            case "client_credentials": grant = ClientCredentialsGrant(context: context).issue
-            case "password": grant = PasswordGrant(context: context).issue
-            case GrantType.tokenExchange: grant = TokenExchangeGrant(context: context).exchange
-            case GrantType.assertion: grant = AssertionGrant(context: context).issue
-            case GrantType.backchannel: grant = BackchannelGrant(context: context).redeem
-            case GrantType.deviceCode: grant = DeviceCodeGrant(context: context).redeem
-            default:
-                guard let addition = context.configuration.addition, addition.grantTypes.contains(type) else {
-                    throw OAuthFailure("unsupported_grant_type", "the grant_type is not supported")
-                }
+            if let addition = context.configuration.addition, addition.grantTypes.contains(type) {
                 grant = { try addition.tokens(type, $0, $1, context) }
+            } else {
+                grant = try Self.grant(type, context)
             }
             guard client.grantTypes.contains(type) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
             }
             return .json(context.edited(try grant(form, client).json))
+        }
+    }
+
+    private static func grant(
+        _ type: String, _ context: Context
+    ) throws -> (Parameters, RegisteredClient) throws -> TokenReply {
+        switch type {
+        case "authorization_code": return CodeGrant(context: context).redeem
+        case "refresh_token": return RefreshGrant(context: context).refresh
+        case "client_credentials": return ClientCredentialsGrant(context: context).issue
+        case "password": return PasswordGrant(context: context).issue
+        case GrantType.tokenExchange: return TokenExchangeGrant(context: context).exchange
+        case GrantType.assertion: return AssertionGrant(context: context).issue
+        case GrantType.backchannel: return BackchannelGrant(context: context).redeem
+        case GrantType.deviceCode: return DeviceCodeGrant(context: context).redeem
+        default: throw OAuthFailure("unsupported_grant_type", "the grant_type is not supported")
         }
     }
 

@@ -22,10 +22,12 @@ struct ClientCredentialsGrant {
 /// The grant for a user's name and password (RFC 6749 §4.3). RFC 9700 §2.4 forbids it, but old systems use it.
 struct PasswordGrant {
     let context: Context
+    /// The parameter with the user's name.
+    var nameParameter = "username"
 
     func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
-        guard let name = form["username"], let password = form["password"] else {
-            throw OAuthFailure.invalidRequest("expected a username and a password")
+        guard let name = form[nameParameter], let password = form["password"] else {
+            throw OAuthFailure.invalidRequest("expected a \(nameParameter) and a password")
         }
         guard let user = context.user(name: name, password: password) else {
             throw OAuthFailure.invalidGrant("the name and the password do not belong together")

@@ -87,7 +87,7 @@ struct Logout: Command {
         signOut.timeout = limit
         signOut.revokesTokens = !local
         signOut.endsBrowserSession = !local && !revokeOnly
-        signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? .automatic
+        signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? Self.privateUse(record) ?? .automatic
         if noBrowser { signOut.browser = nil }
         signOut.observe = { event in
             switch event {
@@ -110,6 +110,14 @@ struct Logout: Command {
             }
         }
         return signOut
+    }
+
+    /// Returns the sign-in's redirect URI if it has a private-use scheme and the client has not registered others.
+    private static func privateUse(_ record: AuthStateRecord) -> SignOut.PostLogoutRedirect? {
+        guard record.client.registration == nil, let uri = record.redirectURI else { return nil }
+        let redirect = try? PrivateUseRedirect(
+            uri, appName: "sign-in", arguments: [DeliveredRedirect._commandName])
+        return redirect.map { .privateUse($0) }
     }
 
     private static func sayWhatStaysValid(

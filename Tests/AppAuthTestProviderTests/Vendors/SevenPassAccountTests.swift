@@ -5,7 +5,7 @@ import Testing
 
 /// The accounts API of 7Pass: the person, and what she has agreed to.
 @Suite struct SevenPassAccountTests {
-    @Test func `me gives the claims, at the API base and below the issuer`() async throws {
+    @Test func `me gives the claims, at the API base and not below the issuer`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
             let response = try await flow.call("me", token)
@@ -14,8 +14,8 @@ import Testing
             #expect(response.json?["email"]?.string == "alice@example.com")
             #expect(response.json?["family_name"]?.string == "Liddell")
             let field = ("Authorization", "Bearer \(token)")
-            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me", [field]).json == response.json)
-            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me/optins", [field]).status == 200)
+            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me", [field]).status == 404)
+            #expect(try await Wire.send("GET", flow.sevenPass.issuer + "/me/optins", [field]).status == 404)
             let mail = try await flow.call("me", flow.accessToken(scope: "openid email"))
             #expect(mail.json?.object?.names == ["sub", "email", "email_verified"])
             #expect(try await flow.call("nothing", token).status == 404)
@@ -34,7 +34,8 @@ import Testing
                 "grant_type": "client_credentials", "client_id": "seven-pass-credentials",
                 "client_secret": "credentials-secret",
             ])
-            let other = try await flow.call(path, client.json?["access_token"]?.string)
+            let other = try await flow.callWithProof(
+                path, client.json?["access_token"]?.string, secret: "credentials-secret")
             #expect(other.status == 403)
             #expect(other.json?["error"]?.string == "insufficient_scope")
         }

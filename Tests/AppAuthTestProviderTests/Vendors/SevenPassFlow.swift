@@ -67,6 +67,30 @@ struct SevenPassFlow {
 
     func call(_ path: String, _ token: String?) async throws -> Wire.Answer { try await call("GET", path, token) }
 
+    /// A call of the accounts API by the older client, with the proof by its secret.
+    func callWithProof(
+        _ path: String, _ token: String?, secret: String = "legacy-secret"
+    ) async throws -> Wire.Answer {
+        try await call(path + "?appsecret_proof=" + Self.proof(token, secret), token)
+    }
+
+    /// A call without a user.
+    func clientCall(
+        _ path: String, _ token: String?, _ entries: KeyValuePairs<String, String?>,
+        service: String? = "seven-pass-credentials", secret: String = "credentials-secret"
+    ) async throws -> Wire.Answer {
+        var fields = [("Content-Type", "application/x-www-form-urlencoded")]
+        if let token { fields.append(("Authorization", "Bearer \(token)")) }
+        if let service { fields.append(("X-Service-Id", service)) }
+        let url = sevenPass.clientAPIBase + path + "?appsecret_proof=" + Self.proof(token, secret)
+        return try await Wire.send("POST", url, fields, body: FormCoding.encode(form(entries, [:])))
+    }
+
+    private static func proof(_ token: String?, _ secret: String) -> String {
+        Digest.sha256.hmac(key: Array(secret.utf8), Array((token ?? "").utf8))
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
     /// The access token of a person who has signed in.
     func accessToken(scope: String = "openid profile email") throws -> String {
         try sevenPass.provider.mintSession(client: "seven-pass-app", scope: scope).accessToken

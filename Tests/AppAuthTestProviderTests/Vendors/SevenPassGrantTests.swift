@@ -8,13 +8,13 @@ import Testing
     private typealias Entries = KeyValuePairs<String, String?>
 
     private static let password: Entries = [
-        "grant_type": "password", "username": "alice@example.com", "password": "looking-glass",
+        "grant_type": "password", "login": "alice@example.com", "password": "looking-glass",
         "scope": "openid profile email offline_access", "client_id": "seven-pass-legacy",
         "client_secret": "legacy-secret",
     ]
 
     private static let social: Entries = [
-        "grant_type": "social", "provider": "facebook", "provider_token": "facebook-access-token-of-alice",
+        "grant_type": "social", "provider_name": "facebook", "access_token": "facebook-access-token-of-alice",
         "scope": "openid email offline_access", "client_id": "seven-pass-legacy", "client_secret": "legacy-secret",
     ]
 
@@ -30,12 +30,12 @@ import Testing
             #expect(response.json?["refresh_token"]?.string != nil)
             let claims = try await verifiedClaims(response.json?["id_token"]?.string, flow.sevenPass.provider)
             #expect(claims["sub"]?.string == "7p-248289761001")
-            #expect(try await flow.call("me", response.json?["access_token"]?.string).status == 200)
+            #expect(try await flow.callWithProof("me", response.json?["access_token"]?.string).status == 200)
         }
     }
 
     @Test(arguments: [
-        ("password", "wrong", "invalid_grant"), ("username", "alice", "invalid_grant"),
+        ("password", "wrong", "invalid_grant"), ("login", "alice", "invalid_grant"),
         ("client_secret", "x", "invalid_client"), ("client_id", "seven-pass-app", "invalid_client"),
     ])
     func `a password that is not hers is refused`(name: String, value: String, error: String) async throws {
@@ -58,17 +58,18 @@ import Testing
         try await withSevenPass { flow in
             let response = try await flow.token(Self.social)
             #expect(response.status == 200)
-            let userInfo = try await flow.call("me", response.json?["access_token"]?.string)
+            let userInfo = try await flow.callWithProof("me", response.json?["access_token"]?.string)
             #expect(userInfo.json?["email"]?.string == "alice@example.com")
             let metadata = try await Wire.send("GET", flow.sevenPass.provider.url(.openIDConfiguration)).json
-            #expect(metadata?["grant_types_supported"]?.strings?.contains("social") == true)
+            let grants = metadata?["grant_types_supported"]?.strings ?? []
+            #expect(grants.count { $0 == "social" } == 1 && grants.count { $0 == "password" } == 1)
         }
     }
 
     @Test(
         arguments: [
-            ("provider_token", "wrong", "invalid_grant"), ("provider_token", nil, "invalid_request"),
-            ("provider", "other", "invalid_request"), ("client_secret", nil, "invalid_client"),
+            ("access_token", "wrong", "invalid_grant"), ("access_token", nil, "invalid_request"),
+            ("provider_name", "other", "invalid_request"), ("client_secret", nil, "invalid_client"),
         ] as [(String, String?, String)])
     func `a token that the other service does not know is refused`(name: String, value: String?, error: String)
         async throws
@@ -102,11 +103,10 @@ import Testing
             #expect(response.json?["refresh_token"] == nil)
             #expect(response.json?["id_token"] == nil)
             let token = response.json?["access_token"]?.string
-            let mail = #"{"email":"new@example.com"}"#
             flow.sevenPass.advance(899)
-            #expect(try await flow.call("POST", "checkMail", token, json: mail).status == 200)
+            #expect(try await flow.clientCall("checkMail", token, ["email": "new@example.com"]).status == 200)
             flow.sevenPass.advance(1)
-            let dead = try await flow.call("POST", "checkMail", token, json: mail)
+            let dead = try await flow.clientCall("checkMail", token, ["email": "new@example.com"])
             #expect(dead.status == 401)
             #expect(dead.json?["error"]?.string == "invalid_token")
             #expect(try await flow.token(Self.credentials, ["client_secret": "x"]).status == 401)
@@ -115,55 +115,68 @@ import Testing
 
     @Test(
         arguments: [
-            ("checkMail", #"{"email":"new@example.com"}"#, 200, nil),
-            ("checkMail", #"{"email":"alice@example.com"}"#, 409, "email_taken"),
-            ("checkMail", #"{"email":"Alice@Example.com"}"#, 409, "email_taken"),
-            ("checkMail", #"{"email":"nobody"}"#, 422, "email_invalid"),
-            ("checkMail", "{}", 422, "email_invalid"),
-            ("checkPassword", #"{"password":"str0ng-enough"}"#, 200, nil),
-            ("checkPassword", #"{"password":"sh0rt"}"#, 422, "password_weak"),
-            ("checkPassword", #"{"password":"letters-only"}"#, 422, "password_weak"),
-            ("checkPassword", #"{"password":"1234567890"}"#, 422, "password_weak"),
-            ("registration", #"{"email":"new@example.com","password":"str0ng-enough"}"#, 201, nil),
-            ("registration", #"{"email":"alice@example.com","password":"str0ng-enough"}"#, 409, "email_taken"),
-            ("registration", #"{"email":"new@example.com","password":"weak"}"#, 422, "password_weak"),
-        ] as [(String, String, Int, String?)])
-    func `mail, password and registration are checked`(path: String, json: String, status: Int, error: String?)
-        async throws
-    {
+            ("checkMail", "new@example.com", nil, nil), ("checkMail", "alice@example.com", nil, "email_taken"),
+            ("checkMail", "Alice@Example.com", nil, "email_taken"), ("checkMail", "nobody", nil, "email_invalid"),
+            ("checkMail", nil, nil, "email_invalid"), ("checkPassword", nil, "str0ng-enough", nil),
+            ("checkPassword", nil, "sh0rt", "password_weak"), ("checkPassword", nil, "letters-only", "password_weak"),
+            ("checkPassword", nil, "1234567890", "password_weak"),
+            ("registration", "new@example.com", "str0ng-enough", nil),
+            ("registration", "alice@example.com", "str0ng-enough", "email_taken"),
+            ("registration", "new@example.com", "weak", "password_weak"),
+        ] as [(String, String?, String?, String?)])
+    func `mail, password and registration are checked, and failures come with status 200`(
+        path: String, email: String?, password: String?, error: String?
+    ) async throws {
         try await withSevenPass { flow in
             let token = try await flow.token(Self.credentials).json?["access_token"]?.string
-            let response = try await flow.call("POST", path, token, json: json)
-            #expect(response.status == status)
-            #expect(response.json?["error"]?.string == error)
-            if error != nil { #expect(response.json?["fields"]?.strings?.count == 1) }
+            let response = try await flow.clientCall(path, token, ["email": email, "password": password])
+            #expect(response.status == 200 && response.json?["data"] != nil)
+            #expect(response.json?["data"]?["error"]?.string == error)
+            #expect((response.json?["flags"]?.strings?.count == 1) == (error != nil))
+        }
+    }
+
+    @Test func `several wrong values are in errors, by field`() async throws {
+        try await withSevenPass { flow in
+            let token = try await flow.token(Self.credentials).json?["access_token"]?.string
+            let response = try await flow.clientCall("registration", token, ["email": "nobody", "password": "weak"])
+            let errors = response.json?["data"]?["errors"]
+            #expect(errors?["email"] == "email_invalid" && errors?["password"] == "password_weak")
+            #expect(response.status == 200 && response.json?["flags"]?.strings?.count == 2)
         }
     }
 
     @Test(arguments: ["checkMail", "checkPassword", "registration"])
-    func `only a client's own token opens them`(path: String) async throws {
+    func `only a client's own token opens them, with its service id and proof`(path: String) async throws {
         try await withSevenPass { flow in
-            let json = #"{"email":"new@example.com","password":"str0ng-enough"}"#
-            #expect(try await flow.call("POST", path, nil, json: json).status == 401)
-            #expect(try await flow.call("POST", path, flow.accessToken(), json: json).status == 403)
+            let entries: Entries = ["email": "new@example.com", "password": "str0ng-enough"]
+            #expect(try await flow.clientCall(path, nil, entries).status == 401)
+            #expect(try await flow.clientCall(path, flow.accessToken(), entries).status == 403)
             let token = try await flow.token(Self.credentials).json?["access_token"]?.string
-            #expect(try await flow.call(path, token).status == 405)
-            #expect(try await flow.call("POST", path, token, json: json).status.map { $0 < 300 } == true)
+            #expect(try await flow.clientCall(path, token, entries, service: nil).status == 400)
+            let wrong = try await flow.clientCall(path, token, entries, secret: "another")
+            #expect(wrong.status == 400 && wrong.json?["error"] == "invalid_appsecret_proof")
+            let field = ("Authorization", "Bearer \(token ?? "")")
+            let url = flow.sevenPass.clientAPIBase + path
+            #expect(try await Wire.send("GET", url, [field]).status == 405)
+            #expect(try await Wire.send("POST", flow.sevenPass.apiBase + path, [field]).status == 404)
+            #expect(try await flow.clientCall(path, token, entries).status == 200)
         }
     }
 
     @Test func `who registers can sign in, once`() async throws {
         try await withSevenPass { flow in
             let token = try await flow.token(Self.credentials).json?["access_token"]?.string
-            let json = #"{"email":"bob@example.com","password":"hatter-10-6","given_name":"Bob"}"#
-            let bob: Entries = ["username": "bob@example.com", "password": "hatter-10-6"]
+            let account: Entries = ["email": "bob@example.com", "password": "hatter-10-6", "given_name": "Bob"]
+            let bob: Entries = ["login": "bob@example.com", "password": "hatter-10-6"]
             #expect(try await flow.token(Self.password, bob).status == 400)
-            let response = try await flow.call("POST", "registration", token, json: json)
-            #expect(response.json?["email"]?.string == "bob@example.com")
-            #expect(try await flow.call("POST", "registration", token, json: json).status == 409)
+            let response = try await flow.clientCall("registration", token, account)
+            #expect(response.json?["data"]?["email"]?.string == "bob@example.com")
+            let again = try await flow.clientCall("registration", token, account)
+            #expect(again.json?["data"]?["error"] == "email_taken")
             let signedIn = try await flow.token(Self.password, bob)
-            let me = try await flow.call("me", signedIn.json?["access_token"]?.string)
-            #expect(me.json?["sub"] == response.json?["sub"])
+            let me = try await flow.callWithProof("me", signedIn.json?["access_token"]?.string)
+            #expect(me.json?["sub"] == response.json?["data"]?["sub"])
             #expect(me.json?["given_name"]?.string == "Bob")
         }
     }

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import HTTPTypes
 internal import JOSE
 
@@ -42,21 +43,42 @@ struct AccountsAPI {
         return (user, token.scopes)
     }
 
-    /// Throws unless the request's token belongs to a client for itself.
+    /// Throws unless the request's token belongs to a client for itself, which names itself in `X-Service-Id`.
     func client(_ request: Request) throws {
-        guard try access(request).grant.subject == nil else {
+        let grant = try access(request).grant
+        guard grant.subject == nil else {
             let refusal = BearerToken.Refusal(
                 .forbidden, "insufficient_scope", "expected a token of client credentials", [("scope", "")])
             throw Refusal(refusal.reply)
         }
+        // Its value is the double's choice.
+        guard let name = HTTPField.Name("X-Service-Id"), request.headers[name] == grant.clientID else {
+            throw Refusal(.badRequest, "invalid_service", "expected an X-Service-Id with the client's id")
+        }
     }
 
     private func access(_ request: Request) throws -> (token: AccessToken, grant: Grant) {
+        let found: (token: AccessToken, grant: Grant)
         do throws(BearerToken.Refusal) {
-            return try BearerToken(context: context).access(
+            found = try BearerToken(context: context).access(
                 request, resource: context.issuer.identifier + "/api/accounts")
         } catch {
             throw Refusal(error.reply)
+        }
+        try checkProof(in: request, of: found.grant.clientID)
+        return found
+    }
+
+    /// Clients with a secret send `appsecret_proof`: the HMAC-SHA256 of the access token with the secret, in hexadecimal.
+    /// Its form is the double's choice.
+    private func checkProof(in request: Request, of clientID: String) throws {
+        guard let secret = context.client(clientID)?.secret else { return }
+        let token = request.headers[.authorization]?.split(separator: " ").last.map(String.init) ?? ""
+        let proof = Digest.sha256.hmac(key: Array(secret.utf8), Array(token.utf8))
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        guard let sent = request.query["appsecret_proof"], constantTimeEqual(sent, proof) else {
+            throw Refusal(
+                .badRequest, "invalid_appsecret_proof", "expected the proof of this token by the client's secret")
         }
     }
 

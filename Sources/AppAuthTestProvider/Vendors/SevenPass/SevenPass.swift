@@ -36,9 +36,10 @@ package final class SevenPass: VendorDouble {
     package var issuer: String { provider.issuer }
     package var baseURL: String { provider.issuer }
     package var traffic: Traffic { provider.traffic }
-    /// The base of the accounts API, with a slash at its end. The same paths exist directly below the issuer, since a
-    /// client without a configured API base uses the issuer.
+    /// The base of the accounts API, with a slash at its end. Its paths exist only here, not below the issuer.
     package var apiBase: String { issuer + "/api/accounts/" }
+    /// The base of the calls without a user, with a slash at its end.
+    package var clientAPIBase: String { issuer + "/api/client/" }
     package var externalCallback: String { issuer + "/externals/callback" }
 
     /// Returns the Facebook app's response to an `fbauth2` URL.
@@ -60,6 +61,7 @@ package final class SevenPass: VendorDouble {
         let person = configuration.users.first
         return [
             "base_url": .string(baseURL), "issuer": .string(issuer), "api_base": .string(apiBase),
+            "client_api_base": .string(clientAPIBase),
             "client_id": configuration.clients.first.map { .string($0.id) } ?? .null,
             "external_callback": .string(externalCallback), "facebook_app_id": .string(facebook.appID),
             "facebook_access_token": .string(configuration.facebookAccessToken), "clients": .array(clients),

@@ -5,22 +5,20 @@ struct SevenPassAddition: ProviderAddition {
     let optIns = OptIns()
 
     private static let locations: [String: Endpoint] = [
-        "/me": .me, "/me/optins": .optIns, "/checkMail": .checkMail, "/checkPassword": .checkPassword,
-        "/registration": .registration,
+        "/api/accounts/me": .me, "/api/accounts/me/optins": .optIns, "/api/client/checkMail": .checkMail,
+        "/api/client/checkPassword": .checkPassword, "/api/client/registration": .registration,
     ]
 
     func endpoint(at path: String, _ issuer: Issuer) -> Endpoint? {
         guard path.hasPrefix(issuer.path + "/") else { return nil }
-        var rest = String(path.dropFirst(issuer.path.count))
+        let rest = String(path.dropFirst(issuer.path.count))
         switch rest {
         case "/externals/callback": return .externalCallback
         case "/facebook/dialog": return .facebookDialog
         case "/facebook/app": return .facebookApp
         default: break
         }
-        // Below the API base, or directly below the issuer.
-        if rest.hasPrefix("/api/accounts/") { rest.removeFirst("/api/accounts".count) }
-        return rest.hasPrefix("/me/optins/") ? .optIns : Self.locations[rest]
+        return rest.hasPrefix("/api/accounts/me/optins/") ? .optIns : Self.locations[rest]
     }
 
     func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
@@ -40,12 +38,15 @@ struct SevenPassAddition: ProviderAddition {
 
     // MARK: Grants
 
-    var grantTypes: [String] { [SocialGrant.type] }
+    var grantTypes: [String] { [SocialGrant.type, "password"] }
 
     func tokens(
         _ grantType: String, _ form: Parameters, _ client: RegisteredClient, _ context: Context
     ) throws -> TokenReply {
-        try SocialGrant(context: context, facebook: facebook).issue(form, client)
+        if grantType == SocialGrant.type {
+            return try SocialGrant(context: context, facebook: facebook).issue(form, client)
+        }
+        return try PasswordGrant(context: context, nameParameter: "login").issue(form, client)
     }
 
     // MARK: Signing in
@@ -59,8 +60,11 @@ struct SevenPassAddition: ProviderAddition {
     }
 
     /// A button for users, and a field for programs that fill in forms: they set `provider` to `facebook`.
-    func choice(_ words: Phrases) -> SignInChoice {
-        SignInChoice(
+    ///
+    /// Only for apps that send `fbapp_pres`, since only they receive Facebook's responses. That is the double's choice.
+    func choice(_ words: Phrases, for request: AuthorizationRequest) -> SignInChoice? {
+        guard request.parameters["fbapp_pres"] != nil else { return nil }
+        return SignInChoice(
             html: """
                 <input type="hidden" name="provider" value="">
                 <button class="link" type="submit" name="action" value="facebook" formnovalidate>\
@@ -70,7 +74,9 @@ struct SevenPassAddition: ProviderAddition {
     }
 
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply? {
-        guard form["action"] == "facebook" || form["provider"] == "facebook" else { return nil }
+        guard form["action"] == "facebook" || form["provider"] == "facebook",
+            interaction.request.parameters["fbapp_pres"] != nil
+        else { return nil }
         let state = try deliveries.begin(interaction)
         let query = facebook.query(state: state)
         let hasApp = interaction.request.parameters["fbapp_pres"] == "1"

@@ -22,19 +22,23 @@ extension SevenPass {
 }
 
 extension RegisteredClient {
+    /// The redirect URIs, for sign-ins and, registered separately, for sign-outs. On loopback, any port (RFC 8252 §7.3).
     private static let redirectURIs: [RedirectURI] = [
-        "oauthtest://oauth-callback", "de.7pass.example:/cb/authz", .anyLoopback,
+        "oauthtest://oauth-callback", "de.7pass.example:/cb/authz", "http://127.0.0.1/callback",
     ]
 
     /// A newer registration: a public client.
     package static var sevenPassApp: RegisteredClient {
-        RegisteredClient(id: "seven-pass-app", name: "7Pass Sample", redirectURIs: redirectURIs)
+        RegisteredClient(
+            id: "seven-pass-app", name: "7Pass Sample", redirectURIs: redirectURIs,
+            postLogoutRedirectURIs: redirectURIs)
     }
 
     /// An older registration, with a secret, that may use the grants of the older SDK.
     package static var sevenPassLegacyApp: RegisteredClient {
         RegisteredClient(
             id: "seven-pass-legacy", secret: "legacy-secret", name: "7Pass SDK Sample", redirectURIs: redirectURIs,
+            postLogoutRedirectURIs: redirectURIs,
             grantTypes: ["authorization_code", "refresh_token", "password", SocialGrant.type])
     }
 

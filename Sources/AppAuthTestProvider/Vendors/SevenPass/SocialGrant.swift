@@ -3,8 +3,8 @@ internal import JOSE
 
 /// A sign-in with another service's access token: an extension grant (RFC 6749 §4.5).
 ///
-/// The wire form is the double's choice: `grant_type=social`, `provider=facebook`, `provider_token=<Facebook's access
-/// token>`, and `scope` as in the password grant, with the client's own authentication. If Facebook does not know the
+/// The parameters are those of the older SDK: `provider_name=facebook`, `access_token=<Facebook's access token>`. The
+/// `grant_type=social` is the double's choice, and `scope` as in the password grant, with the client's own authentication. If Facebook does not know the
 /// token, the error is `invalid_grant`.
 struct SocialGrant {
     static let type = "social"
@@ -13,11 +13,11 @@ struct SocialGrant {
     let facebook: Facebook
 
     func issue(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
-        guard form["provider"] == "facebook" else {
-            throw OAuthFailure.invalidRequest("expected the provider facebook")
+        guard form["provider_name"] == "facebook" else {
+            throw OAuthFailure.invalidRequest("expected the provider_name facebook")
         }
-        guard let token = form["provider_token"] else {
-            throw OAuthFailure.invalidRequest("expected a provider_token")
+        guard let token = form["access_token"] else {
+            throw OAuthFailure.invalidRequest("expected an access_token")
         }
         guard constantTimeEqual(token, facebook.accessToken), let user = facebook.person(context) else {
             throw OAuthFailure.invalidGrant("the provider does not know the token")

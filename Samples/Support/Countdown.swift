@@ -1,0 +1,22 @@
+internal import Synchronization
+
+/// Tells the user every ten seconds how long the program still waits for the browser.
+package final class Countdown: Sendable {
+    private let limit: Duration
+    private let task = Mutex<Task<Void, any Error>?>(nil)
+
+    package init(_ limit: Duration) { self.limit = limit }
+
+    package func start() {
+        let end = ContinuousClock.now + limit
+        let counting = Task {
+            while case let rest = ContinuousClock.now.duration(to: end), rest > .zero {
+                tell("Waiting for the browser: \(rest.components.seconds + 1) seconds left.")
+                try await Task.sleep(for: min(rest, .seconds(10)))
+            }
+        }
+        task.withLock { $0 = counting }
+    }
+
+    package func stop() { task.withLock { $0?.cancel() } }
+}
