@@ -15,7 +15,7 @@ struct OProSample: SampleCommand {
         discussion: """
             Performs the actions in order. By default, it starts a double of oPRO on this machine, and stops it at \
             the end. With --server, it uses a real server, and the user stays signed in for the next run. The tokens \
-            are in a file, from which each action reads them.
+            are in a file or in the keyring, from which each action reads them.
             """)
 
     @Argument(help: "The actions.")

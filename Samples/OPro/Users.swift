@@ -5,7 +5,7 @@ internal import SampleSupport
 struct Users {
     private let server: String
     private let client: Client
-    private let store: FileTokenStore
+    private let store: any TokenStore
     private var environment = Environment.live
 
     init(at location: Server.Location) throws {

@@ -11,6 +11,12 @@ package struct Server: ParsableArguments, Sendable {
         name: .customLong("client-secret-file"),
         help: "A file with the client secret, if there is one, readable only by you (chmod 600).")
     var secretFile: String?
+    @Option(
+        help: ArgumentHelp(
+            "Where to keep the tokens: keyring or file:PATH. The default is a file in the state folder.",
+            valueName: "place"),
+        transform: StoreChoice.init(_:))
+    var store: StoreChoice?
 
     package init() {}
 
@@ -31,7 +37,7 @@ package struct Server: ParsableArguments, Sendable {
         package let clientID: String
         package let secret: Secret?
         /// The store for the tokens. With a real server it persists between runs.
-        package let store: FileTokenStore
+        package let store: any TokenStore
         /// The double's own data, for example its users; null for a real server.
         package let demo: JSON
     }
@@ -41,10 +47,12 @@ package struct Server: ParsableArguments, Sendable {
     /// - Parameter sample: The name of the sample, which is also the name of the double.
     package func visit(_ sample: String, _ work: (Location) async throws -> Void) async throws {
         if let server, let clientID {
+            let store: any TokenStore =
+                try store?.store(of: sample, at: server, clientID: clientID) ?? FileTokenStore(appID: sample)
             return try await work(
                 Location(
-                    url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret),
-                    store: try FileTokenStore(appID: sample), demo: .null))
+                    url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret), store: store,
+                    demo: .null))
         }
         let double = try DemoServer(double: sample)
         defer { double.end() }
@@ -53,9 +61,26 @@ package struct Server: ParsableArguments, Sendable {
         tell("A double of the server is listening on this machine: \(url)")
         let folder = FileManager.default.temporaryDirectory.appending(component: "\(sample)-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        try await work(
-            Location(
-                url: url, clientID: clientID, secret: demo["client_secret"]?.string.map { Secret($0) },
-                store: FileTokenStore(path: folder.path + "/session.json"), demo: demo))
+        let store = (store ?? .file(folder.path + "/session.json")).store(of: sample, at: url, clientID: clientID)
+        try await Self.lend(store) {
+            try await work(
+                Location(
+                    url: url, clientID: clientID, secret: demo["client_secret"]?.string.map { Secret($0) },
+                    store: store, demo: demo))
+        }
+    }
+
+    /// Removes the session from the store at the end: it is useless without the double. A session that was there before
+    /// is not touched.
+    private static func lend(_ store: any TokenStore, to work: () async throws -> Void) async throws {
+        if try await store.load() != nil {
+            throw AuthError(
+                .invalidConfiguration, .store,
+                "\(store.location) has the session of another run: name another store, or remove it", outcome: .notSent)
+        }
+        let result: Result<Void, any Error>
+        do { result = .success(try await work()) } catch { result = .failure(error) }
+        _ = try? await store.update { $0 = nil }
+        try result.get()
     }
 }

@@ -25,11 +25,16 @@ struct CommandFixture: Sendable {
         return path
     }
 
-    /// Runs a program that was built with the tests, with an environment of its own, and waits until it has ended.
+    /// Returns the path of a program that was built with the tests.
+    static func product(_ name: String) -> String {
+        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path + "/" + name
+    }
+
+    /// Runs a program with an environment of its own, and waits until it has ended. A name without a slash is that of a
+    /// program that was built with the tests.
     func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) async throws -> Outcome {
-        let products = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let process = Process()
-        process.executableURL = products.appending(component: program)
+        process.executableURL = URL(filePath: program.contains("/") ? program : Self.product(program))
         process.arguments = arguments
         process.environment = environment.merging(["HOME": folder.path, "XDG_STATE_HOME": folder.path]) { $1 }
         process.standardInput = FileHandle.nullDevice
