@@ -3,7 +3,7 @@ import Testing
 
 /// The samples are what a reader copies from: each is small.
 struct SampleSizeTests {
-    @Test(arguments: ["SevenPass", "Moltin", "OPro", "Sbanken"])
+    @Test(arguments: ["SevenPass", "FFSAuthenticator", "Moltin", "OPro", "Sbanken"])
     func `a sample has less than 180 lines`(sample: String) throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Samples/\(sample)")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
