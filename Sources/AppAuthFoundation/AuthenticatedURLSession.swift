@@ -9,8 +9,9 @@ internal import HTTPTypes
 /// let (data, response) = try await session.data(for: URLRequest(url: url))
 /// ```
 /// On Linux, a plain `URLSession` follows redirects with the token, ignores its limit for the whole transfer, and reads
-/// responses of any size. Even an ephemeral one sends cookies back. This class follows no redirect and returns the
-/// redirect response instead. It enforces both limits and keeps no cookies.
+/// responses of any size. It never ends a 401 with a `Basic` challenge, and even an ephemeral one sends cookies back.
+/// This class follows no redirect and returns the redirect response instead. It ends every response, enforces both
+/// limits and keeps no cookies.
 ///
 /// Some faults of `URLSession` remain: URLs with IPv6 addresses fail, custom root and client certificates cannot be
 /// set, and `http_proxy` applies even to loopback. ``AuthState/send(_:)`` has none of these faults.
