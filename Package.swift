@@ -76,6 +76,7 @@ let package = Package(
             name: "AppTests", dependencies: ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"],
             path: "Samples/AppTests"),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
+        sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
         sample("opro", "OPro", ["AppAuthLegacy"]),
         sample("sbanken", "Sbanken", ["AppAuthLegacy"]),
@@ -100,7 +101,7 @@ let package = Package(
         // The built programs, from outside.
         .testTarget(name: "SignInTests", dependencies: fixtures),
         .testTarget(
-            name: "VendorSampleTests", dependencies: fixtures + ["moltin", "opro", "sbanken", "local-provider"]),
+            name: "VendorSampleTests", dependencies: fixtures + ["ffs", "moltin", "opro", "sbanken", "local-provider"]),
         program("listening-app", "ListeningProgram", appAuth),
         program("scripted-browser", "ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
         program("keyring-program", "KeyringProgram", appAuth + ["AppAuthTestSupport"]),

@@ -2,7 +2,7 @@ internal import AppAuthLegacy
 internal import FoundationEssentials
 internal import SampleSupport
 
-/// A shop at Moltin, for its own app. Uses client credentials, with which the session renews itself.
+/// A shop at Moltin, for its own app.
 struct Shop {
     private let server: String
     private let client: Client
@@ -17,11 +17,28 @@ struct Shop {
         environment.dialect = .moltin
     }
 
-    /// Gets a token, which is renewed automatically from then on.
-    func authenticate() async throws {
-        let state = try await AuthState.present(
-            .clientCredentials(), as: client, store: store, environment: environment)
-        tell("Authenticated: \(try await describe(state.freshAccessToken()))")
+    /// Gets a token with client credentials, with which the session renews itself from then on.
+    func authenticate() async throws { try await present(.clientCredentials()) }
+
+    /// Gets a token for an app that only reads. It sends only the client ID, and such a session cannot be renewed.
+    func authenticateForReading() async throws {
+        // Equals .moltinImplicit() without its warning: RFC 9700 §2.5 asks for clients that authenticate.
+        try await present(TokenGrant(GrantType(rawValue: "implicit")))
+    }
+
+    /// Gets an access token and a refresh token with the code of a user's consent.
+    func authenticate(with code: Secret?, redirectURI: String?) async throws {
+        guard let code, let redirectURI else {
+            throw AuthError(.invalidConfiguration, .configuration, "expected --code-file and --redirect-uri")
+        }
+        try await present(
+            TokenGrant(.authorizationCode, parameters: ["code": code, "redirect_uri": Secret(redirectURI)]))
+    }
+
+    private func present(_ grant: TokenGrant) async throws {
+        let state = try await AuthState.present(grant, as: client, store: store, environment: environment)
+        let grant = await state.record.additionalParameters["identifier"]?.string ?? "an unnamed grant"
+        tell("Authenticated by \(grant): \(try await describe(state.freshAccessToken()))")
     }
 
     /// Authenticates with a client ID that Moltin does not know.
@@ -39,6 +56,26 @@ struct Shop {
         tell("Refreshed: \(describe(token))")
     }
 
+    /// Refreshes with the refresh token, as RFC 6749 §6 has it. Then shows what Moltin makes of the old access token in
+    /// its place.
+    func refreshByToken() async throws {
+        guard try await session.use({ await $0.record.hasRefreshToken }) else {
+            throw AuthError(
+                .noRefreshToken, .refresh, "the session has no refresh token: begin one with the action code")
+        }
+        let old = try await session.use { try await $0.freshAccessToken() }
+        let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+        tell("Refreshed with the refresh token: \(describe(token))")
+        let grant = try TokenGrant(.refreshToken, parameters: ["refresh_token": old.value])
+        do {
+            _ = try await AuthState.present(
+                grant, as: client, store: MemoryTokenStore(), environment: environment)
+            tell("Refreshed with the old access token, too.")
+        } catch let error as AuthError where error.server != nil {
+            tell("With the old access token in its place: \(error.server?.errorDescription ?? "")")
+        }
+    }
+
     /// Deletes the token.
     func deleteToken() async throws {
         try await session.use { _ = try await $0.signOut() }
@@ -46,16 +83,27 @@ struct Shop {
     }
 
     /// Lists the products. A token that has expired is renewed before the call, and a token that Moltin rejects after
-    /// it.
+    /// it. Without a token, the request is sent all the same, and Moltin rejects it.
     func listProducts() async throws {
         let url = try SecureURL(server + "/v1/products")
-        let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        let response = try await session.use { try await $0.send(TransportRequest(request)) }
-        guard response.status == .ok, let products = (try? JSON(parsing: response.body))?["result"]?.array else {
+        let request = TransportRequest(
+            HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery))
+        let response: TransportResponse
+        if let state = try await AuthState(restoring: store, environment: environment), await state.isAuthorized {
+            response = try await state.send(request)
+        } else {
+            response = try await environment.transport.send(request)
+        }
+        let json = try? JSON(parsing: response.body)
+        guard response.status == .ok else {
+            let errors = json?["errors"]?.string ?? json?["errors"]?.strings?.joined(separator: ", ")
+            let sentence = json?["error"]?.string ?? errors ?? "Unknown Error"
             throw AuthError(
-                .invalidResponse, .resource,
-                "expected a list of products from \(url), found something else with status \(response.status.code)"
-            )
+                .invalidResponse, .resource, "\(url) responded with status \(response.status.code): \(sentence)")
+        }
+        guard let products = json?["result"]?.array else {
+            throw AuthError(
+                .invalidResponse, .resource, "expected a list of products from \(url), found something else")
         }
         for product in products {
             tell("  \(product["title"]?.string ?? "?")  \(product["price"]?["value"]?.string ?? "")")

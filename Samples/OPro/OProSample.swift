@@ -6,7 +6,7 @@ internal import SampleSupport
 @main
 struct OProSample: SampleCommand {
     enum Action: String, CaseIterable, ExpressibleByArgument {
-        case signIn = "sign-in", show, update, post, delete, randomUser = "random-user", refresh, test
+        case signIn = "sign-in", show, update, delete, randomUser = "random-user", refresh, test
         case signOut = "sign-out"
     }
 
@@ -20,8 +20,9 @@ struct OProSample: SampleCommand {
 
     @Argument(help: "The actions.")
     var actions: [Action] = [.signIn, .show, .update, .refresh, .test, .signIn, .randomUser, .show]
-    @Option(name: .customLong("set"), help: "A change for update and post, as name=value: email, twitter or zip.")
+    @Option(name: .customLong("set"), help: "A change for update, as name=value: email, twitter or zip.")
     var changes = ["twitter=red_slippers", "zip=66605"].compactMap(Assignment.init(argument:))
+    @Flag(help: "Send the changes as a form. The default is JSON.") var form = false
     @OptionGroup var server: Server
     @Option(help: "The user who signs in at a real server.") var username: String?
     @Option(name: .customLong("password-file"), help: "A file with the password, readable only by you (chmod 600).")
@@ -39,7 +40,9 @@ struct OProSample: SampleCommand {
             let name = username ?? location.demo["username"]?.string
             let password =
                 try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
-            for action in actions { try await users.perform(action, name, password, changes) }
+            for action in actions {
+                try await users.perform(action, name, password, form ? .form(changes) : .json(changes))
+            }
         }
     }
 }

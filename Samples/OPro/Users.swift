@@ -19,18 +19,12 @@ struct Users {
     /// The stored session. Each action reads the tokens from the file.
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
-    func perform(
-        _ action: OProSample.Action, _ name: String?, _ password: Secret?, _ changes: [Assignment]
-    ) async throws {
+    func perform(_ action: OProSample.Action, _ name: String?, _ password: Secret?, _ changes: Body) async throws {
         switch action {
         case .signIn: try await signIn(name, password)
         case .randomUser: try await signInAsNewUser()
         case .show: tell(describe(try await call(.get, "/users/me.json")))
-        case .update, .post:
-            let method: HTTPRequest.Method = action == .update ? .put : .post
-            var user = JSON.Object()
-            for change in changes { user[change.name] = .string(change.value) }
-            tell("Changed by \(method): \(describe(try await call(method, "/users/me.json", ["user": .object(user)])))")
+        case .update: tell("Changed: \(describe(try await call(.put, "/users/me.json", changes)))")
         case .delete:
             _ = try await call(.delete, "/users/me.json")
             // The tokens were deleted with the user.
@@ -41,7 +35,7 @@ struct Users {
             tell("Refreshed: the session has a new token.")
         case .test:
             // The server describes the token of the request.
-            tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money")["message"]?.string ?? "?")")
+            tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money.json")["message"]?.string ?? "?")")
         case .signOut:
             try await session.use { _ = try await $0.signOut() }
             tell("Signed out.")
@@ -76,16 +70,17 @@ struct Users {
         tell("Signed in as \(name).")
     }
 
-    private func call(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) async throws -> JSON {
+    private func call(_ method: HTTPRequest.Method, _ path: String, _ body: Body? = nil) async throws -> JSON {
         let request = try request(method, path, body)
         return try json(await session.use { try await $0.send(request) })
     }
 
-    private func request(_ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil) throws -> TransportRequest {
+    private func request(_ method: HTTPRequest.Method, _ path: String, _ body: Body? = nil) throws -> TransportRequest {
         let url = try SecureURL(server + path)
         var head = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        if body != nil { head.headerFields[.contentType] = "application/json" }
-        return TransportRequest(head, body: body.map { Array($0.serialized().utf8) })
+        head.headerFields[.accept] = "application/json"
+        head.headerFields[.contentType] = body?.type
+        return TransportRequest(head, body: body.map { Array($0.text.utf8) })
     }
 
     private func json(_ response: TransportResponse) throws -> JSON {
@@ -100,5 +95,31 @@ struct Users {
 
     private func describe(_ user: JSON) -> String {
         ["username", "email", "twitter", "zip"].map { "\($0) \(user[$0]?.string ?? "-")" }.joined(separator: ", ")
+    }
+}
+
+/// Changes of the user. Rails reads them from JSON and from a form.
+enum Body {
+    case json([Assignment])
+    case form([Assignment])
+
+    var type: String {
+        switch self {
+        case .json: "application/json"
+        case .form: "application/x-www-form-urlencoded"
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .json(let changes):
+            var user = JSON.Object()
+            for change in changes { user[change.name] = .string(change.value) }
+            return JSON.object(["user": .object(user)]).serialized()
+        case .form(let changes):
+            var form = FormParameters()
+            for change in changes { form.append("user[\(change.name)]", change.value) }
+            return form.encoded
+        }
     }
 }

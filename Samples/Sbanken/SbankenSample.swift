@@ -21,6 +21,8 @@ struct SbankenSample: SampleCommand {
         help: #"A file, readable only by you (chmod 600), with {"client_id":"…","client_secret":"…"}."#)
     var config: String?
     @Flag(help: "Read SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET from the environment.") var environment = false
+    @Flag(name: .customLong("show-token"), help: "Print the token itself, for example for curl. Keep it secret.")
+    var showToken = false
     @Option(help: "The authorization server.") var server = "https://auth.sbanken.no"
     @Option(help: "The server of the accounts API.") var api = "https://api.sbanken.no"
 
@@ -44,7 +46,7 @@ struct SbankenSample: SampleCommand {
     private func perform(_ bank: Bank) async throws {
         for action in actions {
             switch action {
-            case .token: try await bank.showToken()
+            case .token: try await bank.getToken(printing: showToken)
             case .accounts: try await bank.listAccounts()
             }
         }
@@ -99,9 +101,10 @@ struct Bank {
         self.environment = environment
     }
 
-    func showToken() async throws {
+    func getToken(printing: Bool) async throws {
         let token = try await state().freshAccessToken()
         tell("Got a token, valid until \(token.expiresAt?.formatted(.iso8601) ?? "it is revoked").")
+        if printing { tell(token.value.reveal()) }
     }
 
     func listAccounts() async throws {
@@ -120,7 +123,6 @@ struct Bank {
     }
 
     private func state() async throws -> AuthState {
-        if let state = try await AuthState(restoring: store, environment: environment) { return state }
-        return try await AuthState.present(.clientCredentials(), as: client, store: store, environment: environment)
+        try await AuthState.restoreOrPresent(.clientCredentials(), as: client, store: store, environment: environment)
     }
 }

@@ -13,7 +13,7 @@ package struct Server: ParsableArguments, Sendable {
     var secretFile: String?
     @Option(
         help: ArgumentHelp(
-            "Where to keep the tokens: keyring or file:PATH. The default is a file in the state folder.",
+            "Where to keep the tokens: keyring or file:PATH. The default is a file in the state folder; ffs uses the keyring.",
             valueName: "place"),
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
@@ -44,11 +44,16 @@ package struct Server: ParsableArguments, Sendable {
 
     /// Calls a function with the server, and ends a double afterwards.
     ///
-    /// - Parameter sample: The name of the sample, which is also the name of the double.
-    package func visit(_ sample: String, _ work: (Location) async throws -> Void) async throws {
+    /// - Parameters:
+    ///   - sample: The name of the sample, which is also the name of the double.
+    ///   - ownStore: Where the sample keeps the tokens of a real server without `--store`; nil for a file.
+    package func visit(
+        _ sample: String, keeping ownStore: StoreChoice? = nil, _ work: (Location) async throws -> Void
+    ) async throws {
         if let server, let clientID {
             let store: any TokenStore =
-                try store?.store(of: sample, at: server, clientID: clientID) ?? FileTokenStore(appID: sample)
+                try (store ?? ownStore)?.store(of: sample, at: server, clientID: clientID)
+                ?? FileTokenStore(appID: sample)
             return try await work(
                 Location(
                     url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret), store: store,

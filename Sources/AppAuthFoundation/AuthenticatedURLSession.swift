@@ -9,8 +9,9 @@ internal import HTTPTypes
 /// let (data, response) = try await session.data(for: URLRequest(url: url))
 /// ```
 /// On Linux, a plain `URLSession` follows redirects with the token, ignores its limit for the whole transfer, and reads
-/// responses of any size. Even an ephemeral one sends cookies back. This class follows no redirect and returns the
-/// redirect response instead. It enforces both limits and keeps no cookies.
+/// responses of any size. It never ends a 401 with a `Basic` challenge, and even an ephemeral one sends cookies back.
+/// This class follows no redirect and returns the redirect response instead. It ends every response, enforces both
+/// limits and keeps no cookies.
 ///
 /// Some faults of `URLSession` remain: URLs with IPv6 addresses fail, custom root and client certificates cannot be
 /// set, and `http_proxy` applies even to loopback. ``AuthState/send(_:)`` has none of these faults.
@@ -19,8 +20,7 @@ internal import HTTPTypes
 public final class AuthenticatedURLSession: Sendable {
     private let state: AuthState
     private let limits: HTTPLimits
-    private let session: URLSession
-    private let transfers: URLTransfers
+    private let session: LimitedURLSession
 
     /// Creates a session with a `URLSession` of its own.
     ///
@@ -32,11 +32,8 @@ public final class AuthenticatedURLSession: Sendable {
         _ state: AuthState, configuration: URLSessionConfiguration? = nil, limits: HTTPLimits = .default
     ) {
         (self.state, self.limits) = (state, limits)
-        transfers = URLTransfers(bodyBytes: limits.bodyBytes)
-        session = URLSession(configuration: configuration ?? .forgetful, delegate: transfers, delegateQueue: nil)
+        session = LimitedURLSession(configuration)
     }
-
-    deinit { session.invalidateAndCancel() }
 
     /// Sends a request with a valid access token and returns the response, regardless of its status.
     ///
@@ -72,40 +69,10 @@ public final class AuthenticatedURLSession: Sendable {
         _ request: URLRequest, _ token: AccessToken
     ) async throws -> (response: URLTransfers.Response, isDueAgain: Bool) {
         let (request, sent) = try request.authenticated(by: token, of: state)
-        let response = try await transfer(request)
+        let response = try await session.send(request, limits: limits)
         let isDueAgain = sent.flatMap {
             state.proof?.mustProveAgain(response.transportResponse, to: $0, at: state.environment.now())
         }
         return (response, isDueAgain ?? false)
-    }
-
-    private func transfer(_ request: URLRequest) async throws -> URLTransfers.Response {
-        let task = session.dataTask(with: request)
-        // URLSession ignores its own timeoutIntervalForResource on Linux.
-        let clock = Task { [transfers, limits] in
-            try await Task.sleep(for: limits.total)
-            transfers.cancel(
-                task,
-                AuthError(
-                    .timeout, .resource, "the server did not respond within \(limits.total)",
-                    outcome: .perhapsProcessed, isTemporary: true))
-        }
-        defer { clock.cancel() }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { transfers.begin(task, $0) }
-        } onCancel: {
-            transfers.cancel(task, CancellationError())
-        }
-    }
-}
-
-extension URLSessionConfiguration {
-    /// An ephemeral configuration without cookies. By default it keeps cookies in memory and sends them with the next
-    /// request, even if that request has another user's token.
-    fileprivate static var forgetful: URLSessionConfiguration {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.httpCookieStorage = nil
-        configuration.urlCache = nil
-        return configuration
     }
 }

@@ -12,11 +12,11 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     private struct Transfer {
+        let limits: HTTPLimits
         let continuation: CheckedContinuation<Response, any Error>
         var data = Data()
     }
 
-    private let bodyBytes: Int
     private let state = LockedValue(State())
 
     private struct State {
@@ -25,12 +25,14 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
         var ended: [Int: any Error] = [:]
     }
 
-    init(bodyBytes: Int) { self.bodyBytes = bodyBytes }
-
-    func begin(_ task: URLSessionDataTask, _ continuation: CheckedContinuation<Response, any Error>) {
+    func begin(
+        _ task: URLSessionDataTask, _ limits: HTTPLimits, _ continuation: CheckedContinuation<Response, any Error>
+    ) {
         let error = state.withLock { state in
             let error = state.ended.removeValue(forKey: task.taskIdentifier)
-            if error == nil { state.running[task.taskIdentifier] = Transfer(continuation: continuation) }
+            if error == nil {
+                state.running[task.taskIdentifier] = Transfer(limits: limits, continuation: continuation)
+            }
             return error
         }
         if let error { continuation.resume(throwing: error) } else { task.resume() }
@@ -53,21 +55,36 @@ final class URLTransfers: NSObject, URLSessionDataDelegate, Sendable {
     ) { completionHandler(nil) }
 
     func urlSession(_ session: URLSession, dataTask task: URLSessionDataTask, didReceive data: Data) {
-        let isTooLarge = state.withLock { state in
-            guard let count = state.running[task.taskIdentifier]?.data.count else { return false }
-            guard count + data.count <= bodyBytes else { return true }
+        let exceeded: Int? = state.withLock { state in
+            guard let transfer = state.running[task.taskIdentifier] else { return nil }
+            let limit = transfer.limits.bodyBytes
+            guard transfer.data.count + data.count <= limit else { return limit }
             state.running[task.taskIdentifier]?.data.append(data)
-            return false
+            return nil
         }
-        guard isTooLarge else { return }
+        guard let exceeded else { return }
         cancel(
             task,
             AuthError(
-                .invalidResponse, .resource, "expected a response of at most \(bodyBytes) bytes, found a larger one",
+                .invalidResponse, .resource, "expected a response of at most \(exceeded) bytes, found a larger one",
                 outcome: .perhapsProcessed))
     }
 
+    /// A response with a challenge that `URLSession` knows, for example `Basic`, never ends by itself on Linux. It is
+    /// complete when this is called.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        end(task, nil)
+        completionHandler(.rejectProtectionSpace, nil)
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        end(task, error)
+    }
+
+    private func end(_ task: URLSessionTask, _ error: (any Error)?) {
         guard let transfer = state.withLock({ $0.running.removeValue(forKey: task.taskIdentifier) }) else { return }
         if let error {
             transfer.continuation.resume(throwing: Self.authError(error))

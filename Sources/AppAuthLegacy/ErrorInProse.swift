@@ -15,13 +15,17 @@ extension TransportResponse {
     ///
     /// A 5xx or 429 becomes a temporary error regardless of its sentence: a server in trouble must not end a session.
     ///
-    /// - Parameter code: Returns the code and description for a sentence. `invalid_grant` ends a session, so it must
-    ///   be returned only for a sentence that certainly means it.
-    func translatingError(_ code: (String) -> (code: String, description: String)) -> TransportResponse {
+    /// - Parameters:
+    ///   - fallback: The sentence of an error response without one; nil leaves such a response unchanged.
+    ///   - code: Returns the code and description for a sentence. `invalid_grant` ends a session, so it must be
+    ///     returned only for a sentence that certainly means it.
+    func translatingError(
+        fallback: String? = nil, _ code: (String) -> (code: String, description: String)
+    ) -> TransportResponse {
         let status = status.code
-        guard (400..<600).contains(status), let sentence = errorSentences.first, !Self.codes.contains(sentence) else {
-            return self
-        }
+        guard (400..<600).contains(status), let sentence = errorSentences.first ?? fallback,
+            !Self.codes.contains(sentence)
+        else { return self }
         var (code, description) = code(sentence)
         if status >= 500 { code = "server_error" }
         if status == 429 { code = "temporarily_unavailable" }

@@ -5,8 +5,11 @@ extension Dialect {
     /// The dialect of Moltin's first API (`https://api.molt.in/oauth/access_token`).
     ///
     /// The client's credentials are in the form. A response may report the token's end as `expires`, in seconds since
-    /// 1970. Errors are sentences, in `error` or `errors`. An invalid token gets a 400 that says so, not a 401 with a
-    /// challenge.
+    /// 1970. An invalid token gets a 400 that says so, not a 401 with a challenge.
+    ///
+    /// Errors are sentences, in `error` or `errors`. The dialect guesses their code from the terms of RFC 6749 in them,
+    /// and only a sentence about the refresh token ends a session. ``AuthError/server`` has the sentence, or "Unknown
+    /// Error" if there is none.
     ///
     /// ```swift
     /// var environment = Environment.live
@@ -14,7 +17,7 @@ extension Dialect {
     /// let client = Client(
     ///     id: id, authentication: .clientSecretPost(secret),
     ///     provider: try ProviderMetadata(tokenEndpoint: "https://api.molt.in/oauth/access_token"))
-    /// let state = try await AuthState.present(
+    /// let state = try await AuthState.restoreOrPresent(
     ///     .clientCredentials(), as: client, store: store, environment: environment)
     /// ```
     public static let moltin: Dialect = {
@@ -23,16 +26,19 @@ extension Dialect {
             client.authenticate(inForm: &form, &fields)
             if form.values("grant_type") == [GrantType.moltinImplicit.rawValue] { form.remove("client_secret") }
         }
-        dialect.tokenResponse = { $0.withLifetimeFromEnd.translatingError(moltinError) }
+        dialect.tokenResponse = { response in
+            response.withLifetimeFromEnd.translatingError(
+                fallback: response.reportsFailure ? "Unknown Error" : nil, moltinError)
+        }
         dialect.refusesToken = { response in
-            response.status == .badRequest && (try? JSON(parsing: response.body))?["status"] == .bool(false)
+            response.status == .badRequest && response.reportsFailure
                 && response.errorSentences.contains { $0.lowercased().contains("access token is not valid") }
         }
         return dialect
     }()
 
-    /// Returns the error code for a sentence. A sentence that mentions the client is about the client, even if it also
-    /// mentions something else.
+    /// Returns the error code for a sentence that uses the terms of RFC 6749, and `invalid_request` for any other.
+    /// A sentence that mentions the client is about the client, even if it also mentions something else.
     private static func moltinError(_ sentence: String) -> (code: String, description: String) {
         let words = sentence.lowercased().replacing("_", with: " ")
         let meanings = [
@@ -44,18 +50,18 @@ extension Dialect {
 }
 
 extension TransportResponse {
+    fileprivate var reportsFailure: Bool { (try? JSON(parsing: body))?["status"] == .bool(false) }
+
     /// The response with a missing `expires_in` calculated from `expires` and `Date`, which are both by the server's
     /// own clock.
     fileprivate var withLifetimeFromEnd: TransportResponse {
-        guard status == .ok, var members = (try? JSON(parsing: body))?.object,
-            members["expires_in"] ?? .null == .null, let end = members["expires"]?.double,
-            let now = headerFields[.date].flatMap(Date.init(httpDate:))?.timeIntervalSince1970
-        else { return self }
-        let seconds = min(max(0, end - now), Double(Int32.max)).rounded(.down)
-        members["expires_in"] = .number(JSON.Number(Int(seconds)))
-        var response = self
-        response.body = Array(JSON.object(members).serialized().utf8)
-        return response
+        changingMembers { members in
+            guard members["expires_in"] ?? .null == .null, let end = members["expires"]?.double,
+                let now = headerFields[.date].flatMap(Date.init(httpDate:))?.timeIntervalSince1970
+            else { return }
+            let seconds = min(max(0, end - now), Double(Int32.max)).rounded(.down)
+            members["expires_in"] = .number(JSON.Number(Int(seconds)))
+        }
     }
 }
 

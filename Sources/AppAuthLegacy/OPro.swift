@@ -5,9 +5,13 @@ extension Dialect {
     ///
     /// There is no `grant_type`: the parameter `password`, `code` or `refresh_token` implies it. The client's
     /// credentials are in the form. Errors are sentences that may repeat the secrets of the request, so only the part
-    /// before the first value is kept. A token goes into `Authorization: Token token="…"`; it may never expire.
+    /// before the first value is kept. A token goes into `Authorization: Token token="…"`.
     ///
-    /// Sign in with a ``TokenGrant`` of the type `password`, or with a code:
+    /// A token that never expires has `"expires_in": false`, null, or a lifetime of more than a hundred years. Servers
+    /// before version 0.5.0 send no `token_type`; their tokens are bearer tokens. A server keeps one grant per user and
+    /// app: a sign-in ends the user's session on every other machine.
+    ///
+    /// Sign in with a ``TokenGrant`` of the type `password`, or with a code, which <doc:OldServers> shows how to get:
     ///
     /// ```swift
     /// environment.dialect = .oPRO
@@ -20,7 +24,7 @@ extension Dialect {
             client.authenticate(inForm: &form, &fields)
             form.remove("grant_type")
         }
-        dialect.tokenResponse = { $0.translatingError(oPROError) }
+        dialect.tokenResponse = { $0.withStandardLifetimeAndType.translatingError(oPROError) }
         dialect.authorize = { token, fields in
             // RFC 9110 §5.6.4: in a quoted string, a backslash escapes these two characters.
             let quoted = token.value.reveal().replacing(#"\"#, with: #"\\"#).replacing(#"""#, with: #"\""#)
@@ -39,8 +43,22 @@ extension Dialect {
     }
 }
 
+extension TransportResponse {
+    /// The response with `null` for the lifetime of a token that never expires, and with the type that servers before
+    /// version 0.5.0 leave out.
+    fileprivate var withStandardLifetimeAndType: TransportResponse {
+        changingMembers { members in
+            guard members["access_token"] != nil else { return }
+            if members["token_type"] ?? .null == .null { members["token_type"] = "bearer" }
+            // oPRO's own demo configures 10,000 years, which the library would take for a mistake of the server.
+            let isEndless = members["expires_in"] == false || members["expires_in"]?.double ?? 0 > 3_155_760_000
+            if isEndless { members["expires_in"] = .null }
+        }
+    }
+}
+
 extension TokenGrant {
-    /// The grant for the code that oPRO's page shows to the user or adds to a redirect.
+    /// The grant for the code that oPRO adds to the redirect after the user's consent.
     public static func oPRO(code: Secret) throws -> TokenGrant {
         try TokenGrant(.authorizationCode, parameters: ["code": code])
     }

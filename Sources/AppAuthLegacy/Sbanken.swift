@@ -9,7 +9,7 @@ extension Dialect {
     ///
     /// ```swift
     /// environment.dialect = .sbanken
-    /// let state = try await AuthState.present(
+    /// let state = try await AuthState.restoreOrPresent(
     ///     .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
     /// ```
     public static let sbanken: Dialect = {

@@ -4,6 +4,7 @@ internal import AppAuthTestProvider
 /// The vendors whose servers can be simulated.
 enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
     case sevenPass = "seven-pass"
+    case ffs
     case moltin
     case opro
     case sbanken
@@ -16,6 +17,11 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
             configuration.options = options
             configuration.accessTokenLifetime = accessTokenLifetime ?? configuration.accessTokenLifetime
             return try await SevenPass.start(configuration)
+        case .ffs:
+            var configuration = FFSAuthenticator.Configuration()
+            configuration.options = options
+            configuration.tokenLifetime = accessTokenLifetime ?? configuration.tokenLifetime
+            return try await FFSAuthenticator.start(configuration)
         case .moltin:
             var configuration = Moltin.Configuration()
             configuration.options = options

@@ -1,4 +1,5 @@
 import AppAuthLegacy
+import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
@@ -76,16 +77,78 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `bad auth: a client that is wrong is invalid_client, with Moltin's sentence`() async throws {
-        try await withMoltin { stage in
+    @Test(arguments: [Moltin.ErrorForm.error, .errors, .errorList])
+    func `bad auth: a wrong client is an error with the server's sentence`(form: Moltin.ErrorForm) async throws {
+        try await withMoltin({ ($0.errorForm, $0.tokenRefusal) = (form, "Your client is wrong") }) { stage in
             let error = await authError { try await session(stage, nil, client(stage, id: "nobody")) }
             #expect(error?.code == .invalidClient && error?.httpStatus == 400)
-            #expect(error?.server?.errorDescription == "Client authentication failed")
+            #expect(error?.server?.errorDescription == "Your client is wrong")
+        }
+    }
+
+    @Test func `an error without a sentence is an Unknown Error, and a page is none of the server's`() async throws {
+        try await withMoltin({ $0.errorForm = .none }) { stage in
+            let error = await authError { try await session(stage, nil, client(stage, id: "nobody")) }
+            #expect(error?.code == "invalid_request" && error?.server?.errorDescription == "Unknown Error")
+            stage.double.fault(.status(.badRequest, json: ["message": "No"]), at: .token)
+            #expect(await authError { try await session(stage) }?.code == .invalidResponse)
+        }
+    }
+
+    /// The dialect guesses from the RFC's terms. The double speaks in its own words, so no test can rely on the guess by
+    /// accident.
+    @Test func `the double's sentences have none of the words from which the dialect guesses`() async throws {
+        try await withMoltin { stage in
+            var requests = [
+                ["grant_type": "client_credentials", "client_id": "nobody"],
+                ["grant_type": "refresh_token", "refresh_token": "x"],
+                ["grant_type": "authorization_code", "code": "x"],
+                ["grant_type": "implicit", "client_secret": "moltin-demo-secret"], ["grant_type": "password"], [:],
+            ]
+            for index in requests.indices {
+                let form = ["client_id": "moltin-demo", "client_secret": "moltin-demo-secret"]
+                requests[index].merge(form) { own, _ in own }
+                var parameters = FormParameters()
+                for (name, value) in requests[index] { parameters.append(name, value) }
+                var request = try stage.request("/oauth/access_token", .post)
+                request.head.headerFields[.contentType] = "application/x-www-form-urlencoded"
+                request.body = Array(parameters.encoded.utf8)
+                let response = Dialect.moltin.tokenResponse(try await stage.environment.transport.send(request))
+                #expect(response.json?["error"] == "invalid_request")
+                #expect(response.json?["error_description"]?.string?.contains(" ") == true)
+            }
+        }
+    }
+
+    @Test func `identifier and expires of the response are there for the app`() async throws {
+        try await withMoltin { stage in
+            let parameters = await (try session(stage)).record.additionalParameters
+            #expect(parameters["identifier"] == "client_credentials")
+            #expect(parameters["expires"]?.int == Int(stage.clock.date.timeIntervalSince1970) + 3600)
+        }
+    }
+
+    @Test func `refresh of an expired token: its partner works, and the token itself is refused`() async throws {
+        try await withMoltin { stage in
+            let state = try await session(stage, codeGrant(stage))
+            let expired = try await state.freshAccessToken()
+            stage.clock.advance(3600)
+            let token = try await state.freshAccessToken()
+            #expect(token.value != expired.value)
+            #expect(stage.body(1, at: .token).hasPrefix("grant_type=refresh_token&refresh_token="))
+            #expect(try await state.send(stage.request("/v1/products")).status == .ok)
+
+            let grant = try TokenGrant(.refreshToken, parameters: ["refresh_token": expired.value])
+            let error = await authError { try await session(stage, grant) }
+            #expect(stage.body(2, at: .token).contains("refresh_token=" + expired.value.reveal()))
+            #expect(error?.httpStatus == 400 && error?.server?.errorDescription != nil)
+            // The session knows nothing of that.
+            #expect(try await state.freshAccessToken().value == token.value)
         }
     }
 
     @Test func `refresh: client credentials are presented again, a refresh token once`() async throws {
-        try await withMoltin { stage in
+        try await withMoltin({ $0.tokenRefusal = "The refresh token is invalid" }) { stage in
             let state = try await session(stage)
             let first = try await state.freshAccessToken()
             #expect(try await state.freshAccessToken(forceRefresh: true).value != first.value)
@@ -128,9 +191,9 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test(arguments: [false, true])
-    func `a dead token is a 400 that says so, and is renewed once`(inPlural: Bool) async throws {
-        try await withMoltin({ $0.namesErrorsInPlural = inPlural }) { stage in
+    @Test(arguments: [Moltin.ErrorForm.error, .errors, .errorList])
+    func `a dead token is a 400 that says so, and is renewed once`(form: Moltin.ErrorForm) async throws {
+        try await withMoltin({ $0.errorForm = form }) { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
             #expect(try await state.send(stage.request("/v1/products")).status == .ok)
@@ -156,6 +219,7 @@ struct MoltinDialectTests {
     @Test(arguments: [
         (400, "Client authentication failed", "invalid_client"), (400, "Something else", "invalid_request"),
         (400, "The refresh token was given to another client", "invalid_client"),
+        (400, "This cannot be exchanged for a new token", "invalid_request"),
         (429, "Refresh token is not valid", "temporarily_unavailable"),
         (500, "Refresh token is not valid", "server_error"),
     ])

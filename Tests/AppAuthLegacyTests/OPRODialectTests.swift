@@ -1,5 +1,6 @@
 import AppAuthLegacy
 import Foundation
+import FoundationNetworking
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
@@ -7,12 +8,15 @@ import Testing
 
 /// oPRO's demo through an `AuthState`.
 struct OPRODialectTests {
-    private func withOPro(lifetime: Int? = nil, _ test: (Stage<OPro>) async throws -> Void) async throws {
+    private func withOPro(
+        _ change: (inout OPro.Configuration) -> Void = { _ in }, _ test: (Stage<OPro>) async throws -> Void
+    ) async throws {
         try await withStage(
             .oPRO,
             { options in
                 var configuration = OPro.Configuration()
-                (configuration.options, configuration.tokenLifetime) = (options, lifetime)
+                configuration.options = options
+                change(&configuration)
                 return try await OPro.start(configuration)
             }, test)
     }
@@ -80,8 +84,9 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `expires_in null is a token that never ends`() async throws {
-        try await withOPro { stage in
+    @Test(arguments: [false, .null] as [JSON])
+    func `expires_in false or null is a token that never ends`(value: JSON) async throws {
+        try await withOPro({ $0.endlessLifetime = value }) { stage in
             let state = try await session(stage)
             stage.clock.advance(10 * 365 * 86_400)
             #expect(try await state.freshAccessToken().lifetime == nil)
@@ -89,8 +94,68 @@ struct OPRODialectTests {
         }
     }
 
+    @Test func `ten thousand years are a token that never ends, and a hundred are its lifetime`() async throws {
+        for (lifetime, expected) in [(315_569_520_000, nil), (3_155_760_000, Duration.seconds(3_155_760_000))] {
+            try await withOPro({ $0.tokenLifetime = lifetime }) { stage in
+                let token = try await session(stage).freshAccessToken()
+                #expect(token.lifetime == expected)
+            }
+        }
+    }
+
+    @Test func `a response without token_type is a bearer token, one with another type is refused`() async throws {
+        try await withOPro({ $0.hasTokenType = false }) { stage in
+            let state = try await session(stage)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(try await state.send(stage.request("/users/me.json")).status == .ok)
+            stage.double.fault(.editDocument { $0["token_type"] = "mac" }, at: .token)
+            #expect(await authError { try await session(stage) }?.code == .invalidResponse)
+        }
+    }
+
+    @Test func `a second sign-in ends the first one's session`() async throws {
+        try await withOPro { stage in
+            let (first, second) = (try await session(stage), try await session(stage))
+            #expect(try await second.send(stage.request("/users/me.json")).status == .ok)
+            let error = await authError { try await first.send(stage.request("/users/me.json")) }
+            #expect(error?.code == .signInRequired && error?.server?.error == "invalid_grant")
+            #expect(try await second.send(stage.request("/users/me.json")).status == .ok)
+            // Two processes with one store have one session, and neither ends the other's.
+            let store = MemoryTokenStore(await second.record)
+            let copies = [
+                try await AuthState(restoring: store, environment: stage.environment),
+                try await AuthState(restoring: store, environment: stage.environment),
+            ]
+            for copy in copies {
+                _ = try await copy?.freshAccessToken(forceRefresh: true)
+                #expect(try await copy?.send(stage.request("/users/me.json")).status == .ok)
+            }
+        }
+    }
+
+    @Test func `a code comes with a redirect, as the documentation shows`() async throws {
+        try await withOPro { stage in
+            // oPRO returns no state. A path that only this app knows takes its place.
+            let listener = try LoopbackRedirectListener(addsRandomComponent: true)
+            defer { listener.close() }
+            var question = FormParameters()
+            question.append("client_id", "opro-demo")
+            question.append("redirect_uri", listener.redirectURI)
+            let url = stage.double.baseURL + "/oauth/new?" + question.encoded
+            async let page = URLSession(configuration: .ephemeral).data(from: #require(URL(string: url)))
+            let code = try await listener.redirect { query in
+                FormParameters(decoding: query)?.values("code").first.map { Secret($0) }
+            }
+            let state = try await session(stage, .oPRO(code: code))
+            await listener.finish(with: CompletionPages(appName: "Test").signedIn)
+            _ = try await page
+            #expect(try await state.send(stage.request("/users/me.json")).json?["username"]?.string == "ruby")
+            #expect(stage.double.log.map(\.endpoint) == [.authorization, .token, .me])
+        }
+    }
+
     @Test func `a token that ends is refreshed in time`() async throws {
-        try await withOPro(lifetime: 600) { stage in
+        try await withOPro({ $0.tokenLifetime = 600 }) { stage in
             let state = try await session(stage)
             stage.clock.advance(600)
             #expect(try await state.send(stage.request("/users/me.json")).status == .ok)
@@ -152,16 +217,35 @@ struct OPRODialectTests {
         #expect(fields[.authorization] == #"Token token="a\\b\" x=\"c""#)
     }
 
-    @Test(arguments: [HTTPRequest.Method.put, .post])
-    func `the user is changed with JSON`(method: HTTPRequest.Method) async throws {
+    @Test func `the user is changed with JSON by PUT`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
             let user: JSON = ["user": ["email": "ruby@new.example", "twitter": "slippers", "zip": "12345"]]
-            let response = try await state.send(stage.request("/users/me.json", method, json: user))
+            let response = try await state.send(stage.request("/users/me.json", .put, json: user))
             #expect(response.status == .ok && response.json?["zip"]?.string == "12345")
             #expect(stage.double.log(.me).first?.body == Array(user.serialized().utf8))
             let me = try await state.send(stage.request("/users/me.json"))
             #expect(me.json?["email"]?.string == "ruby@new.example" && me.json?["twitter"]?.string == "slippers")
+        }
+    }
+
+    @Test func `the user is changed with a form, as Rails reads it`() async throws {
+        try await withOPro { stage in
+            let state = try await session(stage)
+            var request = try stage.request("/users/me.json", .put)
+            request.head.headerFields[.contentType] = "application/x-www-form-urlencoded"
+            request.body = Array("user%5Btwitter%5D=slippers&user%5Bzip%5D=12345".utf8)
+            let response = try await state.send(request)
+            #expect(response.json?["twitter"]?.string == "slippers" && response.json?["zip"]?.string == "12345")
+        }
+    }
+
+    @Test func `POST on me is no route of the demo, and leaves the session as it is`() async throws {
+        try await withOPro { stage in
+            let state = try await session(stage)
+            #expect(try await state.send(stage.request("/users/me.json", .post, json: [:])).status == .notFound)
+            #expect(stage.double.count(.token) == 1)
+            #expect(await state.isAuthorized)
         }
     }
 
@@ -174,14 +258,27 @@ struct OPRODialectTests {
         }
     }
 
+    @Test func `a DELETE that the server excludes from OAuth is a 401, and the session goes on`() async throws {
+        try await withOPro({ $0.deletesUsers = false }) { stage in
+            let state = try await session(stage)
+            #expect(try await state.send(stage.request("/users/me.json", .delete)).status == .unauthorized)
+            #expect(try await state.send(stage.request("/users/me.json")).status == .ok)
+        }
+    }
+
     @Test func `show_me_the_money tells whether a token is good, and a dead one is renewed first`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
-            let response = try await state.send(stage.request("/oauth_tests/show_me_the_money"))
+            let path = "/oauth_tests/show_me_the_money"
+            let response = try await state.send(stage.request(path + ".json"))
             #expect(response.json?["message"]?.string == "OAuth worked!")
             #expect(stage.double.count(.showMeTheMoney) == 2 && stage.double.count(.token) == 2)
-            let bare = try await stage.environment.transport.send(stage.request("/oauth_tests/show_me_the_money"))
+            // Without the extension, the server looks at Accept, and sends HTML first.
+            #expect(try await state.get(stage.double.baseURL + path).json?["message"]?.string == "OAuth worked!")
+            #expect(
+                try await state.send(stage.request(path)).headerFields[.contentType]?.hasPrefix("text/html") == true)
+            let bare = try await stage.environment.transport.send(stage.request(path + ".json"))
             #expect(bare.status == .unauthorized)
             #expect(bare.json?["message"]?.string?.contains("No OAuth token was provided") == true)
         }

@@ -78,6 +78,89 @@ struct GrantTests {
         }
     }
 
+    @Test func `restoreOrPresent requests a token once, and restores the session from then on`() async throws {
+        try await World.run { world in
+            let (store, client) = (TestStore(), try await service(world))
+            let grant = try TokenGrant.clientCredentials(scope: ["api"])
+            for _ in 0..<3 {
+                let state = try await AuthState.restoreOrPresent(
+                    grant, as: client, store: store, environment: world.environment)
+                _ = try await state.freshAccessToken()
+            }
+            #expect(world.provider.count(.token) == 1)
+            // The session renews itself, so the end of its token is no reason for another.
+            let id = await store.record?.id
+            world.clock.advance(by: 24 * 3600)
+            let state = try await AuthState.restoreOrPresent(
+                grant, as: client, store: store, environment: world.environment)
+            #expect(world.provider.count(.token) == 1)
+            _ = try await state.freshAccessToken()
+            #expect(await store.record?.id == id && world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test(arguments: ["scope", "client", "end", "user"])
+    func `restoreOrPresent replaces a session that is not the client's own`(difference: String) async throws {
+        try await World.run { world in
+            let (store, client) = (TestStore(), try await service(world))
+            let grant = try TokenGrant.clientCredentials(scope: ["api"])
+            switch difference {
+            case "scope":
+                _ = try await AuthState.present(
+                    .clientCredentials(), as: client, store: store, environment: world.environment)
+            case "client":
+                _ = try await AuthState.present(
+                    grant, as: person(world), store: store, environment: world.environment)
+            case "end":
+                let state = try await AuthState.present(
+                    grant, as: client, store: store, environment: world.environment)
+                var json = try #require(try JSON(parsing: await state.record.encoded()).object)
+                json["end"] = ["reason": "a test", "date": 1]
+                await store.put(
+                    try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test"))
+            default: await store.put(try await world.signIn().record)
+            }
+            let (id, count) = (await store.record?.id, world.provider.count(.token))
+            _ = try await AuthState.restoreOrPresent(grant, as: client, store: store, environment: world.environment)
+            let record = try #require(await store.record)
+            #expect(record.id != id && record.grant == grant && record.client.id == client.id && record.end == nil)
+            #expect(world.provider.count(.token) == count + 1)
+        }
+    }
+
+    @Test func `restoreOrPresent takes the app's secret, not the stored one`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await AuthState.present(
+                .clientCredentials(), as: service(world), store: store, environment: world.environment)
+            let right = await state.record.client
+            var record = await state.record
+            record.client = try await world.client("demo-service", .clientSecretBasic(Secret("an older secret")))
+            await store.put(record)
+            let restored = try await AuthState.restoreOrPresent(
+                .clientCredentials(), as: right, store: store, environment: world.environment)
+            #expect(world.provider.count(.token) == 1)
+            _ = try await restored.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `restoreOrPresent begins a session anew if it can neither be used nor renewed`() async throws {
+        try await World.run { world in
+            let (store, client) = (TestStore(), try await person(world))
+            // Without offline_access there is no refresh token.
+            for _ in 0..<2 {
+                _ = try await AuthState.restoreOrPresent(
+                    password(), as: client, store: store, environment: world.environment)
+            }
+            #expect(world.provider.count(.token) == 1)
+            world.clock.advance(by: 24 * 3600)
+            let state = try await AuthState.restoreOrPresent(
+                password(), as: client, store: store, environment: world.environment)
+            _ = try await state.freshAccessToken()
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
     @Test func `other parameters have a token of their own`() async throws {
         try await World.run { world in
             let state = try await AuthState.present(

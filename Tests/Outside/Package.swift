@@ -23,6 +23,9 @@ let package = Package(
             name: "SampleSupport", dependencies: [product("AppAuth"), product("ScriptedBrowser"), argumentParser],
             path: "Samples/Support"),
         .executableTarget(
+            name: "ffs", dependencies: ["SampleSupport", product("AppAuthFoundation"), argumentParser],
+            path: "Samples/FFSAuthenticator"),
+        .executableTarget(
             name: "moltin", dependencies: ["SampleSupport", product("AppAuthLegacy"), argumentParser],
             path: "Samples/Moltin"),
         .executableTarget(

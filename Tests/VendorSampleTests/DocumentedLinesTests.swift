@@ -44,4 +44,43 @@ struct DocumentedLinesTests {
             #expect(page.contains("<doc:\(name.dropLast(".md".count))>"), "\(name)")
         }
     }
+
+    @Test(arguments: [
+        (
+            "OldServers",
+            [
+                "OproAPIClient", "sharedClient", "isAuthenticated", "authenticateUsingOAuthWithUsername",
+                "setAuthorizationWithToken", "Moltin.shared", "TokenService", "restoreOrPresent", "oauth/new",
+            ]
+        ),
+        (
+            "MigratingFromHeimdallr",
+            [
+                "Authenticator(tokenURLRequest:)", "requestAccessToken(username:password:)", "authenticateRequest(_:)",
+                "invalidateAccessToken()", "clearAccessToken()", "URLSessionTransport", "`ffs`",
+            ]
+        ),
+        (
+            "Libraries",
+            ["`SevenPass`", "``URLSessionTransport``", "``Dialect/oPRO``", "``Dialect/moltin``", "``Dialect/sbanken``"]
+        ),
+    ])
+    func `an article has the names that users of the older libraries type`(article: String, names: [String]) throws {
+        let text = try text("Sources/AppAuth/AppAuth.docc/Articles/\(article).md")
+        for name in names { #expect(text.contains(name), "\(name)") }
+    }
+
+    @Test func `the transport's documentation lists what URLSession cannot do on Linux`() throws {
+        let text = try text("Sources/AppAuthFoundation/URLSessionTransport.swift")
+        for topic in ["too large", "limit for connecting", "IPv6", "client certificate", "http_proxy", "Repeated"] {
+            #expect(text.contains(topic), "\(topic)")
+        }
+    }
+
+    @Test func `Samples/run shows every sample of a system`() throws {
+        let script = try text("Samples/run")
+        let samples = try text("Package.swift").matches(of: /sample\("([a-z-]+)"/).map { String($0.1) }
+        #expect(samples.count == 5)
+        for sample in samples { #expect(script.contains(" \(sample)"), "\(sample)") }
+    }
 }

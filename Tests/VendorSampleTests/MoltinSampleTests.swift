@@ -36,7 +36,10 @@ struct MoltinSampleTests {
             #expect(
                 lines.first?.hasPrefix("A double of the server is listening on this machine: http://127.0.0.1:") == true
             )
-            #expect(lines.count { $0.contains("Teapot") } == 2)
+            #expect(lines.count { $0.contains("Teapot") } == 3)
+            for grant in ["client_credentials", "implicit", "authorization_code"] {
+                #expect(lines.contains { $0.hasPrefix("Authenticated by \(grant): the token is valid until") })
+            }
             #expect(lines.last == "Deleted the token.")
         }
     }
@@ -44,7 +47,9 @@ struct MoltinSampleTests {
     @Test func `the five buttons, each in a start of its own`() async throws {
         try await withMoltin { double, moltin in
             var outcome = try await moltin(["auth"])
-            #expect(outcome.lines().first?.hasPrefix("Authenticated: the token is valid until") == true)
+            #expect(
+                outcome.lines().first?.hasPrefix("Authenticated by client_credentials: the token is valid until")
+                    == true)
             outcome = try await moltin(["products"])
             #expect(outcome.lines().count == 3)
             #expect(double.count(.token) == 1)
@@ -52,13 +57,68 @@ struct MoltinSampleTests {
             #expect(outcome.lines().first?.hasPrefix("Refreshed:") == true)
             #expect(double.count(.token) == 2)
             outcome = try await moltin(["bad-auth"])
-            #expect(outcome.failure().contains("Client authentication failed"))
+            #expect(outcome.failure().contains("No shop has this ID and this secret"))
             outcome = try await moltin(["products"])
             #expect(outcome.lines().count == 3)
             outcome = try await moltin(["delete"])
             #expect(outcome.lines() == ["Deleted the token."])
-            outcome = try await moltin(["products"])
-            #expect(outcome.failure().contains("not signed in"))
+        }
+    }
+
+    @Test func `without a token, the request is sent, and the server's sentence is shown`() async throws {
+        try await withMoltin { double, moltin in
+            var outcome = try await moltin(["products"])
+            #expect(outcome.failure().contains("status 400: Access token is not valid"))
+            #expect(double.log(.products).map { $0.headers[.authorization] } == [nil])
+            _ = try await moltin(["auth"]).lines()
+            for (errors, text) in [
+                ("One thing", "One thing"), (["One thing", "and another"], "One thing, and another"),
+                (.null, "Unknown Error"),
+            ] as [(JSON, String)] {
+                let json: JSON = ["status": false, "errors": errors]
+                double.fault(.status(.badRequest, json: json), at: .products)
+                outcome = try await moltin(["products"])
+                #expect(outcome.failure().contains("status 400: \(text)"))
+            }
+            double.fault(.status(.badRequest, json: ["status": false]), at: .token)
+            outcome = try await moltin(["auth"])
+            #expect(outcome.failure().contains("Unknown Error"))
+        }
+    }
+
+    @Test func `implicit sends the client id alone, and its token reads the products`() async throws {
+        try await withMoltin { double, moltin in
+            _ = try await moltin(["implicit"]).lines()
+            let sent = double.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(sent == ["grant_type=implicit&client_id=moltin-demo"])
+            var outcome = try await moltin(["products"])
+            #expect(outcome.lines().count == 3)
+            outcome = try await moltin(["refresh"])
+            #expect(outcome.failure().contains("moltin: ") && double.count(.token) == 1)
+        }
+    }
+
+    @Test func `refresh-token shows what the server makes of the refresh token and of the expired token`() async throws
+    {
+        try await withMoltin { double, moltin in
+            try await CommandFixture.with { fixture in
+                let code = try fixture.write("code", double.makeCode())
+                let redirect = ["--code-file", code, "--redirect-uri", "http://127.0.0.1/callback"]
+                var outcome = try await moltin(["auth", "refresh-token"])
+                #expect(outcome.failure().contains("no refresh token"))
+                _ = try await moltin(["code"] + redirect).lines()
+                double.advance(3600)
+                outcome = try await moltin(["refresh-token", "products"])
+                let lines = outcome.lines()
+                #expect(lines.first?.hasPrefix("Refreshed with the refresh token: the token is valid until") == true)
+                #expect(lines[1].hasSuffix("in its place: This cannot be exchanged for a new token"))
+                #expect(lines.count == 5)
+                let grants = double.log(.token).map { $0.form["grant_type"] }
+                #expect(
+                    grants == ["client_credentials", "authorization_code", "refresh_token", "refresh_token"])
+                outcome = try await moltin(["code"])
+                #expect(outcome.failure().contains("--code-file"))
+            }
         }
     }
 
@@ -90,7 +150,7 @@ struct MoltinSampleTests {
     @Test func `a wrong secret is one line, which does not show it`() async throws {
         try await withMoltin(secret: "wrong-secret") { _, moltin in
             let failure = try await moltin(["auth"]).failure()
-            #expect(failure.contains("Client authentication failed") && !failure.contains("wrong-secret"))
+            #expect(failure.contains("No shop has this ID and this secret") && !failure.contains("wrong-secret"))
         }
     }
 

@@ -59,22 +59,45 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `the user is changed by PUT and by POST, and deleted`() async throws {
+    @Test func `the user is changed with JSON and with a form, and deleted`() async throws {
         try await withOPro { double, opro in
             _ = try await opro(["sign-in"]).lines()
             let put = try await opro(["update", "--set", "email=ruby@new.example", "--set", "zip=12345"])
-            #expect(put.lines().first?.contains("Changed by PUT: username ruby, email ruby@new.example") == true)
-            let post = try await opro(["post", "--set", "twitter=slippers"])
-            #expect(post.lines().first?.contains("Changed by POST") == true)
+            #expect(put.lines().first?.contains("Changed: username ruby, email ruby@new.example") == true)
+            let form = try await opro(["update", "--form", "--set", "twitter=a+b & c"])
+            #expect(form.lines().first?.contains("Changed: username ruby") == true)
             var outcome = try await opro(["show"])
-            #expect(outcome.lines().first?.contains("twitter slippers, zip 12345") == true)
+            #expect(outcome.lines().first?.contains("twitter a+b & c, zip 12345") == true)
             outcome = try await opro(["update", "--set", "email=nonsense"])
             #expect(outcome.failure().contains("422: Email is invalid"))
             outcome = try await opro(["delete"])
             #expect(outcome.lines() == ["Deleted the user."])
-            #expect(double.log(.me).map(\.method) == [.put, .post, .get, .put, .delete])
+            #expect(double.log(.me).map(\.method) == [.put, .put, .get, .put, .delete])
+            let types = double.log(.me).map { $0.headers[.contentType] }
+            #expect(types[..<2] == ["application/json", "application/x-www-form-urlencoded"])
             outcome = try await opro(["sign-in"])
             #expect(outcome.failure().contains("Could not find a user"))
+        }
+    }
+
+    @Test func `a sign-in elsewhere ends the session, and the next one here begins another`() async throws {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            try await CommandFixture.with { elsewhere in
+                let secret = try elsewhere.write("secret", "opro-demo-secret")
+                let password = try elsewhere.write("password", "red-slippers")
+                let outcome = try await elsewhere.run(
+                    "opro",
+                    [
+                        "sign-in", "--server", double.baseURL, "--client-id", "opro-demo", "--client-secret-file",
+                        secret, "--username", "ruby", "--password-file", password,
+                    ])
+                #expect(outcome.lines() == ["Signed in as ruby."])
+            }
+            var outcome = try await opro(["show"])
+            #expect(outcome.failure().contains("Sign in again"))
+            outcome = try await opro(["sign-in", "show"])
+            #expect(outcome.lines().first == "Signed in as ruby.")
         }
     }
 
@@ -96,7 +119,7 @@ struct OProSampleTests {
             _ = try await opro(["sign-in"]).lines()
             double.killAccessTokens()
             var outcome = try await opro(["test"])
-            #expect(outcome.failure().contains("OAuth did not work: No OAuth user belongs to this token"))
+            #expect(outcome.failure().contains("OAuth did not work :(  No OAuth user belongs to this token"))
             outcome = try await opro(["show"])
             #expect(outcome.failure().contains("401: No OAuth user belongs to this token"))
             #expect(double.count(.token) == 1)

@@ -53,6 +53,18 @@ struct SbankenSampleTests {
         }
     }
 
+    @Test func `the token itself is printed only if asked for`() async throws {
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write("config.json", double.demo.serialized())
+            var outcome = try await sbanken(["token", "accounts", "--config", file], [:])
+            #expect(outcome.lines().count == 3)
+            outcome = try await sbanken(["token", "accounts", "--config", file, "--show-token"], [:])
+            let lines = outcome.lines()
+            #expect(lines.count == 4)
+            #expect(double.log(.accounts).last?.headers[.authorization] == "Bearer \(lines[1])")
+        }
+    }
+
     @Test(arguments: [0o640, 0o604, 0o620])
     func `a file that others can read is refused, and nothing is sent`(mode: Int) async throws {
         try await withSbanken { double, fixture, sbanken in

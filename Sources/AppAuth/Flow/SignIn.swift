@@ -266,10 +266,8 @@ public struct SignIn: Sendable {
     }
 
     private func canGoOn(_ record: AuthStateRecord) -> Bool {
-        guard record.end == nil else { return false }
         // An app that asks for bound tokens cannot use a session with bearer tokens.
-        guard dpop == nil || record.proofKey != nil else { return false }
-        return record.renewsItself || record.accessToken.map { !$0.isExpired(at: environment.now()) } ?? false
+        record.isUsable(at: environment.now()) && (dpop == nil || record.proofKey != nil)
     }
 
     private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }

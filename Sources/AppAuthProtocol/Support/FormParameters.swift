@@ -22,7 +22,7 @@ public struct FormParameters: Sendable, Hashable {
     /// Decodes a query or a form body. Empty pieces between separators are skipped.
     ///
     /// - Returns: nil if a `%` is not followed by two hexadecimal digits, or if the text is not UTF-8.
-    package init?(decoding text: some StringProtocol) {
+    public init?(decoding text: some StringProtocol) {
         for piece in text.utf8.split(separator: UInt8(ascii: "&")) {
             let parts = piece.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = Self.decode(parts[0]), let value = parts.count > 1 ? Self.decode(parts[1]) : "" else {
@@ -59,7 +59,8 @@ public struct FormParameters: Sendable, Hashable {
         return items.first { !seen.insert(ExactText($0.name)).inserted }?.name
     }
 
-    package var encoded: String {
+    /// The parameters as a form body or a query.
+    public var encoded: String {
         let longest = items.reduce(0) { $0 + 3 * ($1.name.utf8.count + $1.value.utf8.count) + 2 }
         return String(unsafeUninitializedCapacity: longest) { out in
             var count = 0

@@ -123,6 +123,12 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// client's own credentials.
     public var renewsItself: Bool { credential != nil }
 
+    /// Whether the session can give out an access token now: it has not ended, and can be renewed unless its access token
+    /// is still valid.
+    package func isUsable(at now: Timestamp) -> Bool {
+        end == nil && (renewsItself || accessToken.map { !$0.isExpired(at: now) } ?? false)
+    }
+
     /// The credential for the next access token.
     package var credential: Credential? {
         if let grant { return .grant(grant) }

@@ -1,6 +1,37 @@
 public import AppAuthProtocol
 
 extension AuthState {
+    /// Returns the stored session of a client and its grant, or begins a new one with the grant if there is none that
+    /// can be used. Sends nothing in the first case.
+    ///
+    /// For a program that acts for itself, this is all that is needed at each start:
+    ///
+    /// ```swift
+    /// let state = try await AuthState.restoreOrPresent(
+    ///     .clientCredentials(scope: ["orders:read"]), as: client, store: store, environment: .live)
+    /// ```
+    ///
+    /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if it began with other
+    /// client credentials, for example for another scope, or if its access token has expired and it cannot be renewed.
+    /// Such a session is replaced. The grant of a user, for example a password, is not stored: any session of the
+    /// same client that has a user counts, whoever the user is.
+    ///
+    /// - Parameters:
+    ///   - grant: The grant to send if no stored session can be used.
+    ///   - client: The current client. Its secret takes precedence over the stored one.
+    ///   - store: The store for the session.
+    /// - Throws: As ``present(_:as:store:environment:)``; ``AuthError/Code/store`` if the store cannot be read.
+    public static func restoreOrPresent(
+        _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
+    ) async throws -> AuthState {
+        guard let record = try await store.attempt({ try await store.load() }), record.client.id.isExactly(client.id),
+            record.client.provider.issuer == client.provider.issuer, record.isUsable(at: environment.now()),
+            record.grant == (grant.isRepeatable ? grant : nil), client.dpop == nil || record.proofKey != nil,
+            let state = try await AuthState(restoring: store, as: client, environment: environment)
+        else { return try await present(grant, as: client, store: store, environment: environment) }
+        return state
+    }
+
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
     /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews

@@ -7,7 +7,8 @@ import Testing
 /// `local-provider --double …`, as a parent sees it.
 @Suite struct DoubleCommandTests {
     @Test(arguments: [
-        ("seven-pass", "/.well-known/openid-configuration", 200), ("moltin", "/v1/products", 400),
+        ("seven-pass", "/.well-known/openid-configuration", 200), ("ffs", "/api/echo", 401),
+        ("moltin", "/v1/products", 400),
         ("opro", "/users/me.json", 401), ("sbanken", "/exec.bank/api/v1/Accounts", 401),
     ])
     func `it prints what a client needs on one line of JSON, serves, and ends cleanly`(
@@ -26,7 +27,7 @@ import Testing
         #expect(child.rest(child.errors) == "GET \(path) → \(status)\n")
     }
 
-    @Test(arguments: ["seven-pass", "moltin", "opro", "sbanken"])
+    @Test(arguments: ["seven-pass", "ffs", "moltin", "opro", "sbanken"])
     func `tokens can be made short-lived`(name: String) async throws {
         let child = try CommandTests.Child(["--double", name, "--access-token-lifetime", "7", "--exit-with-stdin"])
         let demo = try JSON(parsing: Array(child.firstLine().utf8))
@@ -42,6 +43,14 @@ import Testing
                     "password": demo["password"]?.string, "client_id": "seven-pass-legacy",
                     "client_secret": "legacy-secret",
                 ]))
+        case "ffs":
+            let pair = Data("ffs-demo:ffs-demo+secret%3A+%2F%2B%3D+and+thirty-two".utf8).base64EncodedString()
+            response = try await Wire.post(
+                baseURL + "/token",
+                form([
+                    "grant_type": "password", "username": demo["username"]?.string,
+                    "password": demo["password"]?.string,
+                ]), [("Authorization", "Basic " + pair)])
         case "moltin":
             response = try await Wire.post(
                 baseURL + "/oauth/access_token",

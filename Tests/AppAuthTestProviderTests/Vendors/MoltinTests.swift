@@ -72,7 +72,7 @@ import Testing
             let change = try #require(wrong.first)
             let response = try await authenticate(moltin, [change.key: change.value])
             #expect(response.status == 400)
-            #expect(response.json == ["status": false, "error": "Client authentication failed"])
+            #expect(response.json == ["status": false, "error": "No shop has this ID and this secret"])
             #expect(response.header("WWW-Authenticate") == nil)
         }
     }
@@ -87,7 +87,7 @@ import Testing
             let client = [("client_id", "moltin-demo"), ("client_secret", "moltin-demo-secret")]
             let both = [("grant_type", "client_credentials")] + client
             let inBoth = try await Wire.post(url, both.map { (name: $0.0, value: $0.1) }, [basic])
-            #expect(inBoth.json == ["status": false, "error": "Client authentication failed"])
+            #expect(inBoth.json == ["status": false, "error": "No shop has this ID and this secret"])
             #expect(try await authenticate(moltin).status == 200)
         }
     }
@@ -136,7 +136,9 @@ import Testing
             #expect(response.json?["identifier"]?.string == "refresh_token")
             #expect(response.json?["refresh_token"]?.string != refreshToken)
             #expect(try await products(moltin, token(response)).status == 200)
-            #expect(try await authenticate(moltin, refresh).json?["error"]?.string == "Refresh token is not valid")
+            #expect(
+                try await authenticate(moltin, refresh).json?["error"]?.string
+                    == "This cannot be exchanged for a new token")
         }
     }
 
@@ -169,11 +171,16 @@ import Testing
         }
     }
 
-    @Test func `some responses say errors`() async throws {
-        try await withMoltin({ $0.namesErrorsInPlural = true }) { moltin in
+    @Test(
+        arguments: [
+            (.errors, ["status": false, "errors": "Access token is not valid"]),
+            (.errorList, ["status": false, "errors": ["Access token is not valid"]]), (.none, ["status": false]),
+        ] as [(Moltin.ErrorForm, JSON)])
+    func `some responses say errors, or nothing`(form: Moltin.ErrorForm, document: JSON) async throws {
+        try await withMoltin({ $0.errorForm = form }) { moltin in
             let response = try await products(moltin, nil)
             #expect(response.status == 400)
-            #expect(response.json == ["status": false, "errors": ["Access token is not valid"]])
+            #expect(response.json == document)
         }
     }
 

@@ -54,9 +54,56 @@ import Testing
             #expect(
                 response.json?.object?.names == ["access_token", "token_type", "refresh_token", "expires_in"])
             #expect(response.json?["token_type"]?.string == "bearer")
-            #expect(response.json?["expires_in"] == .null)
+            #expect(response.json?["expires_in"] == false)
             opro.advance(10 * 365 * 86_400)
             #expect(try await call(opro, token(response)).status == 200)
+        }
+    }
+
+    @Test func `a response has null, ten thousand years or no type if asked for`() async throws {
+        try await withOPro({ ($0.endlessLifetime, $0.hasTokenType) = (.null, false) }) { opro in
+            let response = try await exchange(opro)
+            #expect(response.json?.object?.names == ["access_token", "refresh_token", "expires_in"])
+            #expect(response.json?["expires_in"] == .null)
+        }
+        try await withOPro({ $0.tokenLifetime = 315_569_520_000 }) { opro in
+            let response = try await exchange(opro)
+            #expect(response.json?["expires_in"]?.double == 315_569_520_000)
+            #expect(try await call(opro, token(response)).status == 200)
+        }
+    }
+
+    @Test func `each token request of a user ends the tokens and the code before it`() async throws {
+        try await withOPro { opro in
+            let code = try opro.makeCode()
+            let (first, second) = (try await exchange(opro), try await exchange(opro))
+            #expect(try await call(opro, token(first)).status == 401)
+            #expect(try await call(opro, token(second)).status == 200)
+            let refreshToken = try #require(first.json?["refresh_token"]?.string)
+            for (name, value) in ["refresh_token": refreshToken, "code": code] {
+                let changes: Changes = ["username": nil, "password": nil, name: value]
+                #expect(try await exchange(opro, changes).status == 401)
+            }
+            // Another user has a grant of its own.
+            let random = try await call(opro, nil, "POST", "/users/random.json").json
+            let other = try await exchange(
+                opro, ["username": random?["username"]?.string, "password": random?["password"]?.string])
+            for response in [second, other] { #expect(try await call(opro, token(response)).status == 200) }
+        }
+    }
+
+    @Test func `the user's consent redirects to the app with a code, and only to a known one`() async throws {
+        try await withOPro { opro in
+            let url = opro.baseURL + "/oauth/new?client_id=opro-demo&state=x&redirect_uri=http://127.0.0.1:1/cb"
+            let response = try await Wire.send("GET", url)
+            let location = try #require(response.header("Location"))
+            #expect(response.status == 303 && location.hasPrefix("http://127.0.0.1:1/cb?code="))
+            #expect(location.hasSuffix("&response_type=code") && !location.contains("state"))
+            let code = location.dropFirst("http://127.0.0.1:1/cb?code=".count).prefix { $0 != "&" }
+            #expect(try await exchange(opro, ["username": nil, "password": nil, "code": String(code)]).status == 200)
+            for wrong in ["client_id=other", "client_id=opro-demo&redirect_uri=https://elsewhere.example/"] {
+                #expect(try await Wire.send("GET", opro.baseURL + "/oauth/new?" + wrong).status == 404)
+            }
         }
     }
 
@@ -143,16 +190,16 @@ import Testing
         }
     }
 
-    @Test(arguments: ["PUT", "POST"])
-    func `the user can be read and changed`(method: String) async throws {
+    @Test func `the user can be read and changed`() async throws {
         try await withOPro { opro in
             let token = try token(try await exchange(opro))
             let before = try await call(opro, token)
             #expect(before.json?["email"]?.string == "ruby@example.com")
             #expect(before.json?["password"] == nil)
             let body = #"{"user":{"email":"new@example.com","twitter":"gem","zip":null}}"#
-            let changed = try await call(opro, token, method, body: body)
+            let changed = try await call(opro, token, "PUT", body: body)
             #expect(changed.status == 200)
+            #expect(try await call(opro, token, "POST", body: body).status == 404)
             let after = try await call(opro, token)
             #expect(after.json == changed.json)
             #expect(after.json?["twitter"]?.string == "gem")
@@ -173,7 +220,11 @@ import Testing
             ] {
                 #expect(try await call(opro, token, "PUT", body: body, type: type).status == status)
             }
-            #expect(try await call(opro, token, "PATCH", body: "{}").status == 405)
+            let type = "application/x-www-form-urlencoded"
+            for (form, status) in [("zip=1", 400), ("user[zip]=1&user[zip]=2", 400), ("user[id]=2", 422)] {
+                #expect(try await call(opro, token, "PUT", body: form, type: type).status == status)
+            }
+            #expect(try await call(opro, token, "PATCH", body: "{}").status == 404)
             #expect(try await call(opro, token).json == before)
         }
     }
@@ -209,18 +260,23 @@ import Testing
 
     @Test func `show me the money tells what is wrong with a token`() async throws {
         try await withOPro { opro in
-            let path = "/oauth_tests/show_me_the_money"
+            let path = "/oauth_tests/show_me_the_money.json"
             let token = try token(try await exchange(opro))
             let good = try await call(opro, token, "GET", path)
             #expect(good.status == 200)
             #expect(good.json == ["status": 200, "message": "OAuth worked!", "user_id": 1])
             let none = try await call(opro, nil, "GET", path)
             #expect(none.status == 401)
-            #expect(none.json?["message"]?.string == "OAuth did not work: No OAuth token was provided")
+            #expect(none.json?["message"]?.string == "OAuth did not work :(  No OAuth token was provided")
             let bearer = try await Wire.send("GET", opro.baseURL + path, [("Authorization", "Bearer \(token)")])
             #expect(bearer.json?["message"]?.string?.contains("is not: Token token=") == true)
             let unknown = try await call(opro, "8bnsyha7ajbmahdujna", "GET", path)
             #expect(unknown.json?["message"]?.string?.contains("No OAuth user") == true)
+            let page = try await call(opro, token, "GET", "/oauth_tests/show_me_the_money")
+            #expect(page.status == 200 && page.text.hasPrefix("<!doctype html>"))
+            let url = opro.baseURL + "/oauth_tests/show_me_the_money"
+            let fields = [("Authorization", #"Token token="\#(token)""#), ("Accept", "application/json")]
+            #expect(try await Wire.send("GET", url, fields).json == good.json)
         }
     }
 

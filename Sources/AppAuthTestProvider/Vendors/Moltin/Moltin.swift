@@ -13,11 +13,24 @@ package final class Moltin: VendorDouble {
         package var tokenLifetime = 3600
         /// Whether client_credentials has a refresh token too, which RFC 6749 §4.4.3 advises against.
         package var refreshesClientCredentials = false
-        /// Whether errors are `errors`, a list, instead of `error`, a string, as in some of Moltin's responses.
-        package var namesErrorsInPlural = false
+        /// How an error response has its sentence.
+        package var errorForm = ErrorForm.error
+        /// The sentence of every refusal of the token endpoint; nil for one that names the reason.
+        package var tokenRefusal: String?
         package var options = DoubleOptions()
 
         package init() {}
+    }
+
+    /// The member of an error response that has the sentence.
+    package enum ErrorForm: Sendable, CaseIterable {
+        case error
+        /// `errors`, a string, as in some of Moltin's responses.
+        case errors
+        /// `errors`, a list of strings.
+        case errorList
+        /// No sentence.
+        case none
     }
 
     package let clock: MovableClock
@@ -36,12 +49,15 @@ package final class Moltin: VendorDouble {
         ) { request, endpoint in
             do throws(MoltinFailure) {
                 switch endpoint {
-                case .token: return try token.respond(to: request)
+                case .token:
+                    do throws(MoltinFailure) { return try token.respond(to: request) } catch {
+                        throw MoltinFailure(error.status, configuration.tokenRefusal ?? error.sentence)
+                    }
                 case .products: return try products.respond(to: request)
                 default: throw MoltinFailure(.notFound, "There is nothing at this address")
                 }
             } catch {
-                return error.reply(inPlural: configuration.namesErrorsInPlural)
+                return error.reply(in: configuration.errorForm)
             }
         }
         return Moltin(configuration, clock, server, tokens, demoCode: try tokens.makeCode())

@@ -13,7 +13,7 @@ struct MoltinTokenEndpoint: Sendable {
         do throws(FormProblem) { form = try request.plainForm() } catch { throw MoltinFailure(error.reason) }
         // The client's credentials are only in the body.
         guard request.headers[.authorization] == nil else { throw .wrongClient }
-        guard let grant = form["grant_type"] else { throw MoltinFailure("Expected a grant_type") }
+        guard let grant = form["grant_type"] else { throw MoltinFailure("The request does not say what it wants") }
         switch grant {
         case "client_credentials":
             try checkSecret(form)
@@ -22,22 +22,22 @@ struct MoltinTokenEndpoint: Sendable {
             // Moltin's name for a read-only grant, which takes only the client's id.
             try checkID(form)
             guard form["client_secret"] == nil else {
-                throw MoltinFailure("The implicit grant takes only a client_id")
+                throw MoltinFailure("Only the ID is expected here")
             }
             return try issue(grant, withRefreshToken: false)
         case "refresh_token":
             try checkSecret(form)
             guard let token = form["refresh_token"], tokens.spend(refreshToken: token) else {
-                throw MoltinFailure("Refresh token is not valid")
+                throw MoltinFailure("This cannot be exchanged for a new token")
             }
             return try issue(grant, withRefreshToken: true)
         case "authorization_code":
             try checkSecret(form)
             guard let code = form["code"], form["redirect_uri"] == configuration.redirectURI,
                 tokens.spend(code: code)
-            else { throw MoltinFailure("Authorization code is not valid") }
+            else { throw MoltinFailure("The code was used before, or is for another address") }
             return try issue(grant, withRefreshToken: true)
-        default: throw MoltinFailure("The grant_type is not supported")
+        default: throw MoltinFailure("The request wants something unknown")
         }
     }
 

@@ -3,13 +3,19 @@ internal import HTTPTypes
 package import JOSE
 
 /// The demo of oPRO, a Rails OAuth provider with a dialect of its own: no `grant_type`, errors as sentences, tokens
-/// that never expire, and `Authorization: Token token="…"`.
+/// that never expire, one grant per user, and `Authorization: Token token="…"`.
 package final class OPro: VendorDouble {
     package struct Configuration: Sendable {
         package var clientID = "opro-demo"
         package var clientSecret = "opro-demo-secret"
-        /// The lifetime in seconds; nil for tokens that never expire, which have `"expires_in": null`.
+        /// The lifetime in seconds; nil for tokens that never expire. oPRO's own demo has 10,000 years, about 3.2e11.
         package var tokenLifetime: Int?
+        /// The `expires_in` of tokens that never expire: false, as from a real server, or null.
+        package var endlessLifetime: JSON = false
+        /// Whether token responses have a `token_type`. Servers before version 0.5.0 send none.
+        package var hasTokenType = true
+        /// Whether a token may delete its user. oPRO's own demo excludes that action from OAuth.
+        package var deletesUsers = true
         package var options = DoubleOptions()
 
         package init() {}
@@ -24,23 +30,26 @@ package final class OPro: VendorDouble {
     package static func start(_ configuration: Configuration = .init()) async throws -> OPro {
         let clock = MovableClock(configuration.options.clock)
         let records = OProRecords(lifetime: configuration.tokenLifetime, clock: clock)
+        let authorization = OProAuthorizationEndpoint(clientID: configuration.clientID, records: records)
         let token = OProTokenEndpoint(configuration: configuration, records: records)
-        let users = OProUserEndpoints(records: records)
+        let users = OProUserEndpoints(deletesUsers: configuration.deletesUsers, records: records)
         let server = try await DoubleServer.start(configuration.options, clock, locations: locations) {
             request, endpoint in
             switch endpoint {
+            case .authorization: try authorization.respond(to: request)
             case .token: try token.respond(to: request)
             case .me: users.me(request)
             case .randomUser: try users.random(request)
             case .showMeTheMoney: users.showMeTheMoney(request)
-            default: .json(["status": "404", "error": "Not Found"], .notFound)
+            default: .noRoute
             }
         }
         return OPro(configuration, clock, server, records, demoCode: try records.makeCode(for: OProUser.ruby.id))
     }
 
     private static let locations: [String: Endpoint] = [
-        "/oauth/token.json": .token, "/users/me.json": .me, "/users/random.json": .randomUser,
+        "/oauth/new": .authorization, "/oauth/token.json": .token, "/users/me.json": .me,
+        "/users/random.json": .randomUser,
         "/oauth_tests/show_me_the_money": .showMeTheMoney, "/oauth_tests/show_me_the_money.json": .showMeTheMoney,
     ]
 
@@ -74,8 +83,13 @@ extension Endpoint {
     package static let showMeTheMoney = Endpoint(rawValue: "showMeTheMoney")
 }
 
+extension Reply {
+    /// Rails' response to a path or a method that it does not know.
+    static let noRoute = Reply.json(["status": "404", "error": "Not Found"], .notFound)
+}
+
 extension OPro {
-    /// Returns the code of the demo user's consent in the browser. It is valid once.
+    /// Returns the code of the demo user's consent in the browser. It is valid until the user's next token request.
     package func makeCode() throws -> String { try records.makeCode(for: OProUser.ruby.id) }
 
     /// Invalidates every access token. Refresh tokens stay valid.

@@ -2,32 +2,31 @@ internal import AppAuthConcurrency
 internal import FoundationEssentials
 internal import JOSE
 
-/// The users, codes and tokens of oPRO.
+/// The users and grants of oPRO.
 struct OProRecords: Sendable {
     struct Issued {
         let accessToken: String
         let refreshToken: String
     }
 
-    private struct AccessToken {
-        let userID: Int
-        /// The end of the token; nil if it never expires.
-        let end: Date?
-    }
-
-    private struct RefreshToken {
-        let userID: Int
-        /// The access token that was issued with it.
-        let accessToken: String
+    /// The only grant of a user. Each token request replaces it, and so ends all earlier sessions of the user.
+    private struct Grant {
+        var code: String?
+        var accessToken: String?
+        /// The end of the access token; nil if it never expires.
+        var end: Date?
+        var refreshToken: String?
     }
 
     private struct State {
         var users: [Int: OProUser] = [OProUser.ruby.id: .ruby]
         var nextID = 2
-        var accessTokens: [String: AccessToken] = [:]
-        var refreshTokens: [String: RefreshToken] = [:]
-        /// The user id of each code.
-        var codes: [String: Int] = [:]
+        var grants: [Int: Grant] = [:]
+
+        /// Returns the user whose grant has this value.
+        func user(with value: String, in part: KeyPath<Grant, String?>) -> Int? {
+            grants.first { $0.value[keyPath: part] == value }?.key
+        }
     }
 
     let lifetime: Int?
@@ -41,33 +40,25 @@ struct OProRecords: Sendable {
     func issue(to userID: Int) throws -> Issued {
         let issued = Issued(accessToken: try OpaqueToken.make(), refreshToken: try OpaqueToken.make())
         let end = lifetime.map(clock.now.adding)
-        state.withLock { state in
-            state.accessTokens[issued.accessToken] = AccessToken(userID: userID, end: end)
-            state.refreshTokens[issued.refreshToken] = RefreshToken(
-                userID: userID, accessToken: issued.accessToken)
+        state.withLock {
+            $0.grants[userID] = Grant(accessToken: issued.accessToken, end: end, refreshToken: issued.refreshToken)
         }
         return issued
     }
 
     func makeCode(for userID: Int) throws -> String {
         let code = try OpaqueToken.make()
-        state.withLock { $0.codes[code] = userID }
+        state.withLock { $0.grants[userID, default: Grant()].code = code }
         return code
     }
 
-    /// Uses up a code, and returns its user.
-    func spend(code: String) -> Int? { state.withLock { $0.codes.removeValue(forKey: code) } }
+    func user(withCode code: String) -> Int? { state.withLock { $0.user(with: code, in: \.code) } }
 
-    /// Uses up a refresh token, invalidates its access token, and returns its user.
-    func spend(refreshToken: String) -> Int? {
-        state.withLock { state in
-            guard let token = state.refreshTokens.removeValue(forKey: refreshToken) else { return nil }
-            state.accessTokens[token.accessToken] = nil
-            return token.userID
-        }
+    func user(withRefreshToken token: String) -> Int? { state.withLock { $0.user(with: token, in: \.refreshToken) } }
+
+    func killAccessTokens() {
+        state.withLock { state in for id in state.grants.keys { state.grants[id]?.accessToken = nil } }
     }
-
-    func killAccessTokens() { state.withLock { $0.accessTokens = [:] } }
 
     /// The state of an access token.
     enum TokenState {
@@ -79,10 +70,10 @@ struct OProRecords: Sendable {
     func standing(of accessToken: String) -> TokenState {
         let now = clock.now
         return state.withLock { state in
-            guard let token = state.accessTokens[accessToken], let user = state.users[token.userID] else {
+            guard let id = state.user(with: accessToken, in: \.accessToken), let user = state.users[id] else {
                 return .unknown
             }
-            return token.end.map { $0 > now } ?? true ? .good(user) : .expired
+            return state.grants[id]?.end.map { $0 > now } ?? true ? .good(user) : .expired
         }
     }
 
@@ -110,14 +101,7 @@ struct OProRecords: Sendable {
         }
     }
 
-    func delete(_ id: Int) {
-        state.withLock { state in
-            state.users[id] = nil
-            state.accessTokens = state.accessTokens.filter { $0.value.userID != id }
-            state.refreshTokens = state.refreshTokens.filter { $0.value.userID != id }
-            state.codes = state.codes.filter { $0.value != id }
-        }
-    }
+    func delete(_ id: Int) { state.withLock { ($0.users[id], $0.grants[id]) = (nil, nil) } }
 
     /// Creates a user whose user name is the email address.
     func makeRandomUser() throws -> OProUser {

@@ -20,11 +20,13 @@ struct OProTokenEndpoint: Sendable {
         do {
             let userID = try userID(form(request))
             let issued = try records.issue(to: userID)
-            return Reply.json([
+            var document: JSON.Object = [
                 "access_token": .string(issued.accessToken), "token_type": "bearer",
                 "refresh_token": .string(issued.refreshToken),
-                "expires_in": records.lifetime.map { .number(.init($0)) } ?? .null,
-            ]).notStored
+                "expires_in": records.lifetime.map { .number(.init($0)) } ?? configuration.endlessLifetime,
+            ]
+            if !configuration.hasTokenType { document["token_type"] = nil }
+            return Reply.json(.object(document)).notStored
         } catch let failure as Failure {
             return failure.reply
         }
@@ -52,13 +54,13 @@ struct OProTokenEndpoint: Sendable {
             throw Failure(sentence: "Expected one of a password, a code and a refresh_token")
         }
         if let code = form["code"] {
-            guard let user = records.spend(code: code) else {
+            guard let user = records.user(withCode: code) else {
                 throw Failure(sentence: "No user of this application has been granted code=\(code)")
             }
             return user
         }
         if let token = form["refresh_token"] {
-            guard let user = records.spend(refreshToken: token) else {
+            guard let user = records.user(withRefreshToken: token) else {
                 throw Failure(sentence: "No user of this application has refresh_token=\(token)")
             }
             return user

@@ -1,0 +1,130 @@
+import Foundation
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import Testing
+
+/// The program `ffs`, as a user runs it.
+struct FFSSampleTests {
+    /// - Parameter inFile: Whether the tokens are kept in a file. Otherwise the sample decides.
+    private func withFFS(
+        password: String = "looking-glass", inFile: Bool = true,
+        _ test: (FFSAuthenticator, CommandFixture, _ options: [String]) async throws -> Void
+    ) async throws {
+        let double = try await FFSAuthenticator.start()
+        do {
+            try await CommandFixture.with { fixture in
+                let secret = try fixture.write("secret", double.demo["client_secret"]?.string ?? "")
+                let passwordFile = try fixture.write("password", password)
+                try await test(
+                    double, fixture,
+                    [
+                        "--server", double.baseURL, "--client-id", "ffs-demo", "--client-secret-file", secret,
+                        "--username", "alice", "--password-file", passwordFile,
+                    ] + (inFile ? ["--store", "file:\(fixture.folder.path)/tokens.json"] : []))
+            }
+        } catch {
+            await double.stop()
+            throw error
+        }
+        await double.stop()
+    }
+
+    @Test(arguments: [[], ["--demo"]])
+    func `by itself it starts a server, and does all that works`(arguments: [String]) async throws {
+        try await CommandFixture.with { fixture in
+            let lines = try await fixture.run("ffs", arguments).lines()
+            #expect(lines.contains("Signed in as alice."))
+            #expect(lines.contains("The request has Authorization: Bearer …"))
+            #expect(lines.count { $0.hasPrefix("The API responded with status 200: {") } == 2)
+            #expect(lines.last == "Forgot the tokens.")
+        }
+    }
+
+    @Test func `each action is a start of its own, and an expired token is refreshed first`() async throws {
+        try await withFFS { double, fixture, options in
+            func ffs(_ action: String) async throws -> Outcome { try await fixture.run("ffs", [action] + options) }
+            var outcome = try await ffs("sign-in")
+            #expect(outcome.lines() == ["Signed in as alice."])
+            let request = try #require(double.log(.token).first)
+            #expect(request.method == .post && request.form["client_id"] == nil)
+            #expect(request.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+            #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
+            #expect(request.headers[try #require(HTTPField.Name("X-App"))] == "ffs")
+            // All requests use URLSession.
+            #expect(request.headers[.userAgent]?.contains("curl/") == true)
+
+            for _ in 0..<2 {
+                outcome = try await ffs("call")
+                #expect(outcome.lines().first?.contains("status 200") == true)
+            }
+            outcome = try await ffs("authenticate")
+            #expect(outcome.lines() == ["The request has Authorization: Bearer …"])
+            #expect(double.count(.token) == 1)
+
+            double.advance(3600)
+            outcome = try await ffs("call")
+            #expect(outcome.lines().first?.contains("status 200") == true)
+            #expect(double.log(.token).last?.form["grant_type"] == "refresh_token")
+            let before = double.log(.api).last?.headers[.authorization]
+            outcome = try await ffs("invalidate")
+            #expect(outcome.lines() == ["Replaced the access token."])
+            _ = try await ffs("call").lines()
+            #expect(double.log(.api).last?.headers[.authorization] != before && double.count(.token) == 3)
+
+            outcome = try await ffs("clear")
+            #expect(outcome.lines() == ["Forgot the tokens."])
+            outcome = try await ffs("call")
+            #expect(outcome.failure().contains("not signed in"))
+        }
+    }
+
+    @Test func `the tokens of a real server are in the keyring unless --store names a file`() async throws {
+        try await withFFS(inFile: false) { double, fixture, options in
+            let run = fixture.folder.path + "/run"
+            try FileManager.default.createDirectory(
+                atPath: run, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            // A keyring for this test, unlocked with an empty password. It ends with its bus, which has to be killed: it
+            // ignores SIGTERM, as this process does.
+            let script = """
+                ask() { dbus-send --session --print-reply=literal --dest=org.freedesktop.DBus / "$@"; }
+                printf '\\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1
+                for attempt in $(seq 500); do
+                    ask org.freedesktop.DBus.NameHasOwner string:org.freedesktop.secrets | grep -q true && break
+                done
+                "$@" sign-in && "$@" call
+                status=$?
+                kill -9 $(ask org.freedesktop.DBus.GetConnectionUnixProcessID string:org.freedesktop.DBus | awk '{print $2}')
+                exit $status
+                """
+            let outcome = try await fixture.run(
+                "/usr/bin/dbus-run-session",
+                ["--", "sh", "-c", script, "sh", CommandFixture.product("ffs")] + options,
+                ["XDG_RUNTIME_DIR": run, "PATH": "/usr/bin:/bin"])
+            let lines = outcome.output.split(separator: "\n")
+            #expect(outcome.status == 0 && lines.count == 2, "\(outcome)")
+            #expect(double.count(.token) == 1 && double.count(.api) == 1)
+            #expect(!FileManager.default.fileExists(atPath: fixture.folder.path + "/ffs/session.json"))
+            let without = try await fixture.run("ffs", ["sign-in"] + options, ["PATH": "/nowhere"])
+            #expect(without.failure().contains("keyring"))
+        }
+    }
+
+    @Test func `what goes wrong is one clear line, without the password`() async throws {
+        try await withFFS(password: "wrong-glass") { double, fixture, options in
+            let failure = try await fixture.run("ffs", ["sign-in"] + options).failure()
+            #expect(failure.contains("invalid_grant") && !failure.contains("wrong-glass"))
+            double.fault(.htmlPage, at: .token)
+            let outcome = try await fixture.run("ffs", ["sign-in"] + options)
+            #expect(outcome.failure().contains("application/json"))
+        }
+    }
+
+    @Test(arguments: [["dance"], ["--server", "https://a.example"], ["--username", "alice"]])
+    func `wrong usage is status 2`(arguments: [String]) async throws {
+        try await CommandFixture.with { fixture in
+            let outcome = try await fixture.run("ffs", arguments)
+            #expect(outcome.failure(2).hasPrefix("ffs: "))
+        }
+    }
+}
