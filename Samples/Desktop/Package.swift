@@ -2,7 +2,8 @@
 
 import PackageDescription
 
-// A package of its own, so that nobody needs GTK to build the library. It uses the public products alone.
+// A package of its own, so that the library builds without GTK. It uses only the public products.
+// It needs GTK 4.8 and libadwaita 1.2, as in Debian 12 and Ubuntu 24.04.
 let package = Package(
     name: "my-account",
     dependencies: [.package(name: "swift-appauth", path: "../..")],

@@ -66,9 +66,9 @@ import AppAuth
             let choice = try await signIn.keyringStore(application: configuration.appID).orElse(file)
             store = choice.store
             storage = choice.isKeyring ? .keyring : .file(path: file.path, because: choice.refusal)
-            guard let session = try await AuthState(restoring: choice.store, environment: .live) else {
-                return status = .signedOut(problem: nil)
-            }
+            guard let session = try await AuthState(restoring: choice.store, environment: .live),
+                await session.record.client.provider.issuer == signIn.issuer
+            else { return status = .signedOut(problem: nil) }
             await use(session)
         }
     }
