@@ -91,6 +91,7 @@ class Mutant:
     def __init__(self, path, line, before, after, edits, declaration=None, is_removal=False):
         self.path, self.line, self.before, self.after = path, line, before.strip(), after.strip() or "(removed)"
         self.edits, self.declaration, self.is_removal = edits, declaration, is_removal
+        self.is_change = False
         self.id = hashlib.sha256("\0".join([path, str(line), before, after]).encode()).hexdigest()[:16]
 
     def __str__(self):
@@ -211,7 +212,9 @@ def change(path, number, text, before, after):
         if after:
             return [(begin, end, f"(isMutant({n}) ? {after} : {before})")]
         return [(begin, begin, f"if !isMutant({n}) {{ "), (end, end, " }")]
-    return Mutant(path, number, line, line[:begin] + after + line[end:], edits)
+    mutant = Mutant(path, number, line, line[:begin] + after + line[end:], edits)
+    mutant.is_change = True
+    return mutant
 
 
 def with_switches(text, mutants):
