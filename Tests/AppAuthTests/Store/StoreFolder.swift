@@ -21,6 +21,16 @@ final class StoreFolder: Sendable {
     var lockPath: String { path + ".lock" }
     var store: FileTokenStore { FileTokenStore(path: path) }
 
+    /// A store on a disk that cannot synchronise files.
+    var brokenStore: FileTokenStore {
+        var store = store
+        store.synchroniseFile = { _ in
+            errno = EIO
+            return -1
+        }
+        return store
+    }
+
     /// Whatever lies in the folder, but for the lock, which stays.
     var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root).filter { !$0.hasSuffix(".lock") } }
