@@ -80,6 +80,14 @@ struct SessionFileTests {
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
     }
 
+    @Test func `no file stays open`() async throws {
+        let folder = try StoreFolder()
+        for name in ["first", "second"] { try await folder.store.replace(with: try StoreFolder.record(name)) }
+        _ = try await folder.store.load()
+        try await folder.store.update { $0 = nil }
+        #expect(folder.openFiles.isEmpty)
+    }
+
     @Test func `a session that cannot be synchronised is not confirmed, and the old one stays`() async throws {
         let folder = try StoreFolder()
         let (old, new) = (try StoreFolder.record(), try StoreFolder.record("new"))

@@ -48,6 +48,14 @@ final class StoreFolder: Sendable {
         }.compactMap(Int32.init)
     }
 
+    /// The files of the folder that this process has open.
+    var openFiles: [String] {
+        let folder = "/proc/self/fd"
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return descriptors.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
+            .filter { $0.hasPrefix(root) }
+    }
+
     /// Whether the kernel has somebody wait for a lock of the file.
     var isWaitedFor: Bool {
         var status = stat()
