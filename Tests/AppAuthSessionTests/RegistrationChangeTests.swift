@@ -63,7 +63,8 @@ struct RegistrationChangeTests {
             let hold = world.provider.hold(.clientConfiguration)
             let updating = Task { await authError { try await state.updateRegistration { $0.clientName = "Renamed" } } }
             try await world.provider.requests(1, at: .clientConfiguration)
-            await store.refuse(with: TestStore.Refusal())
+            let changes = state.changes
+            await store.refuse(with: AuthError(.store, .store, "the disk is full"))
             hold.release()
             #expect(await updating.value?.code == .store)
             #expect(await state.hasUnsavedTokens)
@@ -72,6 +73,14 @@ struct RegistrationChangeTests {
             try await waitUntil { await !state.hasUnsavedTokens }
             #expect(await store.record?.client.registration?.metadata.clientName == "Renamed")
             #expect(try await readElsewhere(world, store).metadata.clientName == "Renamed")
+            // The sign-out is only the second change.
+            try await state.forget()
+            let first = await changes.first { _ in true }
+            guard case .storeFailed(let error) = first else {
+                Issue.record("expected the refusal of the store, found \(String(describing: first))")
+                return
+            }
+            #expect(error.message.contains("the disk is full"))
         }
     }
 

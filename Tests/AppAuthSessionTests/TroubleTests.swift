@@ -71,6 +71,14 @@ struct TroubleTests {
         #expect(trouble?.pause.length == .seconds(seconds))
     }
 
+    @Test func `a failure without a pause names no time to wait`() {
+        let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
+        let start = TestClock().timestamp
+        let first = RefreshBackoff(error, after: nil, at: start, jitter: 0)
+        #expect(first.error(at: start).retryAfter == nil)
+        #expect(RefreshBackoff(error, after: first, at: start, jitter: 0).error(at: start).retryAfter == 1)
+    }
+
     @Test(arguments: [
         (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostResponse, true),
     ])

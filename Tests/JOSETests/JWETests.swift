@@ -69,6 +69,12 @@ import Testing
         #expect(throws: JOSEError.self) { try JWE(compact: text) }
     }
 
+    @Test(arguments: [("e30.e30.e30.e30", "4 parts"), ("e30.AA.AA.AA.A=", "other characters")])
+    func `the error says how the text differs from an encrypted token`(text: String, found: String) {
+        let error = #expect(throws: JOSEError.self) { try JWE(compact: text) }
+        #expect(error?.description.hasSuffix("found \(found)") == true, "\(String(describing: error))")
+    }
+
     @Test(arguments: [("", false), ("a.b.c", false), ("a.b.c.d.e", true), ("....", true), ("a.b.c.d.e.f", false)])
     func `a token of five parts is an encrypted one (RFC 7516 §9)`(text: String, isEncrypted: Bool) {
         #expect(JWE.hasForm(text) == isEncrypted)

@@ -41,4 +41,18 @@ import Testing
         }
         #expect(growth < Self.limit)
     }
+
+    @Test func `a decryption keeps no memory`() throws {
+        let key = try JWETests.key("X25519")
+        let jwe = try JWE(compact: JWE.encrypt([1], to: key.publicKey, .ecdhES, .a128GCM))
+        let growth = try Self.growth(20_000) {
+            guard try jwe.decrypted(by: key) == [1] else { throw JOSEError("expected the content") }
+        }
+        #expect(growth < Self.limit)
+    }
+
+    @Test func `a secret that is gone keeps no memory`() throws {
+        let text = String(repeating: "s", count: 4096)
+        #expect(try Self.growth(20_000) { _ = SecretBytes(text) } < Self.limit)
+    }
 }

@@ -35,6 +35,8 @@ public struct FileTokenStore: TokenStore {
     /// The limit in bytes. It is far above the largest expected record: the provider's metadata, its keys, and the
     /// stored responses of the token endpoint, each of at most one megabyte.
     package var largestRecord = 64 << 20
+    /// The function that synchronises a file: fsync(2).
+    package var synchroniseFile: @Sendable (Int32) -> Int32 = { fsync($0) }
     /// The function that synchronises a folder: fsync(2).
     package var synchroniseFolder: @Sendable (Int32) -> Int32 = { fsync($0) }
     private let isUnsafe = LockedValue(false)
@@ -129,7 +131,9 @@ public struct FileTokenStore: TokenStore {
     package var lockWaitingCount: Int { lock.waitingCount }
 
     private var file: SessionFile {
-        SessionFile(path: path, location: location, largestRecord: largestRecord, folder: folder, isUnsafe: isUnsafe)
+        SessionFile(
+            path: path, location: location, largestRecord: largestRecord, synchronise: synchroniseFile, folder: folder,
+            isUnsafe: isUnsafe)
     }
     private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
     private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }

@@ -11,6 +11,8 @@ struct SessionFile: Sendable {
     let location: String
     /// The limit for reading and writing, in bytes. Every record that is written can be read again.
     let largestRecord: Int
+    /// fsync(2), or a replacement for it.
+    let synchronise: @Sendable (Int32) -> Int32
     let folder: Folder
     /// Whether a power cut could still undo a change, since the folder was not synchronised after it.
     let isUnsafe: LockedValue<Bool>
@@ -144,7 +146,7 @@ struct SessionFile: Sendable {
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try AuthStateRecord(decoding: contents(of: descriptor), from: location)
-        if synchronising, fsync(descriptor) != 0 { throw failure("cannot be synchronised") }
+        if synchronising, synchronise(descriptor) != 0 { throw failure("cannot be synchronised") }
         // If the file was made readable for others, restore its mode.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return record
@@ -189,7 +191,7 @@ struct SessionFile: Sendable {
             guard written > 0 else { throw failure("cannot be written") }
             rest = rest.dropFirst(written)
         }
-        guard fsync(descriptor) == 0 else { throw failure("cannot be written") }
+        guard synchronise(descriptor) == 0 else { throw failure("cannot be written") }
     }
 
     /// Opens the file to write: the reserved room, or a new file that replaces anything else.

@@ -141,6 +141,17 @@ struct DPoPProofTests {
         #expect(try nonce(65) == "n-65")
     }
 
+    /// RFC 9449 §8.1: NQCHAR, that is, printable ASCII without the quotation mark and the backslash.
+    @Test(arguments: ["!", "#[]~", String(repeating: "n", count: 4096)])
+    func `a nonce of all kinds of characters that it may have is sent back`(nonce: String) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let sent = try proof.prove(&request, at: now)
+        #expect(proof.mustProveAgain(Self.response(400, nonce: nonce, error: "use_dpop_nonce"), to: sent, at: now))
+        try proof.prove(&request, at: now)
+        #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == nonce)
+    }
+
     @Test(arguments: ["", "a b", "a\u{22}b", "a\\b", String(repeating: "n", count: 4097)])
     func `what is no nonce is not sent back`(nonce: String) throws {
         let proof = DPoP(key: try DPoPKey(.es256))

@@ -70,6 +70,12 @@ struct IDTokenTimesTests {
         #expect(error.message.contains("'\(name)'"))
     }
 
+    @Test(arguments: [0, 253_402_300_799] as [JSON])
+    func `a time may be the first and the last second of these years`(value: JSON) throws {
+        let name = value == 0 ? "nbf" : "exp"
+        #expect(refusal { try verify(signer.token { $0[name] = value }) } == nil)
+    }
+
     @Test func `a time may have a fraction, and 1e400 is none (RFC 7519 §2)`() throws {
         #expect(refusal { try verify(signer.token { $0["exp"] = .number(.init(validated: "1750000300.5")) }) } == nil)
         #expect(refusal { try verify(signer.token { $0["exp"] = .number(.init(validated: "1.7500003e9")) }) } == nil)

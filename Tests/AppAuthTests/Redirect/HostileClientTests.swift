@@ -166,6 +166,24 @@ struct HostileClientTests {
         }
     }
 
+    @Test func `where descriptors run out, a connection that sends nothing gives way`() async {
+        await #expect(processExitsWith: .success) {
+            let listener = try LoopbackRedirectListener.patient()
+            let (silent, client) = (
+                socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0), socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            )
+            let before = ProcessStatus.listenerDescriptors
+            try #require(WireClient.connectV4(silent, listener.port) == 0)
+            try await waitUntil { ProcessStatus.listenerDescriptors > before }
+            while open("/dev/null", O_RDONLY) >= 0 {}
+            try #require(WireClient.connectV4(client, listener.port) == 0)
+            let text = request("/nothing", host: listener.authority)
+            try #require(send(client, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)
+            var polled = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&polled, 1, 10_000) == 1)
+        }
+    }
+
     @Test func `a thousand requests at once are all answered whole`() async throws {
         try raiseDescriptorLimit()
         let (port, authority) = (listener.port, listener.authority)

@@ -3,6 +3,7 @@ import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// What a process leaves in `NAME.new` if it dies before the rename: new tokens of this session are put in its place, and nothing
@@ -44,6 +45,28 @@ struct RecoveryTests {
             #expect(try await folder.store.load() == record)
         }
         #expect(try folder.names == ["session.json"])
+    }
+
+    @Test func `new tokens take its place only when they are synchronised`() async throws {
+        let folder = try StoreFolder()
+        let record = try await prepare(.rotated, folder)
+        let broken = folder.brokenStore
+        #expect(await authError { _ = try await broken.update { $0 } }?.code == .store)
+        #expect(try await folder.store.load() == record)
+        #expect(try await folder.store.update { $0 }?.refreshToken == Secret("after"))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"))
+    func `room that belongs to another user is not written to`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record(token: "before"))
+        let mark = PendingRefresh(
+            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
+        try await folder.store.update { $0?.pendingRefresh = mark }
+        #expect(chown(folder.path + ".new", 65534, 65534) == 0)
+        try await folder.store.update { $0?.pendingRefresh = nil }
+        let owner = try FileManager.default.attributesOfItem(atPath: folder.path)[.ownerAccountID] as? Int
+        #expect(owner == 0)
     }
 
     @Test func `room that was open to other users is closed before tokens are written to it`() async throws {

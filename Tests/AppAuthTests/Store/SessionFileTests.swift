@@ -94,6 +94,24 @@ struct SessionFileTests {
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
     }
 
+    @Test func `no file stays open`() async throws {
+        let folder = try StoreFolder()
+        for name in ["first", "second"] { try await folder.store.replace(with: try StoreFolder.record(name)) }
+        _ = try await folder.store.load()
+        try await folder.store.update { $0 = nil }
+        #expect(folder.openFiles.isEmpty)
+    }
+
+    @Test func `a session that cannot be synchronised is not confirmed, and the old one stays`() async throws {
+        let folder = try StoreFolder()
+        let (old, new) = (try StoreFolder.record(), try StoreFolder.record("new"))
+        try await folder.store.replace(with: old)
+        let broken = folder.brokenStore
+        #expect(await authError { try await broken.replace(with: new) }?.code == .store)
+        #expect(try await folder.store.load() == old)
+        #expect(try folder.names == ["session.json"])
+    }
+
     @Test(arguments: [true, false])
     func `a change whose folder was not synchronised is confirmed once it has been`(isRemoval: Bool) async throws {
         let folder = try StoreFolder()

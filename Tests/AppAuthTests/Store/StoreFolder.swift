@@ -21,6 +21,16 @@ final class StoreFolder: Sendable {
     var lockPath: String { path + ".lock" }
     var store: FileTokenStore { FileTokenStore(path: path) }
 
+    /// A store on a disk that cannot synchronise files.
+    var brokenStore: FileTokenStore {
+        var store = store
+        store.synchroniseFile = { _ in
+            errno = EIO
+            return -1
+        }
+        return store
+    }
+
     /// The files in the folder, except for the lock file, which stays.
     var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root).filter { !$0.hasSuffix(".lock") } }
@@ -36,6 +46,14 @@ final class StoreFolder: Sendable {
         return descriptors.filter {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == lockPath
         }.compactMap(Int32.init)
+    }
+
+    /// The files of the folder that this process has open.
+    var openFiles: [String] {
+        let folder = "/proc/self/fd"
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return descriptors.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
+            .filter { $0.hasPrefix(root) }
     }
 
     /// Whether a process waits for a kernel lock of the file.
