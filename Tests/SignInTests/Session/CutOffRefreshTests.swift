@@ -75,6 +75,7 @@ struct CutOffRefreshTests {
             _ = try await fixture.login().result()
             let before = try fixture.record()
             let hold = fixture.provider.hold(.token, before: .request)
+            defer { hold.release() }
             let process = try fixture.start(["token", "--force-refresh", "--verbose"])
             try await hold.arrived()
             for _ in 0..<2 {
@@ -94,6 +95,7 @@ struct CutOffRefreshTests {
             _ = try await fixture.login().result()
             let before = try fixture.record()
             let hold = fixture.provider.hold(.token, before: .request)
+            defer { hold.release() }
             let process = try fixture.start(["token", "--force-refresh", "--verbose"])
             try await hold.arrived()
             process.send(SIGINT)
@@ -121,6 +123,7 @@ struct CutOffRefreshTests {
             // The reader of the log ends at once.
             let script = #"sign-in token --json --force-refresh --verbose 2> >(exec true)"#
             let hold = fixture.provider.hold(.token, before: .request)
+            defer { hold.release() }
             let process = try fixture.start(["bash", "-c", script], [])
             try await hold.arrived()
             hold.release()
