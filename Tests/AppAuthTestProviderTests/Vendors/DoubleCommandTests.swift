@@ -38,7 +38,7 @@ import Testing
             response = try await Wire.post(
                 baseURL + "/token",
                 form([
-                    "grant_type": "password", "username": demo["username"]?.string,
+                    "grant_type": "password", "login": demo["username"]?.string,
                     "password": demo["password"]?.string, "client_id": "seven-pass-legacy",
                     "client_secret": "legacy-secret",
                 ]))

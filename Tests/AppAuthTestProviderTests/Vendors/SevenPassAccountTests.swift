@@ -5,7 +5,7 @@ import Testing
 
 /// The accounts API of 7Pass: the person, and what she has agreed to.
 @Suite struct SevenPassAccountTests {
-    @Test func `me gives the claims, at the API base and below the issuer`() async throws {
+    @Test func `me gives the claims, at the API base and not below the issuer`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
             let response = try await flow.call("me", token)
@@ -34,7 +34,8 @@ import Testing
                 "grant_type": "client_credentials", "client_id": "seven-pass-credentials",
                 "client_secret": "credentials-secret",
             ])
-            let other = try await flow.call(path, client.json?["access_token"]?.string)
+            let other = try await flow.callWithProof(
+                path, client.json?["access_token"]?.string, secret: "credentials-secret")
             #expect(other.status == 403)
             #expect(other.json?["error"]?.string == "insufficient_scope")
         }

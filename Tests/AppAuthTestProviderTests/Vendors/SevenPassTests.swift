@@ -5,7 +5,7 @@ import Testing
 
 /// 7Pass as an OpenID provider: registrations, scopes, lifetimes, custom parameters, logout.
 @Suite struct SevenPassTests {
-    @Test(arguments: ["oauthtest://oauth-callback", "de.7pass.example:/cb/authz", "http://127.0.0.1:49152/cb"])
+    @Test(arguments: ["oauthtest://oauth-callback", "de.7pass.example:/cb/authz", "http://127.0.0.1:49152/callback"])
     func `a person signs in, and the ID token has her claims`(redirectURI: String) async throws {
         try await withSevenPass { flow in
             var flow = flow
@@ -151,6 +151,17 @@ import Testing
         }
     }
 
+    @Test(arguments: ["oauthtest://oauth-callback/", "http://127.0.0.1:49152/cb", "http://localhost/callback"])
+    func `a redirect that is not registered exactly is refused`(redirectURI: String) async throws {
+        try await withSevenPass { flow in
+            let url = flow.authorizationURL(["redirect_uri": redirectURI])
+            let refused = try await Wire.send("GET", url)
+            #expect(refused.status == 400)
+            let accepted = try await Wire.send("GET", flow.authorizationURL())
+            #expect(accepted.status == 303)
+        }
+    }
+
     @Test func `faults come when asked for, and the demo's credentials work`() async throws {
         try await withSevenPass { flow in
             flow.sevenPass.fault(.htmlPage, at: .me)
@@ -164,7 +175,7 @@ import Testing
             #expect(demo["api_base"]?.string == flow.sevenPass.issuer + "/api/accounts/")
             let client = try #require(demo["clients"]?.array?[1])
             let response = try await flow.token([
-                "grant_type": "password", "username": demo["username"]?.string, "password": demo["password"]?.string,
+                "grant_type": "password", "login": demo["username"]?.string, "password": demo["password"]?.string,
                 "client_id": client["client_id"]?.string, "client_secret": client["client_secret"]?.string,
             ])
             #expect(response.status == 200)
