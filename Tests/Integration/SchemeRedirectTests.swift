@@ -29,6 +29,41 @@ extension Integration {
             #expect(try session.leftovers().isEmpty)
         }
 
+        /// The redirect itself goes to loopback. Facebook's response comes by a scheme that the app handles during the
+        /// sign-in.
+        @Test func `Chromium hands Facebook's response to the desktop, and the sign-in at 7Pass goes on`() async throws
+        {
+            let session = try Session(desktop: "GNOME")
+            let provider = try HelperProcess(
+                Places.program("local-provider"), ["--exit-with-stdin", "--double", "seven-pass"])
+            try await provider.beside {
+                let double = try await provider.report(Announcement.self)
+                let browser = try session.browser(
+                    at: double.issuer, scheme: "fb" + double.facebookAppID, choosing: "facebook")
+                try await browser.beside {
+                    let outcome = try await session.run(
+                        "seven-pass",
+                        [
+                            "sign-in", "me", "--facebook", "--server", double.issuer, "--client-id", "seven-pass-app",
+                            "--api-base", double.apiBase, "--external-callback", double.externalCallback,
+                        ], browser: try await browser.report(Opener.self).browser)
+                    try #require(outcome.status == 0, "\(outcome)")
+                    #expect(outcome.output.contains("Facebook has responded"), "\(outcome)")
+                    #expect(outcome.output.contains("email: alice@example.com"), "\(outcome)")
+                }
+            }
+            #expect(try session.leftovers().isEmpty)
+        }
+
+        private struct Announcement: Decodable {
+            let issuer, apiBase, externalCallback, facebookAppID: String
+
+            enum CodingKeys: String, CodingKey {
+                case issuer, apiBase = "api_base", externalCallback = "external_callback"
+                case facebookAppID = "facebook_app_id"
+            }
+        }
+
         private struct Opener: Decodable {
             let browser: String
         }
@@ -54,22 +89,28 @@ private struct Session {
     }
 
     /// Chromium with a window in this session.
-    func browser(at issuer: String, scheme: String) throws -> HelperProcess {
-        let command = [
-            Places.setup.appending(path: "python").path, Places.cache.appending(path: "venv").path,
-            Places.setup.appending(path: "desktop_browser.py").path, issuer, "alice", "looking-glass", scheme,
-        ]
+    func browser(at issuer: String, scheme: String, choosing choice: String? = nil) throws -> HelperProcess {
+        let command =
+            [
+                Places.setup.appending(path: "python").path, Places.cache.appending(path: "venv").path,
+                Places.setup.appending(path: "desktop_browser.py").path, issuer, "alice", "looking-glass", scheme,
+            ] + [choice].compactMap(\.self)
         return try HelperProcess(URL(filePath: "/usr/bin/env"), variables.map { "\($0.key)=\($0.value)" } + command)
     }
 
     func signIn(at issuer: String, _ arguments: [String], browser: String) async throws -> Program.Outcome {
+        try await run(
+            "sign-in", arguments + ["--issuer", issuer, "--client-id", "demo", "--store", "memory"], browser: browser)
+    }
+
+    func run(_ name: String, _ arguments: [String], browser: String) async throws -> Program.Outcome {
         // xdg-open by itself starts no program whose path has a space, and this package may lie where it likes.
-        let copy = workspace.folder.appending(path: "sign-in")
-        try FileManager.default.copyItem(at: Places.program("sign-in"), to: copy)
+        let copy = workspace.folder.appending(path: "app-" + name)
+        try FileManager.default.copyItem(at: Places.program(name), to: copy)
         var program = Program(executable: copy)
         program.environment.merge(variables) { $1 }
         program.environment["BROWSER"] = browser
-        return try await program.run(arguments + ["--issuer", issuer, "--client-id", "demo", "--store", "memory"])
+        return try await program.run(arguments)
     }
 
     /// What the library has left: sockets, desktop entries, and a list of defaults.

@@ -1,10 +1,11 @@
 """Chromium with a window, on an X server of its own, in the session that the environment names: what a person has on a desktop.
 
-usage: desktop_browser.py PROVIDER USER PASSWORD SCHEME
+usage: desktop_browser.py PROVIDER USER PASSWORD SCHEME [CHOICE]
 
 Reports {"browser": PATH} first: PATH is a program for $BROWSER, which hands its URL to the browser that runs here. The person signs
 in there and presses whatever button comes, until a minute is over or standard input ends. Chromium has been told "always allow" for
-the provider's links to SCHEME, so that it hands them to the desktop (xdg-open) without asking.
+the provider's links to SCHEME, so that it hands them to the desktop (xdg-open) without asking. A button with the value CHOICE comes
+before the others.
 """
 
 import contextlib
@@ -84,20 +85,22 @@ def start_chromium(state, provider, scheme):
     return webdriver.Chrome(options, service)
 
 
-def sign_in(driver, url, user, password):
-    """Fills in what the pages ask for, and presses the first button of each."""
+def sign_in(driver, urls, user, password, choice):
+    """Fills in what the pages ask for, and presses the first button of each. The last URL counts."""
     end = time.monotonic() + PAGES_SECONDS
     while time.monotonic() < end:
-        journey(driver, url, user, password, time.monotonic() + JOURNEY_SECONDS)
+        journey(driver, urls, user, password, choice, time.monotonic() + JOURNEY_SECONDS)
 
 
-def journey(driver, url, user, password, deadline):
+def journey(driver, urls, user, password, choice, deadline):
+    url = urls[-1]
     with contextlib.suppress(WebDriverException):  # the provider may be gone already
         driver.get(url)
     pressed = {}
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and urls[-1] == url:
         with contextlib.suppress(WebDriverException):  # no button yet, or the page changed under our hands
-            button = driver.find_element(By.CSS_SELECTOR, "button")
+            chosen = driver.find_elements(By.CSS_SELECTOR, f'button[value="{choice}"]') if choice else []
+            button = chosen[0] if chosen else driver.find_element(By.CSS_SELECTOR, "button")
             label = button.text
             if label and time.monotonic() - pressed.get(label, -PRESS_AGAIN_SECONDS) >= PRESS_AGAIN_SECONDS:
                 for name, value in (("username", user), ("password", password)):
@@ -110,7 +113,7 @@ def journey(driver, url, user, password, deadline):
 
 
 def serve(state):
-    provider, user, password, scheme = sys.argv[1:]
+    provider, user, password, scheme, *choice = sys.argv[1:]
     urls, opener = f"{state}/urls", f"{state}/browser"
     os.mkfifo(urls)
     with open(opener, "w") as program:
@@ -122,10 +125,11 @@ def serve(state):
 
         def visit():
             # Open for writing too, so that the file does not end when an opener has gone.
-            with os.fdopen(os.open(urls, os.O_RDWR)) as requests:
-                url = requests.readline().strip()
+            requests = os.fdopen(os.open(urls, os.O_RDWR))
+            opened = [requests.readline().strip()]
+            threading.Thread(target=lambda: opened.extend(line.strip() for line in requests), daemon=True).start()
             with contextlib.suppress(HTTPError):  # the browser has been closed, and its driver is gone
-                sign_in(driver, url, user, password)
+                sign_in(driver, opened, user, password, choice[0] if choice else None)
 
         try:
             threading.Thread(target=visit, daemon=True).start()
