@@ -94,6 +94,14 @@ struct SessionFileTests {
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
     }
 
+    @Test func `a new session and its lock are for their owner only`() async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record())
+        for path in [folder.path, folder.lockPath] {
+            #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+        }
+    }
+
     @Test func `no file stays open`() async throws {
         let folder = try StoreFolder()
         for name in ["first", "second"] { try await folder.store.replace(with: try StoreFolder.record(name)) }
