@@ -107,7 +107,7 @@ struct ChangesTests {
             await store.put(sameUser)
             try await state.synchronize()
             #expect(await state.isAuthorized)
-            await store.put(try AuthStateRecord(client: sameUser.client, accessToken: nil, refreshToken: "foreign"))
+            await store.put(try AuthStateRecord(client: sameUser.client, accessToken: nil, refreshToken: Secret("foreign")))
             try await state.synchronize()
             #expect(await !state.isAuthorized)
             #expect(await names(changes, 1) == ["ended"])
