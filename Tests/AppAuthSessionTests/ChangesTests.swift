@@ -107,7 +107,8 @@ struct ChangesTests {
             await store.put(sameUser)
             try await state.synchronize()
             #expect(await state.isAuthorized)
-            let foreign = try AuthStateRecord(client: sameUser.client, accessToken: nil, refreshToken: Secret("foreign"))
+            let foreign = try AuthStateRecord(
+                client: sameUser.client, accessToken: nil, refreshToken: Secret("foreign"))
             await store.put(foreign)
             try await state.synchronize()
             #expect(await !state.isAuthorized)
