@@ -94,6 +94,7 @@ struct ChangesTests {
             #expect(await !second.isAuthorized)
             #expect(await names(changes, 2) == ["renewed", "ended"])
             #expect(world.provider.count(.token) == sent)
+            #expect(await store.unattendedLoads == 5)
             #expect(await authError { try await second.freshAccessToken() }?.code == .signInRequired)
         }
     }

@@ -86,6 +86,25 @@ struct RotationTests {
         }
     }
 
+    @Test func `a read does not replace an access token that the store has rejected by an older one`() async throws {
+        try await whileKeysAreFetched { world, store, state, before, caller, hold in
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            let token = try await caller.value
+            await store.refuse(with: nil)
+            let changes = state.changes
+            try await state.synchronize()
+            #expect(await state.record.accessToken == token)
+            #expect(await store.record?.accessToken == before.accessToken)
+            // Nothing was reported in between.
+            try await state.forget()
+            for await change in changes {
+                guard case .ended = change else { Issue.record("found \(change)"); break }
+                break
+            }
+        }
+    }
+
     @Test func `if only the record of a failed verification is rejected, no lock is kept for it`() async throws {
         try await whileKeysAreFetched(isForged: true) { world, store, state, before, caller, hold in
             await store.refuse(with: TestStore.Refusal())

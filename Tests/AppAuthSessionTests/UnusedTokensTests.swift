@@ -118,24 +118,29 @@ struct UnusedTokensTests {
     }
 
     enum Owner: CaseIterable, CustomStringConvertible {
-        case anotherUser, anotherClient
-        var description: String { self == .anotherUser ? "another user" : "another client" }
+        case anotherUser, anotherUserOfAnotherClient
+        var description: String { self == .anotherUser ? "another user" : "another user of another client" }
     }
 
-    /// Signs alice in, and then somebody whose grant the revocation of alice's tokens cannot end.
+    private static let bob = LocalProvider.User(name: "bob", password: "builder")
+
+    private static var configuration: LocalProvider.Configuration {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users = [.alice, bob]
+        configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))
+        return configuration
+    }
+
+    /// Signs alice in, and then a user whose grant the revocation of alice's tokens cannot end.
     private func signInInTurn(
         _ owner: Owner, confirm: @escaping @Sendable (AuthState) async throws -> Void = { _ in },
         _ body: (World, _ old: AuthStateRecord, TestStore, Result<AuthState, any Error>) async throws -> Void
     ) async throws {
-        let bob = LocalProvider.User(name: "bob", password: "builder")
-        var configuration = LocalProvider.Configuration.demo
-        configuration.users = [.alice, bob]
-        configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))
-        try await World.run(configuration) { world in
+        try await World.run(Self.configuration) { world in
             let store = TestStore()
             let old = try await world.signIn(store: store).record
-            let client = try await world.client(owner == .anotherClient ? "other" : "demo")
-            let response = try await world.authorize(client, as: owner == .anotherUser ? bob : .alice)
+            let client = try await world.client(owner == .anotherUser ? "demo" : "other")
+            let response = try await world.authorize(client, as: Self.bob)
             let result: Result<AuthState, any Error>
             do {
                 result = .success(
@@ -143,6 +148,16 @@ struct UnusedTokensTests {
                         response, store: store, environment: world.environment, confirm: confirm))
             } catch { result = .failure(error) }
             try await body(world, old, store, result)
+        }
+    }
+
+    /// Several providers give all clients of a project one grant.
+    @Test func `if the same user signs in with another client, the replaced session keeps its tokens`() async throws {
+        try await World.run(Self.configuration) { world in
+            let store = TestStore()
+            let old = try #require(await world.signIn(store: store).record.refreshToken)
+            _ = try await world.signIn(try await world.client("other"), store: store)
+            #expect(revoked(world).isEmpty && world.provider.isAlive(old.reveal()))
         }
     }
 
@@ -177,12 +192,11 @@ struct UnusedTokensTests {
 
     /// The other store has the same tokens.
     @Test func `the tokens of a session that is being moved are not revoked`() async throws {
-        var configuration = LocalProvider.Configuration.demo
-        configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))
-        try await World.run(configuration) { world in
+        try await World.run(Self.configuration) { world in
             var old = try await world.signIn().record
             old.move = .leaving(to: "elsewhere")
-            _ = try await world.signIn(try await world.client("other"), store: TestStore(old))
+            let response = try await world.authorize(try await world.client(), as: Self.bob)
+            _ = try await AuthState.exchange(response, store: TestStore(old), environment: world.environment)
             #expect(revoked(world).isEmpty)
         }
     }

@@ -175,7 +175,7 @@ public struct SignIn: Sendable {
     /// checks that the store can take a session, that the metadata is complete and that the port is free.
     ///
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
-    /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user and client:
+    /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user:
     /// at several providers the revocation would end that session too. The tokens of a replaced session are revoked
     /// under the same condition.
     ///

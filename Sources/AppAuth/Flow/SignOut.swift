@@ -192,9 +192,10 @@ public struct SignOut: Sendable {
             let signIn = record.redirectURI.flatMap(target(at:))
             guard let registration = record.client.registration else { return signIn ?? .loopback(LoopbackAddress()) }
             let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(target(at:))
-            // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port.
+            // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port, and loopback, which
+            // needs no handler on the desktop.
             if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
-            return registered.first { $0.hasFixedPort } ?? registered.first
+            return registered.first { $0.hasFixedPort } ?? registered.first { $0.isLoopback } ?? registered.first
         }
     }
 
@@ -208,6 +209,8 @@ public struct SignOut: Sendable {
     private enum Target {
         case loopback(LoopbackAddress)
         case privateUse(PrivateUseRedirect)
+
+        var isLoopback: Bool { if case .loopback = self { true } else { false } }
 
         var hasFixedPort: Bool {
             if case .loopback(let address) = self { address.port != 0 } else { false }

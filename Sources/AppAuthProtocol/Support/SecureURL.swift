@@ -119,8 +119,9 @@ public struct SecureURL: Sendable, Hashable {
     /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be
     /// secret.
     private static func excerpt(_ string: String) -> String {
-        let shown = string.prefix { $0 != "?" && $0 != "#" }
-        let visible = shown.lastIndex(of: "@").map { "…" + shown[$0...] } ?? String(shown)
+        // By Unicode scalars: a combining mark would hide the character before it.
+        let shown = String(string.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
+        let visible = shown.unicodeScalars.lastIndex(of: "@").map { "…" + shown[$0...] } ?? shown
         return visible.shortened(to: 200)
     }
 

@@ -60,7 +60,7 @@ extension AuthState {
     package func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
-        if case .read(isReplaced: true) = try? await perform(.read) { return [] }
+        if case .read(isReplaced: true) = try? await perform(.read(isUnattended: false)) { return [] }
         let tokens = record.revocable
         take(.revoked(tokens.map(\.value)))
         return await revoke(tokens)
@@ -102,7 +102,7 @@ extension AuthState {
     /// - Returns: Whether the session was ended by this call; false if it was over already.
     package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // Another process may have stored or ended the session.
-        _ = try? await perform(.read)
+        _ = try? await perform(.read(isUnattended: false))
         // A session that has ended in memory may still be in a store that rejected its removal.
         guard record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) else {
             return false

@@ -162,12 +162,13 @@ public actor AuthState {
     }
 
     /// Reads the session from the store, so that ``changes`` reports what other processes have done: new tokens, or the
-    /// end of the session. It sends nothing. Every refresh does this by itself; an app with a window can call it when
-    /// the user comes back to the window.
+    /// end of the session. It sends nothing and never prompts the user. Every refresh reads the store too; an app with a
+    /// window can call this when the user comes back to the window. If the same user has signed in again, the next
+    /// refresh continues with the new session.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read: the session stays as it is
     ///   known; `CancellationError`.
-    public func synchronize() async throws { _ = try await perform(.read) }
+    public func synchronize() async throws { _ = try await perform(.read(isUnattended: true)) }
 
     /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). The token is not
     /// returned again, and the next caller gets a new one. ``send(_:)`` does this by itself.

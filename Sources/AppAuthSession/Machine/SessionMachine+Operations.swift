@@ -9,9 +9,9 @@ extension SessionMachine {
             operations[id] = operation
             // Not every store can provide the lock: first read without it what another process may have stored.
             read(id)
-        case .read:
+        case .read(let isUnattended):
             operations[id] = operation
-            calls.append(Call(operation: id, work: .load))
+            calls.append(Call(operation: id, work: .load, isUnattended: isUnattended))
         case .registration:
             operation.phase = .queued
             operations[id] = operation

@@ -76,7 +76,7 @@ extension SessionMachine {
     mutating func adoptSame(_ stored: AuthStateRecord?) -> Bool {
         if let stored, stored.id == record.id {
             let token = record.accessToken
-            if unsaved == nil { adopt(stored) }
+            if unsaved == nil, !hasRejectedToken(beside: stored) { adopt(stored) }
             if record.accessToken != token, isAuthorized { publish(.renewed(record)) }
             return false
         }
@@ -87,6 +87,15 @@ extension SessionMachine {
             publish(.ended(AuthStateRecord.End(reason: reason, date: now.wall)))
         }
         return stored != nil
+    }
+
+    /// Whether memory has an access token that the store has rejected: the store has its refresh token, and an older access
+    /// token.
+    private func hasRejectedToken(beside stored: AuthStateRecord) -> Bool {
+        guard stored.end == nil, stored.refreshToken == record.refreshToken, let token = record.accessToken,
+            let older = stored.accessToken
+        else { return false }
+        return token != older && token.received.isSince(older.received)
     }
 
     /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.

@@ -54,8 +54,8 @@ package struct SessionMachine {
         case signOut(reason: String)
         /// A save of the unsaved change.
         case save
-        /// The session as another process may have stored it.
-        case read
+        /// The session as another process may have stored it. An unattended read never prompts the user.
+        case read(isUnattended: Bool)
     }
 
     package enum Input {

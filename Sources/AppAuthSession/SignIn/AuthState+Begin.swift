@@ -75,11 +75,10 @@ extension AuthState {
 
 extension AuthStateRecord {
     /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
-    /// user has given the client. If a session does not say whose it is, they may have the same user.
+    /// user has given the client, or all clients of one project. If a session does not say whose it is, they may have
+    /// the same user.
     fileprivate func mayShareGrant(with other: AuthStateRecord) -> Bool {
-        guard client.id.isExactly(other.client.id), client.provider.issuer == other.client.provider.issuer else {
-            return false
-        }
+        guard client.provider.issuer == other.client.provider.issuer else { return false }
         guard let subject = idToken?.subject, let theirs = other.idToken?.subject else { return true }
         return subject.isExactly(theirs)
     }

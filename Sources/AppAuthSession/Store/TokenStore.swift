@@ -52,9 +52,9 @@ extension TokenStore {
 
 /// What a store can know about the call that it serves.
 public enum TokenStoreCall {
-    /// Whether ``AuthState`` repeats the call from time to time by itself: a write that the store has rejected, or a read
-    /// while another process holds the refresh lock. A store that could prompt the user, for example to unlock a keyring,
-    /// does not do so then: it would prompt every minute.
+    /// Whether no caller waits for this call, or it may be repeated often: ``AuthState`` repeats a write that the store has
+    /// rejected, or a read while another process holds the refresh lock, and ``AuthState/synchronize()`` reads. A store
+    /// that could prompt the user, for example to unlock a keyring, does not do so then: it would prompt every minute.
     @TaskLocal public static var isUnattended = false
 
     /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a

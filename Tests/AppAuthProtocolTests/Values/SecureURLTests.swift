@@ -124,7 +124,10 @@ struct SecureURLTests {
         #expect(error.message.utf8.count < 500)
     }
 
-    @Test(arguments: ["https://jane:hunter2hunter2@h", "http://h/?token=hunter2hunter2", "https://h/#hunter2hunter2"])
+    @Test(arguments: [
+        "https://jane:hunter2hunter2@h", "http://h/?token=hunter2hunter2", "https://h/#hunter2hunter2",
+        "https://jane:hunter2hunter2@\u{301}h", "https://h/?\u{301}token=hunter2hunter2",
+    ])
     func `the error shows neither a password nor a query`(text: String) throws {
         let error = try #require(refusal { try SecureURL(text) })
         #expect(!error.message.contains("hunter2"))

@@ -82,8 +82,13 @@ private struct SSHMachine {
 
     /// Starts a program as a user of the machine.
     ///
-    /// The shell keeps the descriptors that ssh closes, and by which Foundation sees the end of a process.
-    func ssh(_ user: String) -> [String] { ["sh", "-c", #""$0" "$@"; exit"#] + client + ["\(user)@machine"] }
+    /// The shell keeps the descriptors that ssh closes, and by which Foundation sees the end of a process. It also quotes
+    /// the program and its arguments for the shell on the machine.
+    func ssh(_ user: String) -> [String] {
+        let command = client + ["\(user)@machine"]
+        let count = command.count
+        return ["bash", "-c", "\"${@:1:\(count)}\" \"$(printf '%q ' \"${@:\(count + 1)}\")\"; exit", "bash"] + command
+    }
 
     /// Returns "connected", and the first line that a browser on another machine gets from a listener through a user's
     /// `ssh -L`.

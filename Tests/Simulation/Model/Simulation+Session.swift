@@ -86,7 +86,7 @@ extension Simulation {
             begin(.signOut(reason: "signed out"), session, process) { _ in }
         }
         guard revoking else { return forget() }
-        begin(.read, session, process) { [self] result in
+        begin(.read(isUnattended: false), session, process) { [self] result in
             if case .success(.read(isReplaced: false)) = result {
                 let record = session.machine.record
                 let tokens = [record.refreshToken, record.token(for: .session)?.value].compactMap(\.self)

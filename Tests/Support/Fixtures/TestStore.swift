@@ -9,6 +9,8 @@ package actor TestStore: TokenStore {
     package private(set) var deletions = 0
     /// The number of requested changes without a waiting caller.
     package private(set) var unattended = 0
+    /// The number of reads that may not prompt the user.
+    package private(set) var unattendedLoads = 0
     private var refusal: (any Error)?
     /// The number of saves that still succeed before the store fails or parks them.
     private var passing = 0
@@ -44,6 +46,7 @@ package actor TestStore: TokenStore {
     }
 
     package func load() async throws -> AuthStateRecord? {
+        if TokenStoreCall.isUnattended { unattendedLoads += 1 }
         if let refusal, passing == 0 { throw refusal }
         let record = record
         if let parked = parkedLoad {

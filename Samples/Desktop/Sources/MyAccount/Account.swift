@@ -67,7 +67,8 @@ import AppAuth
             store = choice.store
             storage = choice.isKeyring ? .keyring : .file(path: file.path, because: choice.refusal)
             guard let session = try await AuthState(restoring: choice.store, environment: .live),
-                await session.record.client.provider.issuer == signIn.issuer
+                await session.record.client.provider.issuer == signIn.issuer,
+                await session.record.client.id == signIn.clientID
             else { return status = .signedOut(problem: nil) }
             await use(session)
         }
@@ -152,14 +153,16 @@ import AppAuth
     private func use(_ session: AuthState) async {
         self.session = session
         trouble = nil
+        // Before the status is read, so that no later change is missed.
+        let changes = session.changes
         status = await session.isAuthorized ? .signedIn(await session.claims) : .ended
         watching?.cancel()
         watching = Task { [weak self] in
-            for await change in session.changes { self?.note(change) }
+            for await change in changes { self?.note(change) }
         }
     }
 
-    private func note(_ change: AuthState.Change) {
+    private func note(_ change: SessionChange) {
         switch change {
         case .renewed: trouble = nil
         case .ended: status = .ended

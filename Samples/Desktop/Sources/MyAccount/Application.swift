@@ -62,6 +62,8 @@ import Glibc
 
     /// The process ends after the last window is closed. A refresh that has been sent must be stored before.
     private func holdUntilSaved() {
+        // The user may start the app again meanwhile.
+        window = nil
         g_application_hold(cast(application))
         Task {
             await account.close()

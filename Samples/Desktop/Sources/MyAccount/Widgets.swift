@@ -59,3 +59,10 @@ private final class Handler: Sendable {
 
 /// Returns a text in the user's language, from `po`.
 func translated(_ text: String) -> String { text.withCString { String(cString: gettext($0)) } }
+
+/// Returns a text for a property that takes Pango markup, in which `&` and `<` have a meaning.
+func escaped(_ text: String) -> String {
+    guard let markup = g_markup_escape_text(text, -1) else { return "" }
+    defer { g_free(markup) }
+    return String(cString: markup)
+}

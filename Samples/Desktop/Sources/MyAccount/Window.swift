@@ -20,7 +20,9 @@ import CAdwaita
         add("call-api", to: window) { [self] in callAPI() }
         add("sign-out", to: window) { account.beginSignOut() }
         // Another process may have signed out while the user was elsewhere.
-        connect(window, "notify::is-active") { account.refresh() }
+        connect(window, "notify::is-active") {
+            if gtk_window_is_active(cast(window)) != 0 { account.refresh() }
+        }
         account.changed = { [self] in show() }
         show()
     }
@@ -45,7 +47,7 @@ import CAdwaita
             show(page: "signed-out")
             widgets.set(
                 "signed-out-page", "description",
-                problem.map(explanation) ?? translated("Your browser opens for the sign-in."))
+                problem.map { escaped(explanation($0)) } ?? translated("Your browser opens for the sign-in."))
         case .signingIn:
             isWaiting = true
             show(page: "waiting")
