@@ -120,7 +120,7 @@ struct AuthenticatorTests {
     @Test func `a valid token is used, an expired one refreshed first, once for all callers`() async throws {
         try await withServer { server in
             let state = try await server.signIn()
-            // Two requests are equal whatever their fields, here at least.
+            // Two requests with different fields are equal, here at least.
             let first = try await field(state.authenticate(server.request))
             #expect(try await field(state.authenticate(server.request)) == first)
             server.clock.advance(3600)
@@ -255,7 +255,7 @@ struct AuthenticatorTests {
     }
 }
 
-/// A store that an app brings.
+/// A store of the app's own.
 private actor KeychainOfAnApp: TokenStore {
     private(set) var reads = 0
     private let inner = MemoryTokenStore()
@@ -277,7 +277,7 @@ private actor KeychainOfAnApp: TokenStore {
     func refreshLock() async throws -> RefreshLock { try await inner.refreshLock() }
 }
 
-/// An HTTP client that an app brings.
+/// An HTTP client of the app's own.
 private final class SessionOfAnApp: HTTPTransport {
     let paths = LockedValue<[String]>([])
     private let inner = CurlTransport()

@@ -49,7 +49,7 @@ struct MoltinDialectTests {
         ClientAuthentication.clientSecretPost(Secret("moltin-demo-secret")),
         .clientSecretBasic(Secret("moltin-demo-secret")),
     ])
-    func `auth: the client stands in the form, however it was made, and the token is good for an hour`(
+    func `auth: the client is in the form, however it was made, and the token is valid for an hour`(
         authentication: ClientAuthentication
     ) async throws {
         try await withMoltin { stage in

@@ -84,7 +84,7 @@ struct SbankenDialectTests {
         }
     }
 
-    @Test func `a wrong secret is invalid_client, and shown to nobody`() async throws {
+    @Test func `a wrong secret is invalid_client, and not shown`() async throws {
         try await withSbanken { stage in
             let error = await authError { try await session(stage, secret: "wrong one") }
             #expect(error?.code == .invalidClient && error?.message.contains("wrong one") == false)
