@@ -102,7 +102,7 @@ struct AuthorizationRequestTests {
         #expect(request.options.responseMode == .formPost)
         #expect(request.options.additionalParameters.isEmpty)
         #expect(request.url.contains("response_mode=form_post"))
-        // What stands in a fragment never leaves the browser.
+        // A fragment never leaves the browser.
         let error = refusal { try self.request(with: [.init("response_mode", "fragment")]) }
         #expect(error?.code == .invalidConfiguration)
     }

@@ -44,7 +44,7 @@ struct PastedRedirectTests {
         ("URI?code=c&state=", "another sign-in"), ("URI?code=c&state=STATEx", "another sign-in"),
         ("URI?\u{301}code=c&state=other", "another sign-in"),
     ])
-    func `anything else is told from it, and the request stays`(_ text: String, _ what: String) throws {
+    func `any other paste is refused, and the request stays usable`(_ text: String, _ what: String) throws {
         let error = try #require(refusal { try paste(text) })
         #expect(error.code == .wrongPaste)
         #expect(error.stage == .redirect)

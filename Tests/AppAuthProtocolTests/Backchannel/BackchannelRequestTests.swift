@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What is asked, and what is answered (CIBA Core §7).
+/// The request and its response (CIBA Core §7).
 struct BackchannelRequestTests {
     private static func client(_ more: JSON.Object = .init()) throws -> Client {
         let provider = try ProviderMetadata(

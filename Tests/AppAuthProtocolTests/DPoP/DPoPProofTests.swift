@@ -78,7 +78,7 @@ struct DPoPProofTests {
         #expect(!proof.mustProveAgain(without, to: second, at: now))
     }
 
-    @Test func `each proof is checked by its own contents, even if another request has brought newer ones`() throws {
+    @Test func `each proof is checked by its own contents, even if another request has obtained newer ones`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let (one, other) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
@@ -189,7 +189,7 @@ struct DPoPProofTests {
         #expect(proof.mustProveAgain(response, to: sent, at: now) == isDue)
     }
 
-    @Test func `the server's time goes on between two proofs`() throws {
+    @Test func `the server's time advances between two proofs`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)

@@ -8,7 +8,7 @@ import Testing
 
 /// OpenID Connect Discovery §2, RFC 7033.
 struct WebFingerTests {
-    /// Answers everything with a document, and keeps the last question.
+    /// Responds to everything with a document, and keeps the last request.
     private struct Host: HTTPTransport {
         var document: JSON = [
             "subject": "acct:joe@example.com", "aliases": ["x"], "new": [:],

@@ -4,7 +4,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §3.1.3.7 steps 2 to 5 and §2: who issued the token, for whom, about whom.
+/// OpenID Connect Core §3.1.3.7 steps 2 to 5 and §2: the issuer, the audience and the subject of the token.
 struct IDTokenClaimsTests {
     private let signer: Signer
 

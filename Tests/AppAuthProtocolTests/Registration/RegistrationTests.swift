@@ -170,7 +170,7 @@ struct RegistrationTests {
     }
 
     /// RFC 7591 §3.2.1 requires it; django-oauth-toolkit does without.
-    @Test func `of a secret whose end is not told none is known`() async throws {
+    @Test func `a secret without a reported expiry has none`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["client_secret_expires_at"] = nil }, at: .clientRegistration)
             let registration = try await world.registerWithSecret()

@@ -166,7 +166,7 @@ struct ClientAssertionTests {
         }
     }
 
-    @Test func `the audience is the provider, or who the app says`() async throws {
+    @Test func `the audience is the provider, or the one that the app names`() async throws {
         let key = try SigningKey.generate(.es256)
         try await World.run(configuration(key)) { world in
             let clientKey = try ClientKey(pem: key.pem)

@@ -8,7 +8,7 @@ import Testing
 
 /// Servers that repeat what they refuse: no error holds it, nor does the log.
 struct EchoTests {
-    /// Answers every request with an error that repeats one of its parameters.
+    /// Responds to every request with an error that repeats one of its parameters.
     private struct Echo: HTTPTransport {
         let name: String
         let seen = LockedValue<[String]>([])

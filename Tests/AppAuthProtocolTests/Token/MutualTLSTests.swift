@@ -68,7 +68,7 @@ struct MutualTLSTests {
             "backchannel_authentication_endpoint", "token_endpoint",
         ]
         #expect(host.asked.withLock { $0 } == names.map { "https://mtls.op.example/" + $0 })
-        // §2: the certificate says who it is only together with the id.
+        // §2: the certificate identifies the client only together with the id.
         #expect(host.clients.withLock { $0 } == Array(repeating: "c", count: names.count - 1))
     }
 
