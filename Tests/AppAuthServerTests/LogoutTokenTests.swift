@@ -210,7 +210,7 @@ struct LogoutTokenTests {
         _ = try await other.verifier.verify(other.token())
     }
 
-    @Test func `a token is good once, and its name is free again when it could not be accepted any more`()
+    @Test func `a token is valid once, and its name is free again when it could not be accepted any more`()
         async throws
     {
         let bench = try Bench()
@@ -228,7 +228,7 @@ struct LogoutTokenTests {
         _ = try await bench.verifier.verify(fresh)
     }
 
-    @Test func `a token is good again after a store that refused to remove the session (§2.8)`() async throws {
+    @Test func `a token is valid again after a store refused to remove the session (§2.8)`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
