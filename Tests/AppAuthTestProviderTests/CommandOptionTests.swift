@@ -10,7 +10,7 @@ import Testing
         ("authorization_details", #"[{"type":"payment_initiation"}]"#),
     ]
 
-    @Test func `the provider insists on what it is told to, and its metadata says so`() async throws {
+    @Test func `the provider enforces its options, and its metadata says so`() async throws {
         let child = try CommandTests.Child([
             "--require-par", "--require-dpop", "--dpop-nonce", "--authorization-details-type", "payment_initiation",
             "--step-up", "urn:example:strong",

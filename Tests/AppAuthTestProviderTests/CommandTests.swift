@@ -10,7 +10,7 @@ import Testing
         let (input, output, errors) = (Pipe(), Pipe(), Pipe())
 
         init(_ arguments: [String]) throws {
-            // The tests and the executables stand in one folder.
+            // The tests and the executables are in one folder.
             process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
                 .appending(path: "local-provider")
             process.arguments = arguments

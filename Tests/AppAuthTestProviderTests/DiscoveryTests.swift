@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `documents take GET alone and can say how long they are good`() async throws {
+    @Test func `documents are served to GET only, and can say how long they are valid`() async throws {
         try await withLocalProvider(
             .demo {
                 $0.keysCacheControl = "max-age=7"

@@ -2,7 +2,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// OpenID Connect Registration §2, Core §10.2 and §16.14: answers that one client alone can read.
+/// OpenID Connect Registration §2, Core §10.2 and §16.14: responses that only one client can read.
 @Suite struct EncryptionTests {
     private static let recipient = Result { try RecipientKey.generate(.ec(.p256)) }
 

@@ -8,7 +8,7 @@ import Testing
 
 /// The HTTP below the protocol.
 @Suite struct ServerTests {
-    private func raw(_ text: String, _ provider: LocalProvider) async throws -> Wire.Answer {
+    private func raw(_ text: String, _ provider: LocalProvider) async throws -> Wire.Response {
         try await Wire.exchange(Array(text.utf8), port: provider.port)
     }
 

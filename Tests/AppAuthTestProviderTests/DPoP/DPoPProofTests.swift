@@ -5,7 +5,7 @@ import Testing
 
 /// Each check of a DPoP proof with one thing wrong (RFC 9449 §4.3). The right case is ``DPoPKey/proof(_:_:token:nonce:at:signedBy:_:)``.
 @Suite struct DPoPProofTests {
-    private func ask(_ provider: LocalProvider, _ proofs: [String]) async throws -> Wire.Answer {
+    private func ask(_ provider: LocalProvider, _ proofs: [String]) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [
@@ -15,7 +15,7 @@ import Testing
             proofs.map { ("DPoP", $0) })
     }
 
-    private func expectRefusal(_ response: Wire.Answer) {
+    private func expectRefusal(_ response: Wire.Response) {
         #expect(response.status == 400)
         #expect(response.json?["error"]?.string == "invalid_dpop_proof")
     }

@@ -36,7 +36,7 @@ import Testing
     }
 
     /// RFC 9126 §4, §7.1 and §7.3.
-    @Test func `a reference is good once, for a while, and for its client`() async throws {
+    @Test func `a reference is valid once, for a while, and for its client`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)

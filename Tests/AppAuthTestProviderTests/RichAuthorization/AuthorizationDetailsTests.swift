@@ -25,13 +25,13 @@ import Testing
             let back = try await flow.authorize(["authorization_details": text(payment, account)])
             let tokens = try #require(try await tokens(flow, back))
             #expect(tokens["authorization_details"] == .array([payment, account]))
-            let look = try await Wire.post(
+            let introspection = try await Wire.post(
                 provider.url(.introspection),
                 [
                     ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
                     ("token", try #require(tokens["access_token"]?.string)),
                 ])
-            #expect(look.json?["authorization_details"] == .array([payment, account]))
+            #expect(introspection.json?["authorization_details"] == .array([payment, account]))
             let refreshed = try await flow.refresh(#require(tokens["refresh_token"]?.string))
             #expect(refreshed.json?["authorization_details"] == .array([payment, account]))
             let plain = try await flow.authorize()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    private func ask(_ provider: LocalProvider, _ details: String) async throws -> Wire.Answer {
+    private func ask(_ provider: LocalProvider, _ details: String) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [

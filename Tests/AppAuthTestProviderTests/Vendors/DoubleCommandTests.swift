@@ -33,7 +33,7 @@ import Testing
         let demo = try JSON(parsing: Array(child.firstLine().utf8))
         let baseURL = try #require(demo["base_url"]?.string)
         let (id, secret) = (demo["client_id"]?.string, demo["client_secret"]?.string)
-        let response: Wire.Answer
+        let response: Wire.Response
         switch name {
         case "seven-pass":
             response = try await Wire.post(

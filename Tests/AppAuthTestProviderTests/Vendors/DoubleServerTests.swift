@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `after its end nobody listens`() async throws {
+    @Test func `a stopped server accepts no connection`() async throws {
         let bank = try await sbanken { _ in }
         await bank.stop()
         await #expect(throws: (any Error).self) { try await Wire.send("GET", bank.baseURL + "/") }
