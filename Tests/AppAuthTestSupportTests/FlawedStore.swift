@@ -28,7 +28,7 @@ struct FlawedStore: TokenStore {
         case blocks = "Waiting for the refresh lock"
     }
 
-    /// What all who open a place share.
+    /// The state that all stores of one location share.
     final class Shared: Sendable {
         struct State {
             var record: AuthStateRecord?
@@ -125,7 +125,7 @@ struct FlawedStore: TokenStore {
             shared.state.withLock { $0.kept.append(lock) }
             return lock
         case .lendsToTheGone:
-            // The one who is gone has it next, for ever.
+            // The waiter that is gone has it next, for ever.
             if shared.state.withLock({ $0.waiters }) > 0 { try await Task.sleep(for: .seconds(3600)) }
             do { return try await shared.refreshing.wait() } catch {
                 shared.state.withLock { $0.waiters = 1 }
