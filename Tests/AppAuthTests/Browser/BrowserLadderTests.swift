@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// What is tried, and what is said, in each place that a program can find itself in. No process is started.
+/// The openers and the obstacles in each environment of a program. No process is started.
 struct BrowserLadderTests {
     private typealias Kind = BrowserObstacle.Kind
 
@@ -26,7 +26,7 @@ struct BrowserLadderTests {
     }
 
     @Test(arguments: ["", " :", nil])
-    func `the desktop's openers stand in for a BROWSER that names nothing`(_ value: String?) {
+    func `the desktop's openers replace a BROWSER that names nothing`(_ value: String?) {
         for display in ["DISPLAY", "WAYLAND_DISPLAY"] {
             expect(DesktopSession(environment: ["BROWSER": value ?? "", display: ":0"]), ["xdg-open", "gio"])
         }

@@ -22,9 +22,9 @@ struct SignInRedirectTests {
     private func visit(_ world: World, _ change: (inout SignIn) -> Void) async throws -> Visit {
         var signIn = try SignIn(
             issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour", environment: world.environment)
-        let (person, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
+        let (browser, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
         signIn.browser = Browser { url in
-            let visit = Task { try await person.visit(url) }
+            let visit = Task { try await browser.visit(url) }
             page.withLock { $0 = visit }
         }
         change(&signIn)

@@ -25,7 +25,7 @@ struct ClientCertificateTests {
         #expect(String(decoding: response.body, as: UTF8.self).contains("Client certificate"))
     }
 
-    @Test func `certificate and key may stand in one file`() async throws {
+    @Test func `certificate and key may be in one file`() async throws {
         let leaf = try authority.issue("DNS:client")
         let both =
             try String(contentsOfFile: "\(leaf).pem", encoding: .utf8)

@@ -5,7 +5,7 @@ import HTTPTypes
 import TestFixtures
 import Testing
 
-/// What is said where there is no response, and whether the request may have been acted on.
+/// The error if there is no response, and whether the server may have acted on the request.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlFailureTests {
     let transport = CurlTransport(.init(proxy: .none))

@@ -31,7 +31,7 @@ struct CurlTransportTests {
         request.headerFields.append(HTTPField(name: try name("X-Twice"), value: "1"))
         request.headerFields.append(HTTPField(name: try name("X-Twice"), value: "2"))
         request.headerFields[try name("X-Empty")] = ""
-        // libcurl asks before it sends a body of this size, and names a content type, unless it is told not to.
+        // libcurl asks before it sends a body of this size, and names a content type, unless it is configured not to.
         let body = [UInt8](repeating: 0, count: 1_500_000)
         _ = try await transport.send(TransportRequest(request, body: body))
 

@@ -68,7 +68,7 @@ struct TrustRootsTests {
         #expect(try found() == .chosen(file: two, bundle: nil, directory: directory.path))
     }
 
-    @Test func `roots of the configuration do not look at the environment`() throws {
+    @Test func `roots of the configuration ignore the environment`() throws {
         defer { remove() }
         let roots = try TrustRoots.find(
             .init(roots: .files([one])), environment: { _ in two }, builtIn: (two, nil), hashedDirectories: [])
@@ -126,7 +126,7 @@ struct TrustRootsTests {
         #expect(error?.message.hasPrefix("the trusted certificates could not be loaded: ") == true)
     }
 
-    /// What looks like a certificate and is none.
+    /// A text that looks like a certificate and is none.
     private static func pem(_ text: String) -> String {
         "-----BEGIN CERTIFICATE-----\n\(Data(text.utf8).base64EncodedString())\n-----END CERTIFICATE-----\n"
     }

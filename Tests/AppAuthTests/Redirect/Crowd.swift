@@ -63,7 +63,7 @@ struct Crowd: Sendable {
         return [response, try page(response)]
     }
 
-    /// One wrong request after the other, each with its response; now and then something else is looked at.
+    /// One wrong request after the other, each with its response; now and then `watching` is called.
     func exchange(_ count: Int, watching: () -> Void) throws {
         var knocker = LeanClient(port)
         for number in 0..<count {

@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// The redirect as `response_mode=form_post` brings it, over real sockets.
+/// The redirect of `response_mode=form_post`, over real sockets.
 @Suite(.timeLimit(.minutes(5)))
 struct FormPostTests {
     private let listener: LoopbackRedirectListener
@@ -82,7 +82,7 @@ struct FormPostTests {
         ([type, "Content-Length: 8", "Content-Length: 9"], 400), ([type, "Content-Length: 16385"], 413),
         ([type, "Content-Length: 99999999999999999999"], 413),
     ])
-    func `what is no form of a stated length is refused, and the wait goes on`(
+    func `a body that is no form of a stated length is refused, and the wait continues`(
         _ fields: [String], _ status: Int
     ) async throws {
         let waiting = Task { try await listener.redirect(state: "s1") }

@@ -264,7 +264,7 @@ private enum Ending {
 
 /// Listeners under load.
 private enum Abuse {
-    /// Listeners with good, bad and unfinished connections, ended in each way there is.
+    /// Listeners with valid, invalid and unfinished requests, ended in each way there is.
     static func serve(rounds: Int) async throws {
         for round in 0..<rounds {
             let listener = try LoopbackRedirectListener.patient(.localhost)

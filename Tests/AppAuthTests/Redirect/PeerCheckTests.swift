@@ -22,7 +22,7 @@ struct PeerCheckTests {
             (DesktopSession(environment: [:], user: 5000, desktopOwner: 5000, hasEveryUser: false), [5000]),
             (DesktopSession(environment: [:], user: 5, loginUser: 0, hasEveryUser: false), [5]),
         ] as [(DesktopSession, [UInt32])])
-    func `where it is known who the user is, others are turned away`(
+    func `where the user is known, others are turned away`(
         _ desktop: DesktopSession, _ users: [UInt32]
     ) throws {
         let check = try self.check(in: desktop)

@@ -8,7 +8,7 @@ struct RedirectFlowTests {
 
     init() throws { listener = try .patient() }
 
-    /// Brings the awaited redirect, and returns the path that the browser is sent on to.
+    /// Sends the awaited redirect, and returns the path that the browser is sent on to.
     private func signIn(code: String = "c", state: String = "s1") async throws -> String {
         async let query = listener.redirect(state: state)
         let sentOn = try await listener.get("/callback?code=\(code)&state=\(state)")

@@ -130,7 +130,7 @@ final class SocketClient: Sendable {
 
     func endSending() { shims_end_sending(descriptor) }
 
-    /// What is answered, up to the end of the connection; nil if that does not come within 10 s.
+    /// The response, up to the end of the connection; nil if that does not come within 10 s.
     func response() -> String? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64)

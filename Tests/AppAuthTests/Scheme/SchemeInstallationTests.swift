@@ -91,7 +91,7 @@ struct SchemeInstallationTests {
         #expect(session.isClear && session.list == nil)
     }
 
-    @Test func `for good means for good, until it is taken back`() async throws {
+    @Test func `a permanent installation stays until it is removed`() async throws {
         let redirect = try DesktopFixture.redirect(.permanent)
         let listener = try await session.listener(.permanent)
         listener.close()

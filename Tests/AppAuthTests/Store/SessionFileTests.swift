@@ -82,7 +82,7 @@ struct SessionFileTests {
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
-        // Who only looks leaves it.
+        // A call that only reads leaves it.
         _ = try await folder.store.update { $0?.id }
         #expect(FileManager.default.contents(atPath: new) == room)
         #expect(try await folder.store.load() == record)

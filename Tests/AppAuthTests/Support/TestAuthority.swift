@@ -31,7 +31,7 @@ final class TestAuthority: Sendable {
     }
 }
 
-/// `openssl s_server` on a free port of 127.0.0.1, which answers every GET with a page. Ends when it is released.
+/// `openssl s_server` on a free port of 127.0.0.1, which responds to every GET with a page. Ends when it is released.
 final class TLSServer: @unchecked Sendable {
     let port: UInt16
     private let process = Process()
