@@ -4,7 +4,7 @@ internal import Glibc
 /// What the clients send.
 private let redirect = "/callback?code=0123456789abcdef0123456789abcdef&state=wrong"
 
-/// The process that brings redirects to a server.
+/// The process that sends redirects to a server.
 struct Load {
     private let process: pid_t
     private let output: Int32
