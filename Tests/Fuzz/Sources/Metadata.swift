@@ -31,6 +31,6 @@ enum Metadata {
     static func check(_ url: SecureURL) {
         expect(url.scheme == "https" || url.scheme == "http" && url.isLoopback, "a URL in the clear")
         expect(url.string.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a byte that no URL has")
-        expect(!url.authority.contains("@") && !url.string.contains("#"), "a person or a fragment in a URL")
+        expect(!url.authority.contains("@") && !url.string.contains("#"), "user information or a fragment in a URL")
     }
 }
