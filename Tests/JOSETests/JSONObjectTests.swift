@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [3, 65])
-    func `names are told apart code point by code point`(count: Int) {
+    func `names are compared code point by code point`(count: Int) {
         var object = object(count)
         object["\u{E9}"] = 1
         object["e\u{301}"] = 2

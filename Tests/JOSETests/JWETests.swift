@@ -130,9 +130,9 @@ import Testing
         #expect(throws: JOSEError.self) { try JWE(compact: header + rest) }
     }
 
-    /// RFC 8725 §3.10: a header cannot bring a key of its own, nor have one fetched.
+    /// RFC 8725 §3.10: a header can neither contain its own key nor have one fetched.
     @Test(arguments: ["jku", "x5u", "jwk", "x5c"])
-    func `a member that brings a key is not looked at`(name: String) throws {
+    func `a member that contains a key is ignored`(name: String) throws {
         let jwe = try JWE(
             compact: JWE.encrypt(
                 [1], header: [name: "https://attacker.example/key"], to: Self.key.get().publicKey, .ecdhES, .a128GCM))
