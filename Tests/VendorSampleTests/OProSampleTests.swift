@@ -113,7 +113,7 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `a token that cannot be renewed is told, with what is wrong with it`() async throws {
+    @Test func `a token that cannot be renewed is reported, with the reason`() async throws {
         try await withOPro { double, opro in
             double.fault(.editDocument { $0["refresh_token"] = nil }, at: .token)
             _ = try await opro(["sign-in"]).lines()
