@@ -59,7 +59,7 @@ struct ClockTests {
             #expect(error.code == .clockSkew && error.isTemporary)
             #expect(error.message.contains("31543200 s ahead of"))
             #expect(await state.record.end == nil)
-            // Nothing was lost: the rotated refresh token is good once the clock is.
+            // Nothing was lost: the rotated refresh token is valid once the clock is right.
             world.clock.step(by: 31_536_000)
             _ = try await state.freshAccessToken(forceRefresh: true)
         }

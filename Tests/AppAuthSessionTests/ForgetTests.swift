@@ -26,7 +26,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `a response that comes late brings nothing back`() async throws {
+    @Test func `a late response restores nothing`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)

@@ -232,7 +232,7 @@ struct RefreshedIDTokenTests {
             #expect(after.accessToken == before.accessToken)
             #expect(after.idToken == before.idToken)
             #expect(await store.record == after)
-            // Once the clock is right, the session goes on.
+            // Once the clock is right, the session continues.
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }

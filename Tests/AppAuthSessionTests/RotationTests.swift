@@ -5,7 +5,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// A rotated refresh token is stored before the response that brought it is verified: that may take minutes, and the process
+/// A rotated refresh token is stored before its response is verified: that may take minutes, and the process
 /// may not live so long.
 @Suite(.timeLimit(.minutes(5)))
 struct RotationTests {

@@ -76,8 +76,8 @@ struct SecrecyTests {
             issuer: Issuer(world.provider.issuer), clientID: "demo-confidential", clientSecret: Secret(secret),
             appName: "Test",
             environment: world.environment)
-        let person = world.browser
-        signIn.browser = Browser { url in Task { try await person.visit(url) } }
+        let browser = world.browser
+        signIn.browser = Browser { url in Task { try await browser.visit(url) } }
         signIn.observe = { event in
             // The URL for the browser is shown to the user on purpose.
             if case .authorization = event { return }

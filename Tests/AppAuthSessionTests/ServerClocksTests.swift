@@ -4,7 +4,7 @@ import HTTPTypes
 import AppAuthTestProvider
 import Testing
 
-/// Whose clock counts, of all the servers that have answered.
+/// The choice among the clocks of all servers that have responded.
 struct ServerClocksTests {
     private let clocks = ServerClocks()
     private let date = Date(timeIntervalSince1970: 1_750_000_000)

@@ -122,7 +122,7 @@ struct UnusedTokensTests {
         var description: String { self == .anotherUser ? "another user" : "another client" }
     }
 
-    /// Signs alice in, and then somebody whose grant the revocation of alice's tokens cannot end.
+    /// Signs alice in, and then a user whose grant the revocation of alice's tokens cannot end.
     private func signInInTurn(
         _ owner: Owner, confirm: @escaping @Sendable (AuthState) async throws -> Void = { _ in },
         _ body: (World, _ old: AuthStateRecord, TestStore, Result<AuthState, any Error>) async throws -> Void
