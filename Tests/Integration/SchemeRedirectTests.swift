@@ -31,8 +31,7 @@ extension Integration {
 
         /// The redirect itself goes to loopback. Facebook's response comes by a scheme that the app handles during the
         /// sign-in.
-        @Test func `Chromium hands Facebook's response to the desktop, and the sign-in at 7Pass goes on`() async throws
-        {
+        @Test func `Chromium hands Facebook's response to the desktop, and the 7Pass sign-in continues`() async throws {
             let session = try Session(desktop: "GNOME")
             let provider = try HelperProcess(
                 Places.program("local-provider"), ["--exit-with-stdin", "--double", "seven-pass"])

@@ -8,7 +8,7 @@ struct Browser {
     let program: String
     private let helper: HelperProcess
 
-    enum Answer: String { case agrees, refuses }
+    enum Decision: String { case agrees, refuses }
 
     struct Visit: Decodable {
         /// The labels of the buttons that the user pressed, in order.
@@ -24,11 +24,11 @@ struct Browser {
 
     /// Runs `body` with a browser, and ends the browser.
     static func opened<Result>(
-        at issuer: String, user: String, password: String, who response: Answer = .agrees,
+        at issuer: String, user: String, password: String, decision: Decision = .agrees,
         _ body: (Browser) async throws -> Result
     ) async throws -> Result {
         let helper = try HelperProcess(
-            script: "browser.py", [issuer, user, password] + (response == .refuses ? ["--refuse"] : []))
+            script: "browser.py", [issuer, user, password] + (decision == .refuses ? ["--refuse"] : []))
         return try await helper.beside {
             let started = try await helper.report(Started.self)
             return try await body(Browser(program: started.browser, helper: helper))

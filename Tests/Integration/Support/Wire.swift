@@ -13,7 +13,7 @@ actor Wire: HTTPTransport {
         return response
     }
 
-    /// The statuses of an endpoint's answers.
+    /// The statuses of an endpoint's responses.
     func statuses(at path: String) -> [Int] { exchanges(at: path).map(\.response.status.code) }
 
     /// The forms that an endpoint was sent.

@@ -105,7 +105,7 @@ struct Tab: Sendable {
         try await session.command("input.performActions", ["context": id, "actions": actions])
     }
 
-    // MARK: The look
+    // MARK: Appearance
 
     /// The value of an expression, which the browser's own tools may ask for where pages may run no scripts.
     func evaluate<Value: Decodable>(_ expression: String, as: Value.Type = Value.self) async throws -> Value {
