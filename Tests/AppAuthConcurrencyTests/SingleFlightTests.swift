@@ -7,7 +7,7 @@ import Testing
 struct SingleFlightTests {
     private struct Failure: Error {}
 
-    @Test func `callers while it runs share a run, and those after it begin another`() async throws {
+    @Test func `callers during a run share it, and later callers begin another`() async throws {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
