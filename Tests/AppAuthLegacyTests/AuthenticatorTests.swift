@@ -60,7 +60,7 @@ struct AuthenticatorTests {
 
     // MARK: The token request
 
-    @Test func `a token endpoint alone is enough, and the request is a POST with a form`() async throws {
+    @Test func `only a token endpoint is needed, and the request is a POST with a form`() async throws {
         try await withServer { server in
             let state = try await server.signIn()
             #expect(try await status(state.authenticate(server.request)) == 200)
@@ -87,7 +87,7 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test func `with id and secret the client authenticates by HTTP Basic, with an id alone by client_id`() async throws
+    @Test func `with id and secret the client authenticates by HTTP Basic, with only an id by client_id`() async throws
     {
         try await withServer { server in
             _ = try await server.signIn()

@@ -64,7 +64,7 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `implicit sends the client id alone, and such a session is begun anew when its token ends`() async throws
+    @Test func `implicit sends only the client id, and such a session is begun anew when its token ends`() async throws
     {
         try await withMoltin { stage in
             let state = try await session(stage, .readOnlyMoltin())
