@@ -9,7 +9,7 @@ import Testing
 /// RFC 9126, at a real server.
 @Suite(.timeLimit(.minutes(1)))
 struct PushedRequestTests {
-    @Test func `a pushed request leaves the browser a reference alone, and signs in`() async throws {
+    @Test func `a pushed request gives the browser only a reference, and signs in`() async throws {
         try await World.run { world in
             let state = try await AuthState.exchange(
                 world.authorize(world.client(), options: pushed), store: MemoryTokenStore(),

@@ -21,7 +21,7 @@ struct DPoPProofTests {
         #expect(header["alg"]?.string == algorithm.rawValue)
         let jwk = try JWK(header["jwk"] ?? .null)
         #expect(jwk.thumbprint == proof.key.thumbprint)
-        // The public key alone, and nothing that is not needed for its thumbprint.
+        // Only the public key, and nothing that its thumbprint does not need.
         #expect((jwk.kid, jwk.use, jwk.alg) == (nil, nil, nil))
         let signature = try JWS(compact: token)
         let known = try #require(SignatureAlgorithm(rawValue: algorithm.rawValue))

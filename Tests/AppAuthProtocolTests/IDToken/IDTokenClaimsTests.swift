@@ -42,7 +42,7 @@ struct IDTokenClaimsTests {
     }
 
     // fapi2-…-valid-aud-as-array
-    @Test func `step 3: an array of the client alone is fine`() throws {
+    @Test func `step 3: an array of only the client is valid`() throws {
         try expectSuccess { $0["aud"] = ["s6BhdRkqt3"] }
     }
 

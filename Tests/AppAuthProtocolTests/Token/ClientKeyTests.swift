@@ -108,7 +108,7 @@ struct ClientKeyTests {
     ]
 
     @Test(arguments: [ec, ed])
-    func `a private JWK is read, and its public one tells no secret`(jwk: JSON.Object) throws {
+    func `a private JWK is read, and its public one contains no secret`(jwk: JSON.Object) throws {
         let key = try ClientKey(jwk: .object(jwk))
         #expect(key.keyID == jwk["kid"]?.string)
         #expect(key.publicJWK["x"] == jwk["x"] && key.publicJWK["d"] == nil)

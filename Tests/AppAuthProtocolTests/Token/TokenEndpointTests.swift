@@ -26,7 +26,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `a refresh token goes out alone (RFC 6749 §6)`() async throws {
+    @Test func `a refresh request has no other parameters (RFC 6749 §6)`() async throws {
         try await World.run { world in
             _ = try await refresh(world)
             let sent = try #require(world.provider.log(.token).first)

@@ -75,7 +75,7 @@ struct TokenResponseTests {
             var members = ["access_token": #""a""#, "token_type": #""Bearer""#]
             members[name] = token
             let body = "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
-            // null stands for nothing, which the access token alone may not be.
+            // null counts as absent; only the access token may not be absent.
             let isMissing = token == "null" && name != "access_token"
             #expect((refusal { try response(body) } == nil) == (isTaken || isMissing), "\(name)")
         }
