@@ -64,7 +64,7 @@ struct LogoutKeyTests {
         return (try Signer(), new)
     }
 
-    @Test func `a key that is not published yet is a refusal for now, and so it is for those after it`() async throws {
+    @Test func `a key that is not published yet is a temporary refusal, also for later tokens`() async throws {
         let (old, new) = try signers()
         let bench = Bench()
         bench.published.withLock { $0 = [old.jwk()] }
@@ -141,7 +141,7 @@ struct LogoutKeyTests {
     }
 }
 
-/// Whether this task is the one that is held up.
+/// Whether this task is the delayed one.
 private enum Slow {
     @TaskLocal static var isMe = false
 }

@@ -23,7 +23,7 @@ struct LogoutTokenTests {
         ]
     }
 
-    /// A verifier whose provider publishes one key and perhaps tells its time, and the clock that it goes by.
+    /// A verifier whose provider publishes one key and perhaps sends its time, and the verifier's clock.
     private struct Bench {
         let signer: Signer
         let verifier: LogoutTokenVerifier
