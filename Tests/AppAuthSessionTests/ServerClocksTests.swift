@@ -59,9 +59,9 @@ struct ServerClocksTests {
 
     /// RFC 9111 §5.1: the Date of what comes out of a cache is that of when it went in.
     @Test(arguments: [(nil, true), ("0", true), ("1", false), ("3600", false), ("", false)] as [(String?, Bool)])
-    func `a cached response sets no clock`(age: String?, tells: Bool) throws {
+    func `a cached response sets no clock`(age: String?, setsClock: Bool) throws {
         note("token.example", 1, age: age)
-        #expect(try (skew(client()) != nil) == tells)
+        #expect(try (skew(client()) != nil) == setsClock)
     }
 
     @Test(arguments: [(86_400, 1), (86_401, 3)] as [(Int, Double)])
