@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it prints its issuer alone, serves, and ends cleanly on a signal`(signal: Int32) async throws {
+    func `it prints only its issuer, serves, and ends cleanly on a signal`(signal: Int32) async throws {
         let child = try Child([
             "--verbose", "--issuer-path", "/t", "--user", "bob:a:b", "--client", "extra:s:x", "--access-token-lifetime",
             "7",

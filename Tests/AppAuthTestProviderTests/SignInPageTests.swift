@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import Testing
 
 @Suite struct SignInPageTests {
-    @Test func `the page tells the demo password, takes the login hint and lets nothing else in`() async throws {
+    @Test func `the page shows the demo password and the login hint, and escapes the rest`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             #expect(

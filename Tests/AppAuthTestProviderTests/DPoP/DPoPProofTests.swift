@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a proof counts once, and alone`() async throws {
+    @Test func `a proof counts once, and not beside another`() async throws {
         try await withLocalProvider { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
             let proof = try key.proof("POST", url)
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `a provider may take some algorithms alone`() async throws {
+    @Test func `a provider may accept only some algorithms`() async throws {
         try await withLocalProvider(.demo { $0.dpopAlgorithms = [.es256] }) { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(metadata["dpop_signing_alg_values_supported"]?.strings == ["ES256"])

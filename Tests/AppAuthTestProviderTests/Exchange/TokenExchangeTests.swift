@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token is exchanged by its own client alone`() async throws {
+    @Test func `only its own client exchanges a refresh token`() async throws {
         try await withLocalProvider { provider in
             for (client, status) in [("demo-confidential", 200), ("demo", 400)] {
                 let token = try provider.mintSession(client: client).refreshToken

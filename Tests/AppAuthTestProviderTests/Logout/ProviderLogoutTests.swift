@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the provider tells the clients of a session that is over.
+/// The provider's logout messages to the clients of a session that is over.
 @Suite struct ProviderLogoutTests {
     /// A provider whose demo client listens at another server.
     private func run(_ test: (LocalProvider, LocalProvider) async throws -> Void) async throws {

@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a push is a POST of a form whose parameters stand once`() async throws {
+    @Test func `a push is a POST of a form without repeated parameters`() async throws {
         try await withLocalProvider { provider in
             let (url, flow) = (provider.url(.pushedAuthorization), Flow(provider: provider))
             let got = try await Wire.send("GET", url.appendingQuery(flow.parameters()))

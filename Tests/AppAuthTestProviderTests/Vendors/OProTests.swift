@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token alone refreshes, and ends what it came with`() async throws {
+    @Test func `a refresh token is enough to refresh, and ends the tokens that it came with`() async throws {
         try await withOPro { opro in
             let first = try await exchange(opro)
             let refreshToken = try #require(first.json?["refresh_token"]?.string)
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `show me the money tells what is wrong with a token`() async throws {
+    @Test func `show me the money reports what is wrong with a token`() async throws {
         try await withOPro { opro in
             let path = "/oauth_tests/show_me_the_money.json"
             let token = try token(try await exchange(opro))
