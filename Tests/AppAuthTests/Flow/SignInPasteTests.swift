@@ -14,7 +14,7 @@ import Testing
 struct SignInPasteTests {
     private struct Chosen: Error {}
 
-    /// A sign-in that waits, and what it tells.
+    /// A sign-in that waits, and its events.
     private final class Waiting: Sendable {
         let paste: AsyncThrowingStream<String, any Error>.Continuation
         let result: Task<AuthState, any Error>

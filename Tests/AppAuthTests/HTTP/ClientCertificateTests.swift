@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct ClientCertificateTests {
     private let authority: TestAuthority
-    /// Takes connections with a certificate of its authority alone.
+    /// Accepts only connections with a certificate of its authority.
     private let server: TLSServer
 
     init() throws {

@@ -100,7 +100,7 @@ struct FormPostTests {
         #expect(try await form.utf8.count == 16 << 10)
     }
 
-    @Test func `a form goes to the exact path and host alone`() async throws {
+    @Test func `a form is accepted only at the exact path and host`() async throws {
         let elsewhere = try await post("state=s1", to: "/callback/")
         #expect(elsewhere.status == 405)
         #expect(elsewhere["allow"] == "GET")

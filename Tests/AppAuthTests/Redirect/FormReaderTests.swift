@@ -2,7 +2,7 @@ import AppAuth
 import TestFixtures
 import Testing
 
-/// What the listener reads of a form post: each refused one is wrong in one respect alone.
+/// The listener's reading of a form post: each refused one is wrong in only one respect.
 struct FormReaderTests {
     private static let type = RequestHead.Field(name: "content-type", value: "application/x-www-form-urlencoded")
 

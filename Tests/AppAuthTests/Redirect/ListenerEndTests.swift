@@ -64,7 +64,7 @@ struct ListenerEndTests {
         #expect(try sockets.areClosed)
     }
 
-    @Test func `a browser that never comes for the page is awaited for its time alone`() async throws {
+    @Test func `the wait for a browser that never loads the page ends after its limit`() async throws {
         #expect(ListenerLimits().pageTime == .seconds(1))
         var limits = ListenerLimits()
         limits.pageTime = .milliseconds(100)

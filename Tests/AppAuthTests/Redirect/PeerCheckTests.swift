@@ -55,7 +55,7 @@ struct PeerCheckTests {
         #expect(check.turnsAway && check.accepts(65534) && !check.accepts(1000))
     }
 
-    @Test func `what is required is on wherever the kernel tells, and refused where it does not`() throws {
+    @Test func `a required check is on where the kernel knows the user, and an error elsewhere`() throws {
         let unknown = DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"])
         let check = try self.check(.required, in: unknown)
         #expect(check.turnsAway && check.obstacle == nil)

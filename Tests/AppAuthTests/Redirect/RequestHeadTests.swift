@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// What the listener reads of a request: each refused head is wrong in one respect alone.
+/// The listener's reading of a request: each refused head is wrong in only one respect.
 struct RequestHeadTests {
     /// The head, nil for an incomplete one, or the reason why it is refused.
     private typealias Progress = Result<RequestHead?, RequestHead.Refusal>

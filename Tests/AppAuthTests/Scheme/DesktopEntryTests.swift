@@ -50,7 +50,7 @@ struct DesktopEntryTests {
         #expect(Self.line("Exec", in: entry.text) == "/a %u")
     }
 
-    @Test func `an entry tells what it has replaced, and another app's tells nothing`() throws {
+    @Test func `an entry names the replaced one, and another app's names none`() throws {
         let notes = try #require(DesktopEntry.notes(in: Self.entry(["/a"], replaced: "b.desktop;c.desktop").text))
         #expect(notes.isTemporary && notes.replaced == "b.desktop;c.desktop")
         var permanent = Self.entry(["/a"])

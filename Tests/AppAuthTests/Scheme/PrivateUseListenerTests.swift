@@ -27,7 +27,7 @@ struct PrivateUseListenerTests {
         #expect(listener.ignoredRedirects == 0)
     }
 
-    @Test func `the socket is this user's alone, and gone at the end`() async throws {
+    @Test func `only this user may use the socket, and it is gone at the end`() async throws {
         let listener = try await session.listener()
         let socket = try onlySocket()
         #expect(try mode(socket) == 0o600)

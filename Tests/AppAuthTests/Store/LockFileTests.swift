@@ -36,7 +36,7 @@ struct LockFileTests {
             }
             #expect(folder.openLocks == 2)
         }
-        // The one that stayed lets the next have it.
+        // The remaining file serves the next lock.
         try await folder.store.refreshLock().release()
         #expect(folder.openLocks == 0)
     }

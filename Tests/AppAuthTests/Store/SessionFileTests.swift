@@ -35,7 +35,7 @@ struct SessionFileTests {
         #expect(try await store.load() == large)
     }
 
-    @Test func `a file that others could read is for its owner alone again`() async throws {
+    @Test func `a file that others could read becomes private again`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record())
         for (mode, expected) in [(0o644, 0o600), (0o600, 0o600), (0o400, 0o400)] {
