@@ -9,7 +9,7 @@ extension Integration {
     /// What a modern provider asks for, at Glewlwyd, with the library itself.
     @Suite(.serialized, .provider("glewlwyd.py")) struct GlewlwydProtocol {
         /// RFC 9126.
-        @Test func `a request is pushed, and the browser carries its reference alone`() async throws {
+        @Test func `a request is pushed, and the browser carries only its reference`() async throws {
             let (provider, wire) = (try Provider.here(), Wire())
             let (state, query) = try await provider.signsIn(as: "web", over: wire) {
                 $0.clientSecret = try provider.secret(of: "web").map { Secret($0) }

@@ -11,7 +11,7 @@ extension Integration.InRealBrowsers {
         typealias Kind = RealBrowser.Kind
 
         @Test(arguments: Kind.allCases)
-        func `a sign-in and a sign-out end on pages at addresses that tell nothing`(_ kind: Kind) async throws {
+        func `a sign-in and a sign-out end on pages at addresses that reveal nothing`(_ kind: Kind) async throws {
             try await BrowserFixture.at(.ordinary(kind)) { user in
                 let tab = try await user.window.tab()
                 let login = try await user.login { url in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A session of WebDriver BiDi (W3C): commands to a browser, and what it tells by itself.
+/// A session of WebDriver BiDi (W3C): commands to a browser, and its events.
 ///
 /// Nothing here waits for longer than ``patience``.
 actor BiDiSession {
