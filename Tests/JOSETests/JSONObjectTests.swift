@@ -52,7 +52,7 @@ import Testing
         #expect(object.members.count == 100)
     }
 
-    @Test func `a copy is changed alone`() {
+    @Test func `changing a copy leaves the original unchanged`() {
         let original = object(65)
         var copy = original
         copy["m0"] = nil

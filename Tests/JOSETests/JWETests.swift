@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a key is encrypted to by its own algorithms alone`() throws {
+    @Test func `only a key's own algorithms encrypt to it`() throws {
         for (name, algorithms) in Self.kinds {
             let key = try Self.key(name).publicKey
             for alg in KeyManagementAlgorithm.allCases {

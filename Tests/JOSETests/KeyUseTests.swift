@@ -35,7 +35,7 @@ import Testing
         #expect(try !jwk("rfc7515-a2", keyOps: []).fits(.rs256))
     }
 
-    @Test func `a key for one algorithm fits that one alone`() throws {
+    @Test func `a key for one algorithm fits only that one`() throws {
         let jwk = try jwk("rfc7515-a2", alg: "PS256")
         #expect(SignatureAlgorithm.allCases.filter(jwk.fits) == [.ps256])
         #expect(try !self.jwk("rfc7515-a2", alg: "RSA-OAEP").fits(.rs256))

@@ -56,7 +56,7 @@ import Testing
         #expect(key.verifies(try again.sign([1, 2, 3]), of: [1, 2, 3], algorithm: algorithm))
     }
 
-    @Test func `a private key signs with an algorithm of its own type and curve alone`() throws {
+    @Test func `a private key signs only with an algorithm of its own type and curve`() throws {
         let families: [[SignatureAlgorithm]] = [
             [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA, .ed25519],
         ]
