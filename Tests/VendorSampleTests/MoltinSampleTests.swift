@@ -86,7 +86,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `implicit sends the client id alone, and its token reads the products`() async throws {
+    @Test func `implicit sends only the client id, and its token reads the products`() async throws {
         try await withMoltin { double, moltin in
             _ = try await moltin(["implicit"]).lines()
             let sent = double.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
