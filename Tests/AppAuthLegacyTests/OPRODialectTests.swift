@@ -188,7 +188,7 @@ struct OPRODialectTests {
         ),
         (401, "Please try later", "invalid_request"), (503, "Could not find a user", "server_error"),
     ])
-    func `what is not the refresh token's fault leaves the session as it is`(
+    func `an error that is not about the refresh token leaves the session as it is`(
         status: Int, sentence: String, code: String
     ) async throws {
         try await withOPro { stage in
