@@ -85,7 +85,7 @@ struct PastedRedirectTests {
         #expect(error.code == .wrongPaste && error.message.contains("16384 bytes"))
     }
 
-    @Test func `no message holds anything of what was pasted`() throws {
+    @Test func `no message contains any part of the paste`() throws {
         for text in [
             "sEcReT", "URI?code=sEcReT", "code=sEcReT", "https://sEcReT/?code=sEcReT", "URI?code=sEcReT&state=sEcReT",
             "URI/sEcReT", request.url + "&x=sEcReT",

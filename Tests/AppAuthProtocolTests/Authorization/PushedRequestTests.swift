@@ -51,7 +51,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test func `what the server finds wrong is said before the browser opens`() async throws {
+    @Test func `the server's error is reported before the browser opens`() async throws {
         try await World.run { world in
             var options = pushed
             options.prompt = ["none", "login"]
@@ -82,7 +82,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test func `an error that repeats what was sent shows no secret of it`() async throws {
+    @Test func `an error that repeats the request shows no secret`() async throws {
         let provider = try ProviderMetadata(
             issuer: "https://op.example",
             endpoints: [

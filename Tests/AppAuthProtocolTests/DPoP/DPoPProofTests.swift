@@ -118,7 +118,7 @@ struct DPoPProofTests {
         #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == (isSame ? "n-1" : nil))
     }
 
-    @Test func `what is known of servers does not grow for ever`() throws {
+    @Test func `the cache of servers is limited`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         func learn(_ number: Int) throws {
             var request = Self.request
@@ -153,7 +153,7 @@ struct DPoPProofTests {
     }
 
     @Test(arguments: ["", "a b", "a\u{22}b", "a\\b", String(repeating: "n", count: 4097)])
-    func `what is no nonce is not sent back`(nonce: String) throws {
+    func `an invalid nonce is not sent back`(nonce: String) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
@@ -198,7 +198,7 @@ struct DPoPProofTests {
         #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_700)
     }
 
-    @Test func `the latest that a server has said of its time counts`() throws {
+    @Test func `a server's latest time counts`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         for (date, seconds) in [

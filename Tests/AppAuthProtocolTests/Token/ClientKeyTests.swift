@@ -90,7 +90,7 @@ struct ClientKeyTests {
         ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate"),
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", "an OpenSSH key"),
     ])
-    func `what is no key is refused, and not repeated`(pem: String, found: String) {
+    func `a text that is no key is refused, and not repeated`(pem: String, found: String) {
         let error = #expect(throws: AuthError.self) { try ClientKey(pem: pem) }
         #expect(error?.code == .invalidConfiguration && error?.message.contains("AAAA") == false)
         #expect(error?.message.contains(found) == true, "\(String(describing: error))")

@@ -157,7 +157,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `an error that repeats what was sent does not show it`() async throws {
+    @Test func `an error that repeats the request does not show it`() async throws {
         try await World.run { world in
             let token = try #require(try world.provider.mintSession().refreshToken)
             let text = JSON.string("Invalid refresh token: \(token) of demo")

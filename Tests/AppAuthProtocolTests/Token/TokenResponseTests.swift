@@ -99,7 +99,7 @@ struct TokenResponseTests {
     }
 
     @Test(arguments: ["authorization_details", "expires_in", "scope"])
-    func `null stands for nothing where a member is optional`(name: String) throws {
+    func `null means absent where a member is optional`(name: String) throws {
         let body = #"{"access_token":"a","token_type":"Bearer","\#(name)":null}"#
         let found = try response(body)
         #expect(found.authorizationDetails == nil && found.lifetime == nil && found.scope == nil)

@@ -66,7 +66,7 @@ struct SecureURLTests {
         #expect(refusal { try SecureURL(right) } == nil)
     }
 
-    @Test func `no character outside the grammar of RFC 3986 gets in, wherever it stands`() {
+    @Test func `a character outside the grammar of RFC 3986 is refused at any position`() {
         let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
         let allowedInHost = Set(letters.unicodeScalars)
         let allowedInPath = allowedInHost.union(":[]@!$&'()*+,;=".unicodeScalars)
