@@ -91,7 +91,7 @@ struct LogoutTokenTests {
             ("events", [event: ["reason": "bored"], "urn:x": [:]]),
             ("iat", .number(.init(now + 59))), ("exp", .number(.init(now - 59))), ("iat", .number(.init(now - 179))),
         ] as [(String, JSON?)])
-    func `what the specification leaves open is accepted`(name: String, value: JSON?) async throws {
+    func `values that the specification leaves open are accepted`(name: String, value: JSON?) async throws {
         let bench = try Bench()
         _ = try await bench.verifier.verify(bench.token { $0[name] = value })
     }
@@ -183,8 +183,7 @@ struct LogoutTokenTests {
 
     // §2.4, §2.6 step 1
     @Test(arguments: [[], [.idToken]] as [Set<EncryptedResponse>])
-    func `an encrypted token is decrypted, and what is in it is verified`(required: Set<EncryptedResponse>) async throws
-    {
+    func `an encrypted token is decrypted, and its content is verified`(required: Set<EncryptedResponse>) async throws {
         let (recipient, other) = (try Recipient(), try Recipient())
         let key = try recipient.key
         let bench = try Bench {
@@ -283,7 +282,7 @@ struct LogoutTokenTests {
         _ = try await bench.verifier.verify(fromForm: "logout_token=\(bench.token().reveal())&more=1")
     }
 
-    @Test func `what is no token is refused without being repeated`() async throws {
+    @Test func `a text that is no token is refused without being repeated`() async throws {
         let bench = try Bench()
         let error = try #require(await refusal(bench, Secret("not-a-token-at-all")))
         #expect(error.code == .invalidLogoutToken && !"\(error)".contains("not-a-token-at-all"))
