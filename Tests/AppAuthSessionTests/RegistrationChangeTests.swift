@@ -28,7 +28,7 @@ struct RegistrationChangeTests {
         try await #require(try await AuthState(restoring: store, environment: world.environment)).registration()
     }
 
-    @Test func `a caller that is cancelled leaves at once, and what was sent is finished and stored`() async throws {
+    @Test func `a cancelled caller leaves at once, and the sent change is finished and stored`() async throws {
         try await withSession { world, store, state in
             let hold = world.provider.hold(.clientConfiguration)
             let updating = Task { try await state.updateRegistration { $0.clientName = "Renamed" } }

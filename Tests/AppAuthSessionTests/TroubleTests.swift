@@ -211,7 +211,7 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a lost response is no end; a refusal afterwards is, and says what happened`() async throws {
+    @Test func `a lost response is no end; a refusal afterwards is, and explains itself`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
