@@ -8,7 +8,7 @@ import Testing
         ("", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"),
         ("/tenant", "/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"),
     ])
-    func `metadata stands at both locations and names the issuer`(path: String, openID: String, oauth: String)
+    func `metadata is at both locations and names the issuer`(path: String, openID: String, oauth: String)
         async throws
     {
         try await withLocalProvider(.demo { $0.issuerPath = path }) { provider in

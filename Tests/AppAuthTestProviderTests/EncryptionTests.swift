@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `the metadata names what it can`() async throws {
+    @Test func `the metadata names the supported algorithms`() async throws {
         try await withLocalProvider { provider in
             let document = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             for kind in ["id_token", "userinfo"] {

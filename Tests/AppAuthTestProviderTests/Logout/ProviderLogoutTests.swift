@@ -25,7 +25,7 @@ import Testing
         return try await browser.submit("sign-out")
     }
 
-    @Test func `a logout token goes to the client, and frames stand on the page`() async throws {
+    @Test func `a logout token goes to the client, and frames are on the page`() async throws {
         try await run { provider, app in
             let (browser, flow) = (TestBrowser(), Flow(provider: provider))
             let code = try #require(try await flow.authorize(in: browser)["code"])

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `what stands beside the reference does not count`() async throws {
+    @Test func `parameters beside the reference do not count`() async throws {
         try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let url = try await flow.url(naming: flow.pushed()) + "&scope=address&state=other&prompt=none"

@@ -19,7 +19,7 @@ import Testing
 
     private func text(_ details: JSON...) -> String { JSON.array(details).serialized() }
 
-    @Test func `what was granted in detail is in the response and at introspection`() async throws {
+    @Test func `the granted details are in the response and at introspection`() async throws {
         try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let back = try await flow.authorize(["authorization_details": text(payment, account)])
@@ -66,7 +66,7 @@ import Testing
         #"[{"type":"payment_initiation","actions":"initiate"}]"#,
         #"[{"type":"payment_initiation","locations":[1]}]"#, #"[{"type":"payment_initiation","identifier":1}]"#,
     ])
-    func `details of another kind are refused, wherever they come`(details: String) async throws {
+    func `details of another kind are refused at each endpoint`(details: String) async throws {
         try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let refusal = try await flow.refusal(["authorization_details": details])

@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `the sentence about a wrong client holds what was sent`() async throws {
+    @Test func `the message about a wrong client contains its values`() async throws {
         try await withOPro { opro in
             let response = try await exchange(opro, ["client_secret": "almost"])
             #expect(response.json?["error"]?.string?.contains("client_secret=almost") == true)

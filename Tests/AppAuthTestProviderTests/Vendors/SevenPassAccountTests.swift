@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `PATCH changes what it names, and userinfo sees it`() async throws {
+    @Test func `PATCH changes the members that it names, and userinfo shows them`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
             let response = try await flow.call(
