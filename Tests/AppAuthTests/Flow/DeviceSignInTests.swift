@@ -262,7 +262,7 @@ struct DeviceSignInTests {
     }
 
     @Test(arguments: [("token_endpoint", 1), ("jwks_uri", 1)])
-    func `what the flow will need is checked before the code is shown`(member: String, count: Int) async throws {
+    func `the required metadata is checked before the code is shown`(member: String, count: Int) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0[member] = nil }, at: .openIDConfiguration)
             let fixture = DeviceFixture(world)

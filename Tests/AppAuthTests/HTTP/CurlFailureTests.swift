@@ -130,7 +130,7 @@ struct CurlFailureTests {
         ("https", "example.com/secret", "/"), ("https", "::1", "/"), ("https", "example.com", "secret"),
         ("https", "example.com", "/secret secret"), ("https", "example.com", "/#secret"),
     ])
-    func `what is no http URL is refused without being shown`(scheme: String, authority: String, path: String) async {
+    func `a URL that is not http is refused and not shown`(scheme: String, authority: String, path: String) async {
         let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
         let error = await authError { try await transport.send(TransportRequest(request)) }
         #expect(error?.code == .invalidConfiguration)

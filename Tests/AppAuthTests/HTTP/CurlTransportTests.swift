@@ -73,7 +73,7 @@ struct CurlTransportTests {
     }
 
     @Test(arguments: [(HTTPRequest.Method.post, ["0"]), (.put, ["0"]), (.get, []), (.delete, [])])
-    func `a missing body is said where the method has one`(method: HTTPRequest.Method, length: [String]) async throws {
+    func `a method with a body sends its length, even zero`(method: HTTPRequest.Method, length: [String]) async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.reply()

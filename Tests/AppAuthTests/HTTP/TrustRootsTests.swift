@@ -35,7 +35,7 @@ struct TrustRootsTests {
                 == .builtIn)
     }
 
-    @Test func `additional roots stand beside the hashed names`() throws {
+    @Test func `additional roots are used beside the hashed names`() throws {
         defer { remove() }
         let hashed = try folder(hashedNames: 20)
         let configuration = CurlTransport.Configuration(additionalRoots: [two])
@@ -44,7 +44,7 @@ struct TrustRootsTests {
                 == .chosen(file: two, bundle: nil, directory: hashed))
     }
 
-    @Test func `additional roots are joined to what libcurl was built with`() throws {
+    @Test func `additional roots are joined to libcurl's built-in ones`() throws {
         defer { remove() }
         let configuration = CurlTransport.Configuration(additionalRoots: [two])
         let bundle = Array((TrustRootsTests.pem(one) + "\n" + TrustRootsTests.pem(two) + "\n").utf8)

@@ -40,7 +40,7 @@ struct HostileClientTests {
         ("SSH-2.0-OpenSSH_9.2\r\n", 400),
         ("\u{0}\u{1}\u{2}\u{3}", 400),
     ])
-    func `what is not the redirect gets its response at once`(_ text: String, _ status: Int) async throws {
+    func `a request that is not the redirect gets its response at once`(_ text: String, _ status: Int) async throws {
         let response = try await listener.send(Array(text.replacing("HOST", with: listener.authority).utf8))
         #expect(response.status == status)
         #expect(response["connection"] == "close")

@@ -69,7 +69,7 @@ struct PeerCheckTests {
         }
     }
 
-    @Test func `what is off is off without a word`() throws {
+    @Test func `a disabled check reports no obstacle`() throws {
         let check = try self.check(.off, in: DesktopSession(environment: [:], loginUser: 1000))
         #expect(!check.turnsAway && check.obstacle == nil)
     }
