@@ -86,7 +86,7 @@ extension Integration.InRealBrowsers {
         }
 
         @Test(arguments: Kind.allCases)
-        func `what a browser asks for by itself neither ends nor disturbs the wait`(_ kind: Kind) async throws {
+        func `a browser's own requests neither end nor disturb the wait`(_ kind: Kind) async throws {
             try await BrowserFixture.at(.ordinary(kind)) { user in
                 let tab = try await user.window.tab()
                 let login = try await user.login { url in
