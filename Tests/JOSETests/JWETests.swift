@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `what is encrypted to a key it decrypts, and another does not`(
+    func `a key decrypts its own tokens, and another key does not`(
         name: String, algorithms: [KeyManagementAlgorithm]
     ) throws {
         let (key, other) = (try Self.key(name), try Self.key(name == "RSA" ? "P-256" : name))

@@ -45,7 +45,7 @@ import Testing
             (["key_ops": ["sign"]], false), (["d": "AQAB"], false), (["kid": 1], false),
             (["d": "0_NxaRPUMQoAJt50Gz8YiTr8gRTwyEaCumd-MToTmIo"], false),
         ] as [(JSON.Object, Bool)])
-    func `a private JWK is taken for what it is for`(changes: JSON.Object, isTaken: Bool) throws {
+    func `a private JWK is accepted only for its use`(changes: JSON.Object, isTaken: Bool) throws {
         let jwk = try jwk(changes)
         #expect(((try? RecipientKey(jwk: jwk)) != nil) == isTaken)
     }

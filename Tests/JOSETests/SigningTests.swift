@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct SigningTests {
     @Test(arguments: SignatureAlgorithm.allCases)
-    func `what a new key signs its public key verifies`(algorithm: SignatureAlgorithm) throws {
+    func `the public key verifies the signatures of a new key`(algorithm: SignatureAlgorithm) throws {
         let signer = try SigningKey.generate(algorithm)
         let key = try VerificationKey(signer.publicKey)
         for message in [[], [0], Array("a message".utf8), [UInt8](repeating: 7, count: 100_000)] {
