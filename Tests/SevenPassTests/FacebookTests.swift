@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `what the app says of Facebook's app by itself counts`() async throws {
+    @Test func `the app's own choice of Facebook's app counts`() async throws {
         try await withSevenPass { fixture in
             _ = try await signIn(fixture) { facebook in
                 facebook.desktop = DesktopHandlers { _ in nil }

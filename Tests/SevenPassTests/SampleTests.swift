@@ -195,7 +195,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `fbapp_pres is what the desktop says of fbauth2`(hasApp: Bool) async throws {
+    func `fbapp_pres reports the desktop's handler of fbauth2`(hasApp: Bool) async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }
