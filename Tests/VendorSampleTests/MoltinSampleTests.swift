@@ -98,7 +98,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `refresh-token shows what the server makes of the refresh token and of the expired token`() async throws
+    @Test func `refresh-token shows the server's response to the refresh token and to the expired token`() async throws
     {
         try await withMoltin { double, moltin in
             try await CommandFixture.with { fixture in
@@ -162,7 +162,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line`() async throws {
+    @Test func `an error is one clear line`() async throws {
         try await withMoltin { double, moltin in
             _ = try await moltin(["auth"]).lines()
             double.fault(.htmlPage, at: .products)

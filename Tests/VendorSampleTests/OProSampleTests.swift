@@ -138,7 +138,7 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line, without the password`() async throws {
+    @Test func `an error is one clear line, without the password`() async throws {
         try await withOPro(password: "wrong-slippers") { double, opro in
             let failure = try await opro(["sign-in"]).failure()
             #expect(failure.contains("Could not find a user") && !failure.contains("wrong-slippers"))
