@@ -218,7 +218,7 @@ struct AuthenticatorTests {
             server.clock.advance(3600)
             #expect(try await status(session.authenticate(server.request)) == 200)
             #expect(server.provider.count(.token) == 2)
-            // What another has removed is not remembered.
+            // A session that another caller has removed is not remembered.
             await store.clear()
             #expect(await authError { try await session.authenticate(server.request) }?.code == .signInRequired)
         }
