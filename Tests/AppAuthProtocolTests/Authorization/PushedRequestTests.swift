@@ -96,7 +96,7 @@ struct PushedRequestTests {
         #expect(error?.server?.errorDescription == "[redacted] [redacted] [redacted] [redacted]")
     }
 
-    /// Repeats in its error what it should not.
+    /// A server that repeats secrets in its error.
     private struct Echo: HTTPTransport {
         func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = try #require(FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self)))

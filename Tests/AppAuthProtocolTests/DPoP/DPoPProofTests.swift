@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// RFC 9449 §4.2: what a proof holds.
+/// RFC 9449 §4.2: the contents of a proof.
 struct DPoPProofTests {
     private let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000))
 

@@ -5,7 +5,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What a device authorization response may hold (RFC 8628 §3.2), without a server.
+/// The members of a device authorization response (RFC 8628 §3.2), without a server.
 struct DeviceAuthorizationTests {
     private static let issuer = "https://op.example"
 

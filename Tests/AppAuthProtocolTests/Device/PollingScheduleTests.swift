@@ -14,7 +14,7 @@ struct PollingScheduleTests {
         AuthError(code, .token, "connection refused", outcome: .notSent, isTemporary: true, retryAfter: retryAfter)
     }
 
-    /// The pauses after these responses; what ends the polling ends the list.
+    /// The pauses after these responses. The response that ends the polling ends the list.
     private static func pauses(_ responses: [AuthError], interval: Duration = .seconds(5)) -> [Duration] {
         var polling = PollingSchedule(interval: interval)
         var pauses: [Duration] = []

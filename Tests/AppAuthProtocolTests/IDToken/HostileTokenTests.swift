@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What a hostile sender may try beyond one wrong claim: RFC 8725 §2 and §3, RFC 8259 §8 and §9.
+/// Attacks of a hostile sender beyond one wrong claim: RFC 8725 §2 and §3, RFC 8259 §8 and §9.
 struct HostileTokenTests {
     private let signer: Signer
 

@@ -7,7 +7,7 @@ import Testing
 
 /// The forms in which a client's key comes.
 struct ClientKeyTests {
-    /// Runs openssl, and returns what it prints.
+    /// Runs openssl, and returns its output.
     private func openssl(_ arguments: [String], input: String = "") throws -> String {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/openssl")

@@ -7,7 +7,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// RFC 8705 §2, §5: where a client with a certificate goes, and what it says there.
+/// RFC 8705 §2, §5: the endpoints and the requests of a client with a certificate.
 struct MutualTLSTests {
     // oidcc-client-test-mtls-endpoint-aliases
     @Test func `a client with a certificate goes to the locations for that, where there are any`() throws {
