@@ -8,10 +8,10 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §10.1.1, for what the provider signs beside ID tokens: its keys change.
+/// OpenID Connect Core §10.1.1, for tokens other than ID tokens: the provider's keys change.
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutKeyTests {
-    /// A verifier whose provider publishes what the test says, and a clock.
+    /// A verifier whose provider publishes the test's keys, and a clock.
     private final class Bench: Sendable {
         let published = LockedValue<[JSON]>([])
         let fetches = LockedValue(0)
