@@ -61,7 +61,7 @@ struct AuthStateRecordTests {
             addToResponse(["patient": "p-2"])
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(await state.record.additionalParameters == ["patient": "p-2"])
-            // What a token for something else says is not the session's.
+            // Members of another token's response are not the session's.
             addToResponse(["patient": "p-3"])
             _ = try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID]))
             #expect(await state.record.additionalParameters == ["patient": "p-2"])

@@ -33,7 +33,7 @@ struct ClockTests {
             let state = try await world.signIn()
             _ = try await state.freshAccessToken(forceRefresh: true)
             let token = try #require(await state.record.accessToken)
-            // What is shown is the time that the provider means.
+            // The error shows the time that the provider means.
             #expect(token.expiresAt == world.clock.now + skew + 3600)
             #expect(!token.isExpired(at: world.clock.timestamp))
         }

@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A change of the registration that was sent takes back the token before (RFC 7592 §2.2): what comes of it is not lost.
+/// A sent change of the registration revokes the earlier token (RFC 7592 §2.2): its response is not lost.
 @Suite(.timeLimit(.minutes(5)))
 struct RegistrationChangeTests {
     private func withSession(

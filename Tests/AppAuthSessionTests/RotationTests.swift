@@ -61,7 +61,7 @@ struct RotationTests {
 
     @Test func `a process that resumes the refresh of a dead one keeps the session`() async throws {
         try await whileKeysAreFetched { world, store, _, _, caller, hold in
-            // What a process finds that comes after a crash.
+            // The record that a process finds after a crash.
             let left = TestStore(await store.record)
             let next = try #require(await AuthState(restoring: left, environment: world.environment))
             hold.release()

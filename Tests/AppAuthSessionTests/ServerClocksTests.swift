@@ -57,7 +57,7 @@ struct ServerClocksTests {
         #expect(try skew(client()) == 1)
     }
 
-    /// RFC 9111 §5.1: the Date of what comes out of a cache is that of when it went in.
+    /// RFC 9111 §5.1: the Date of a cached response is the time of its origin, not of its use.
     @Test(arguments: [(nil, true), ("0", true), ("1", false), ("3600", false), ("", false)] as [(String?, Bool)])
     func `a cached response sets no clock`(age: String?, setsClock: Bool) throws {
         note("token.example", 1, age: age)
