@@ -2,7 +2,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the options of `local-provider` change beyond OpenID Connect Core.
+/// The options of `local-provider` beyond OpenID Connect Core.
 @Suite struct CommandOptionTests {
     private let form: [(name: String, value: String)] = [
         ("grant_type", "client_credentials"), ("client_id", "demo-service"),

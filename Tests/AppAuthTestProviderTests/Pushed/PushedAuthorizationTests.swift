@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// RFC 9126 §2.3: what the authorization endpoint would say, said to the client.
+    /// RFC 9126 §2.3: the client gets the errors of the authorization endpoint.
     @Test(
         arguments: [
             ("redirect_uri", "https://evil.example/", "invalid_request"), ("redirect_uri", nil, "invalid_request"),

@@ -46,7 +46,7 @@ struct Applicant {
             body: document.map { JSON.object($0).serialized() })
     }
 
-    /// What a client may send to change its registration (RFC 7592 §2.2).
+    /// The members that a client may send to change its registration (RFC 7592 §2.2).
     static func changeable(_ registration: JSON) -> JSON.Object {
         var document = registration.object ?? .init()
         for name in [

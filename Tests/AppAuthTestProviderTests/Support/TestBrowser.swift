@@ -13,7 +13,7 @@ final class TestBrowser {
     /// - Returns: Where the last redirect leads, if it leads away; nil if there is a page.
     func open(_ url: String) async throws -> String? { try await follow(Wire.send("GET", url, fields), from: url) }
 
-    /// Submits the page's form with a button and what was typed.
+    /// Submits the page's form with a button and the entered values.
     func submit(_ action: String, _ typed: [(name: String, value: String)] = []) async throws -> String? {
         let html = try #require(page?.text)
         let target = try #require(html.firstMatch(of: /<form method="post" action="([^"]+)">/)?.1)

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What every double has from the server beneath it.
+/// The common behaviour of all doubles' server.
 @Suite struct DoubleServerTests {
     private func sbanken(_ change: (inout DoubleOptions) -> Void) async throws -> Sbanken {
         var configuration = Sbanken.Configuration()

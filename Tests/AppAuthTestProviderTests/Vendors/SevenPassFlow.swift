@@ -23,7 +23,7 @@ struct SevenPassFlow {
 
     /// Signs in with a password, and agrees.
     ///
-    /// - Returns: What came back to the client.
+    /// - Returns: The parameters of the redirect to the client.
     func authorize(
         _ changes: KeyValuePairs<String, String?> = [:], in browser: TestBrowser = TestBrowser()
     ) async throws -> Parameters {

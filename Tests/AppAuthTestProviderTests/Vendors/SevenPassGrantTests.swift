@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the older SDK of 7Pass had: the password, another service's token, and the credentials client.
+/// The grants of the older SDK of 7Pass: the password, another service's token, and the credentials client.
 @Suite struct SevenPassGrantTests {
     private typealias Entries = KeyValuePairs<String, String?>
 
