@@ -6,7 +6,7 @@ import Glibc
 
 /// A store that breaks one promise, and keeps all the others.
 struct FlawedStore: TokenStore {
-    /// What is wrong, by the promise that it breaks: its beginning.
+    /// The flaw, named by the beginning of the promise that it breaks.
     enum Flaw: String, CaseIterable {
         case namesDiffer = "A store has a location"
         case isNeverEmpty = "An empty store"
