@@ -8,14 +8,14 @@ import ScriptedBrowser
 import TestFixtures
 import Testing
 
-/// What an app says about its redirect and its pages reaches the provider and the browser.
+/// An app's redirect and page options reach the provider and the browser.
 @Suite(.timeLimit(.minutes(5)))
 struct SignInRedirectTests {
     private struct Visit {
         /// The last page that the browser showed.
         let page: String
         let redirectURI: String
-        /// What ``SignIn/run(store:)`` threw.
+        /// The error of ``SignIn/run(store:)``.
         let error: AuthError?
     }
 

@@ -31,7 +31,7 @@ struct CurlFailureTests {
         #expect(error?.message == "could not resolve host '\(host)'")
     }
 
-    /// What a server does after the request, and the end of the message that comes of it.
+    /// A server's reaction to the request, and the end of the resulting message.
     struct Fault: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var code: AuthError.Code

@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// What goes over the wire, and what comes of it.
+/// The bytes on the wire, and the responses.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlTransportTests {
     let transport = CurlTransport(.init(proxy: .none))

@@ -6,7 +6,7 @@ struct Crowd: Sendable {
     private let port: UInt16
     private let authority: String
     private let wrong: [(request: [UInt8], status: Int)]
-    /// The same for what takes long to send.
+    /// The same for long requests.
     private let large: [(request: [UInt8], status: Int)]
 
     private static let form = "Content-Type: application/x-www-form-urlencoded"

@@ -4,7 +4,7 @@ import Testing
 /// Crowds of hostile clients, against a listener in a process of its own, whose memory and threads are counted.
 @Suite(.timeLimit(.minutes(10)))
 struct CrowdTests {
-    /// What was found at most.
+    /// The highest values found.
     private struct Most {
         private let listener: ListenerProcess
         let memoryBefore: Int
@@ -62,7 +62,7 @@ struct CrowdTests {
             let start = ContinuousClock.now
             let first = try crowd.redirect()
             let time = ContinuousClock.now - start
-            // What was sent before has been read.
+            // The earlier requests have been read.
             most.measure()
             return (most, [first.status, try crowd.page(first).status], time, clients.count)
         }

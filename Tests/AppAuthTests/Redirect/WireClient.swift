@@ -120,7 +120,7 @@ struct WireResponse: Sendable {
     subscript(_ name: String) -> String? { fields[name] }
 }
 
-/// Runs what blocks on a thread of its own, so that the tasks of the test continue.
+/// Runs blocking work on a thread of its own, so that the tasks of the test continue.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue(label: "blocking").async { continuation.resume(with: Result(catching: body)) }

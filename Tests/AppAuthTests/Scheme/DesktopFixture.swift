@@ -52,7 +52,7 @@ final class DesktopFixture: Sendable {
             to: "\(folders.data)/applications/\(name)")
     }
 
-    /// What xdg-mime says that handles the scheme.
+    /// The handler of the scheme by xdg-mime.
     func handler() async throws -> String {
         let session = [
             "XDG_DATA_HOME=" + folders.data, "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_DIRS=/nowhere",

@@ -7,7 +7,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What a file store confirms can be read again, and survives a power cut.
+/// A write that a file store confirms can be read again, and survives a power cut.
 @Suite(.timeLimit(.minutes(1)))
 struct SessionFileTests {
     @Test func `a session of many megabytes is read as it was written`() async throws {

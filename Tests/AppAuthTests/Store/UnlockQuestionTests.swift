@@ -6,7 +6,7 @@ import Testing
 
 @testable import AppAuth
 
-/// What a process does while it waits for a user.
+/// Calls that wait until the user unlocks the keyring.
 @Suite(.timeLimit(.minutes(1)))
 struct UnlockQuestionTests {
     private struct No: Error {}

@@ -36,7 +36,7 @@ final class TLSServer: @unchecked Sendable {
     let port: UInt16
     private let process = Process()
 
-    /// - Parameter certificate: What ``TestAuthority/issue(_:days:)`` returned.
+    /// - Parameter certificate: The result of ``TestAuthority/issue(_:days:)``.
     init(_ certificate: String, _ options: String...) throws {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
