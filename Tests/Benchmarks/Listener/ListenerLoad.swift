@@ -1,7 +1,7 @@
 internal import BenchReport
 internal import Glibc
 
-/// What the clients send.
+/// The requests of the clients.
 private let redirect = "/callback?code=0123456789abcdef0123456789abcdef&state=wrong"
 
 /// The process that sends redirects to a server.
