@@ -40,7 +40,7 @@ enum Connection {
         return .readMore
     }
 
-    /// RFC 9112 §3, §5: what got through the reader.
+    /// RFC 9112 §3, §5: a request that the reader accepted.
     private static func check(_ head: RequestHead) {
         expect(!head.method.isEmpty && head.method.utf8.count <= 32, "a method of \(head.method.utf8.count) bytes")
         for text in [head.method, head.path, head.query] {

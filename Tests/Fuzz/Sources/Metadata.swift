@@ -10,7 +10,7 @@ enum Metadata {
 
     @Sendable static func check(_ input: [UInt8]) {
         guard let json = try? JSON(parsing: input) else { return }
-        // What was read is written, and read again, as the same.
+        // Metadata that was read is written, and read again, without a change.
         let written = json.serialized()
         expect((try? JSON(parsing: Array(written.utf8))) == json, "written and read: something else")
         do {
