@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// What a modern provider asks for, at Glewlwyd, with the library itself.
+    /// The requirements of a modern provider, at Glewlwyd, with the library itself.
     @Suite(.serialized, .provider("glewlwyd.py")) struct GlewlwydProtocol {
         /// RFC 9126.
         @Test func `a request is pushed, and the browser carries only its reference`() async throws {

@@ -12,7 +12,7 @@ extension Integration {
                 try await user.seesOneSession()
                 try await user.signsOut(revoking: [], pressing: ["Logout"])
                 try await user.isSignedOut()
-                // The provider's own session is over too: it asks for the password again. What was granted, it remembers.
+                // The provider's own session is over too: it asks for the password again. It remembers the grant.
                 try await user.signsIn(pressing: ["OK", "Continue"])
             }
         }
@@ -49,7 +49,7 @@ extension Integration {
             let provider = try Provider.here()
             let workspace = try Workspace()
             let program = try Places.program("sign-in").path
-            // What it shows, and the one line of JSON at its end.
+            // The printed instructions, and the one line of JSON at its end.
             let device = try HelperProcess(
                 URL(filePath: "/bin/sh"),
                 [

@@ -112,7 +112,7 @@ private struct Session {
         return try await program.run(arguments)
     }
 
-    /// What the library has left: sockets, desktop entries, and a list of defaults.
+    /// The remains of the library: sockets, desktop entries, and a list of defaults.
     func leftovers() throws -> [String] {
         let all = try FileManager.default.subpathsOfDirectory(atPath: workspace.folder.path)
         return all.filter {

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
 struct Browser {
-    /// What `$BROWSER` is to hold.
+    /// The value for `$BROWSER`.
     let program: String
     private let helper: HelperProcess
 
@@ -42,7 +42,7 @@ struct Browser {
         return try await visited()
     }
 
-    /// What the user did with the URL that a program has opened.
+    /// The user's visit to the URL that a program has opened.
     func visit(after outcome: Program.Outcome) async throws -> Visit {
         do {
             return try await visited()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The steps of a sign-in, each with what has to be true after it.
+/// The steps of a sign-in, each with its expectations.
 extension SignIn {
     /// Signs in, with the user pressing these buttons.
     func signsIn(pressing buttons: [String], _ location: SourceLocation = #_sourceLocation) async throws {

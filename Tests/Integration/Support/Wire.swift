@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import HTTPTypes
 
-/// A transport that remembers what went over it.
+/// A transport that records its requests and responses.
 actor Wire: HTTPTransport {
     private var exchanges: [(sent: TransportRequest, response: TransportResponse)] = []
     private let transport = CurlTransport()

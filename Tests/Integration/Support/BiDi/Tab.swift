@@ -1,11 +1,11 @@
 import Foundation
 
-/// A tab of a real browser, and what a user does with it.
+/// A tab of a real browser, and a user's actions in it.
 struct Tab: Sendable {
     let session: BiDiSession
     let id: String
 
-    /// What the user sees.
+    /// The visible page.
     struct Page: Decodable, Sendable {
         let url: String
         let language: String

@@ -6,7 +6,7 @@ import NIOWebSocket
 /// A WebSocket (RFC 6455) to a port of this machine, for text messages.
 struct WebSocket: Sendable {
     private let channel: any Channel
-    /// What comes in; it ends when the connection does.
+    /// The received messages; the sequence ends when the connection does.
     let messages: AsyncStream<String>
 
     init(port: Int, path: String) async throws {
