@@ -11,7 +11,7 @@ import Testing
         token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// What comes of a token with one part exchanged.
+    /// The refusal of a token with one part replaced.
     private func refusal(
         _ token: String, part: Int, _ bytes: [UInt8], by key: RecipientKey
     ) throws -> String? {

@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-/// What a header may say: RFC 7516 §4, RFC 8725.
+/// The members of a header: RFC 7516 §4, RFC 8725.
 @Suite struct JWEHeaderTests {
     private static let key = Result { try RecipientKey.generate(.ec(.p256)) }
 

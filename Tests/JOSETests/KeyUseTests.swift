@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// RFC 7517 §4.2 to §4.4: for what a key may be used.
+/// RFC 7517 §4.2 to §4.4: the permitted uses of a key.
 @Suite struct KeyUseTests {
     private func jwk(_ name: String, use: String? = nil, keyOps: [String]? = nil, alg: String? = nil) throws -> JWK {
         var jwk = try Vector(name).jwk()
