@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import SevenPass
 import Testing
 
-/// What the older SDK had: sign-ins without a browser, the credentials client, and a cache of tokens.
+/// The features of the older SDK: sign-ins without a browser, the credentials client, and a cache of tokens.
 @Suite(.timeLimit(.minutes(1))) struct GrantTests {
     @Test func `login and password sign a user in, and are not stored`() async throws {
         try await withSevenPass { fixture in
