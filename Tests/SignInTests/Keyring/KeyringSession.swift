@@ -98,7 +98,7 @@ extension CommandFixture {
         try await session.end()
     }
 
-    /// Runs the program that uses the library's keyring store, and returns what it prints.
+    /// Runs the program that uses the library's keyring store, and returns its output.
     func keyringProgram(
         _ arguments: String..., with changes: [String: String?], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
