@@ -54,7 +54,7 @@ struct CommandFixture: Sendable {
     }
 }
 
-/// How a program ended, and what it wrote.
+/// The exit status and the output of a program.
 struct Outcome: Sendable, CustomStringConvertible {
     let status: Int32
     let output: String
