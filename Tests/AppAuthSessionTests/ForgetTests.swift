@@ -40,7 +40,7 @@ struct ForgetTests {
             #expect(await state.record == forgotten)
             #expect(await store.record == nil)
             #expect(await store.saves == 2)
-            // The tokens of the late response are of no use to anybody.
+            // The tokens of the late response are revoked.
             #expect(world.provider.count(.revocation) == 2)
         }
     }
