@@ -43,7 +43,7 @@ struct FormPostTests {
         #expect(listener.ignoredRequests == 3)
     }
 
-    @Test func `a form that comes before anybody waits for it is kept`() async throws {
+    @Test func `a form that comes before a caller waits for it is kept`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let browser = try await onThread {
             let client = try WireClient(port)

@@ -114,7 +114,7 @@ struct HostileClientTests {
         #expect(clients.count == 300)
     }
 
-    @Test func `a redirect that came before anybody waits for it is not pushed out`() async throws {
+    @Test func `a redirect that came before a caller waits for it is not pushed out`() async throws {
         try raiseDescriptorLimit()
         let (port, authority) = (listener.port, listener.authority)
         let (browser, clients) = try await onThread {

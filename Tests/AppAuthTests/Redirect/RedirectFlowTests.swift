@@ -53,7 +53,7 @@ struct RedirectFlowTests {
         #expect(try sockets.areClosed)
     }
 
-    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+    @Test func `a redirect that comes before a caller waits for it is kept`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let browser = try await onThread {
             let client = try WireClient(port)
@@ -65,7 +65,7 @@ struct RedirectFlowTests {
         #expect(try await onThread { try browser.response() }.status == 303)
     }
 
-    @Test func `a redirect is dropped if its browser goes before anybody waits for it`() async throws {
+    @Test func `a redirect is dropped if its browser disconnects before a caller waits for it`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let gone = try await onThread {
             let client = try WireClient(port)

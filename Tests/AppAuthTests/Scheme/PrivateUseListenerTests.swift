@@ -67,7 +67,7 @@ struct PrivateUseListenerTests {
     @Test func `a thousand wrong states change nothing but a counter`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
-        // The first may come before anybody waits.
+        // The first may come before a caller waits.
         let socket = try onlySocket()
         let responses = try await onThread {
             try (0..<1000).map { number in
@@ -97,7 +97,7 @@ struct PrivateUseListenerTests {
         await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
     }
 
-    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+    @Test func `a redirect that comes before a caller waits for it is kept`() async throws {
         let listener = try await session.listener()
         let socket = try onlySocket()
         let client = try await onThread {
