@@ -63,7 +63,7 @@ final class KeyringSession: Sendable {
         return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)
     }
 
-    /// A line end is the password. It has to come before anybody asks for the keyring.
+    /// A line end is the password. It has to come before a client uses the keyring.
     static let unlocking =
         #"printf '\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1; "#
 
